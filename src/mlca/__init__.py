@@ -1,0 +1,31 @@
+"""Continual multi-label classification.
+
+`MLCA` learns one row at a time, takes labels that it has never seen, never forgets, and explains
+what it predicts by the prototypes that voted for it.
+
+Names are imported when they are first used, so that `mlca --help` does not wait for a compiler.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA as MLCA
+    from mlca.storage import load as load
+
+__version__ = "0.1.0"
+__all__ = ["MLCA", "__version__", "load"]
+
+_HOMES = {"MLCA": "mlca.classifier", "load": "mlca.storage"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'mlca' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,49 @@
+"""The command line: one module a command.
+
+`main` reads the words, hands them to the command's module and returns its exit code. A command's
+module offers `configure(parser)`, which declares its options, and `run(args)`, which does the work
+and returns the exit code. Modules import what is heavy inside `run`, never at the top: `--help`
+answers before NumPy could have been loaded.
+
+Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the words were wrong,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from mlca import __version__
+
+COMMANDS = {
+    "datasets": "list, describe and fetch the field's datasets",
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Declare every command with its options."""
+    parser = argparse.ArgumentParser(prog="mlca", description="Continual multi-label classification.")
+    parser.add_argument("--version", action="version", version=f"mlca {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, purpose in COMMANDS.items():
+        module = import_module(f"mlca.cli.{name}")
+        command = commands.add_parser(name, help=purpose, description=module.__doc__)
+        module.configure(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    args = build_parser().parse_args(words)
+    try:
+        return int(args.run(args))
+    except (ValueError, OSError) as error:
+        print(f"mlca {args.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"mlca {args.command}: interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,217 @@
+"""The face that every classifier of this package shows: scikit-learn's, with label sets that may grow.
+
+`MultiLabelClassifier` checks what comes in, gives the learning part plain rows and `LabelRows`, and
+puts what comes out into the form that the labels had: an indicator matrix, or classes where y was
+1-D. `StreamClassifier` adds `partial_fit`. A subclass fills in four steps and never sees raw input:
+
+    _check_parameters   raise ValueError on a parameter that cannot be
+    _begin              forget everything; `n_features` columns will come
+    _learn              learn checked rows
+    _probabilities      score checked rows, one column a label
+
+Everything is checked before anything changes: a call that raises leaves the model as it was.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable
+from typing import Any, Self, TypeAlias, Union
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mlca.targets import LabelRows, LabelSet, read_targets
+
+Rows: TypeAlias = Union[NDArray[np.float64], sparse.csr_array]  # noqa: UP007 - SciPy has no types
+
+
+class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
+    """A multi-label classifier that learns in one go."""
+
+    _accepts_sparse = True
+
+    labels_: LabelSet
+    n_features_in_: int
+
+    @abstractmethod
+    def _check_parameters(self) -> None: ...
+
+    @abstractmethod
+    def _begin(self, n_features: int, sparse_rows: bool) -> None: ...
+
+    @abstractmethod
+    def _learn(self, rows: Rows, targets: LabelRows) -> None: ...
+
+    @abstractmethod
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]: ...
+
+    def _decide(self, probabilities: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
+        """Choose the labels of each row: those more likely than not."""
+        return probabilities > 0.5
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The names of the labels, in the order of their columns."""
+        return self.labels_.to_array()
+
+    def fit(self, X: Any, Y: Any) -> Self:
+        """Learn from scratch.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to learn, in order.
+        Y : indicator matrix, iterables of label names, or 1-D array
+            Their labels.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        labels, targets = read_targets(Y)
+        rows = self._read_rows(X, targets)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self._begin(rows.shape[1], sparse.issparse(rows))
+        self.labels_ = labels
+        self._learn(rows, targets)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each label for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Column j belongs to `classes_[j]`. Where y was 1-D each row sums to 1.
+        """
+        return self._normalised(self._probabilities(self._read_known_rows(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels of each row, in the form that the labels were given.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray
+            An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
+        """
+        rows = self._read_known_rows(X)
+        probabilities = self._probabilities(rows)
+        if self.labels_.single:
+            classes: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
+            return classes
+        return self._decide(probabilities, rows).astype(np.int64)
+
+    def predict_labels(self, X: Any) -> list[set[Hashable]]:
+        """Return the set of label names predicted for each row."""
+        predicted = self.predict(X)
+        if self.labels_.single:
+            return [{name} for name in predicted.tolist()]
+        return self.labels_.name_rows(predicted)
+
+    def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        if self.labels_.single:
+            probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        """Check rows and, where targets are given, that there are as many."""
+        if _is_plain(X):
+            rows: Rows = X
+            if not np.isfinite(X).all():
+                check_array(X, estimator=self, input_name="X")
+        else:
+            accept = "csr" if self._accepts_sparse else False
+            checked = check_array(
+                X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X"
+            )
+            rows = _canonical(checked) if sparse.issparse(checked) else checked
+        if targets is not None and targets.n_rows != rows.shape[0]:
+            raise ValueError(
+                f"X has {rows.shape[0]} rows but Y has {targets.n_rows}; each row needs its labels"
+            )
+        return rows
+
+    def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        """Check rows that must have the columns of the fitted model."""
+        check_is_fitted(self, "labels_")
+        named = hasattr(self, "feature_names_in_")
+        if named or not _is_plain(X) or X.shape[1] != self.n_features_in_:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return self._read_rows(X, targets)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what this classifier can do."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.input_tags.sparse = self._accepts_sparse
+        return tags
+
+
+class StreamClassifier(MultiLabelClassifier):
+    """A multi-label classifier that goes on learning, and whose label set may grow while it does."""
+
+    def partial_fit(self, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+        """Go on learning.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            More rows, in order.
+        Y : indicator matrix, iterables of label names, or 1-D array
+            Their labels. A wider indicator matrix than before, or a new name, brings a new label.
+        classes : iterable of hashable, optional
+            Labels that may come. Never needed: labels are welcome whenever they turn up.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        first = not hasattr(self, "labels_")
+        labels, targets = read_targets(Y, None if first else self.labels_, classes)
+        if first:
+            rows = self._read_rows(X, targets)
+            validate_data(self, X, reset=True, skip_check_array=True)
+            self._begin(rows.shape[1], sparse.issparse(rows))
+        else:
+            rows = self._read_known_rows(X, targets)
+        self.labels_ = labels
+        self._learn(rows, targets)
+        return self
+
+
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
+    return (
+        type(X) is np.ndarray
+        and X.dtype == np.float64
+        and X.ndim == 2
+        and X.size > 0
+        and X.flags.c_contiguous
+    )
+
+
+def _canonical(matrix: Any) -> sparse.csr_array:
+    """Return CSR rows with ascending columns, each once, and no stored zeros; never changes its argument."""
+    rows = sparse.csr_array(matrix)
+    if not (rows.has_canonical_format and rows.data.all()):
+        rows = rows.copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    return rows

@@ -1,0 +1,24 @@
+"""How Python loops become machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile a function with Numba when it is first called, and keep the result on disk.
+
+    The next process loads it instead of compiling again. Where nothing may be written, neither beside
+    the source nor in the user's cache folder, each process compiles for itself. The GIL is released.
+    Floating-point arithmetic is strict: no operation is fused, reordered or dropped.
+    """
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # Numba found no folder that it may write to
+        return numba.njit(cache=False, **options)(function)  # type: ignore[no-any-return]

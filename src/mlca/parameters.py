@@ -1,0 +1,57 @@
+"""Checks of estimator parameters: each names the parameter, what it must be and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    """Raise ValueError unless `value` is a finite number within the bounds that are given."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    _check_bounds(name, value, above=above, at_least=at_least, below=below, at_most=at_most)
+
+
+def check_whole(name: str, value: Any, *, at_least: int | None = None) -> None:
+    """Raise ValueError unless `value` is a whole number, and not too small."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    _check_bounds(name, value, at_least=at_least)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise ValueError unless `value` is one of the words in `choices`."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, not {value!r}")
+
+
+def _check_bounds(
+    name: str,
+    value: Any,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    checks = (
+        ("above", above, above is None or value > above),
+        ("at least", at_least, at_least is None or value >= at_least),
+        ("below", below, below is None or value < below),
+        ("at most", at_most, at_most is None or value <= at_most),
+    )
+    wanted = [f"{word} {bound}" for word, bound, _ in checks if bound is not None]
+    if not all(fits for _, _, fits in checks):
+        raise ValueError(f"{name} must be {' and '.join(wanted)}, not {value!r}")

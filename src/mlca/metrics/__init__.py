@@ -1,0 +1,45 @@
+"""How good a prediction is.
+
+Two kinds of things come in: predicted label sets, and scores that put the labels in an order.
+`inputs` turns them into a boolean CSR matrix and a float array, or says what is wrong and where.
+`sets` counts hits, true and predicted labels by row and by label; `ranking` finds where each true
+label stands in its row; `auc` where it stands in its column. Each measure is then a line of
+arithmetic on those counts, NaN where a row or a label says nothing, and `averages` takes the mean of
+the rest. `evaluate` does all of it in one go; `registry` knows each measure's direction, for the
+tables, ranks and plots downstream.
+"""
+
+from mlca.metrics.auc import macro_auc, micro_auc
+from mlca.metrics.evaluation import Evaluation, evaluate
+from mlca.metrics.ranking import (
+    average_precision,
+    coverage,
+    ndcg_at_k,
+    one_error,
+    precision_at_k,
+    ranking_loss,
+)
+from mlca.metrics.registry import MEASURES, Better, Measure
+from mlca.metrics.sets import exact_match, example_f1, hamming_loss, jaccard, macro_f1, micro_f1
+
+__all__ = [
+    "MEASURES",
+    "Better",
+    "Evaluation",
+    "Measure",
+    "average_precision",
+    "coverage",
+    "evaluate",
+    "exact_match",
+    "example_f1",
+    "hamming_loss",
+    "jaccard",
+    "macro_auc",
+    "macro_f1",
+    "micro_auc",
+    "micro_f1",
+    "ndcg_at_k",
+    "one_error",
+    "precision_at_k",
+    "ranking_loss",
+]

@@ -1,0 +1,91 @@
+"""The way in: label matrices become boolean CSR, scores a float array, or the caller learns why not."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+LabelMatrix: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"
+Truth: TypeAlias = "sp.csr_array[np.bool_, tuple[int, int]]"
+Scores: TypeAlias = NDArray[np.floating[Any]]
+
+
+def label_matrix(Y: LabelMatrix, name: str) -> Truth:
+    """Return Y as a boolean CSR array that shares nothing with the caller's and stores no zeros."""
+    if sp.issparse(Y):
+        return _from_sparse(sp.csr_array(Y, copy=True), name)
+    dense = np.asarray(Y)
+    _require_table(dense, name)
+    if dense.dtype != np.bool_:
+        wrong = ~((dense == 0) | (dense == 1))
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            raise _not_an_indicator(name, int(row), int(column), dense[row, column])
+        dense = dense.astype(np.bool_)
+    return sp.csr_array(dense)
+
+
+def score_matrix(scores: ArrayLike, name: str) -> Scores:
+    """Return the scores as a float array; a score for every cell, none of them NaN."""
+    if sp.issparse(scores):
+        raise ValueError(
+            f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()"
+        )
+    array = np.asarray(scores)
+    _require_table(array, name)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers, but its dtype is {array.dtype}")
+    if array.dtype.kind != "f":
+        return array.astype(np.float64)
+    missing = np.isnan(array)
+    if missing.any():
+        row, column = np.argwhere(missing)[0]
+        raise ValueError(
+            f"{name} is NaN at row {row}, label {column} ({missing.sum()} in all): "
+            "give labels without a score the lowest one, for probabilities 0"
+        )
+    return array
+
+
+def true_and_scores(Y_true: LabelMatrix, scores: ArrayLike, name: str) -> tuple[Truth, Scores]:
+    """Return both tables, checked one by one and against each other."""
+    true, array = label_matrix(Y_true, "Y_true"), score_matrix(scores, name)
+    require_same_shape(true, array, name)
+    return true, array
+
+
+def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
+    """Raise unless the two tables have the same rows and labels."""
+    if Y_true.shape != other.shape:
+        raise ValueError(
+            f"Y_true has shape {Y_true.shape}, but {name} has shape {other.shape}: both need one row per "
+            "instance and one column per label (a label that the model has not seen is a column of zeros)"
+        )
+
+
+def _require_table(array: NDArray[Any], name: str) -> None:
+    if array.ndim != 2:
+        raise ValueError(
+            f"{name} must be a table with one row per instance and one column per label, "
+            f"but it has {array.ndim} dimension(s) and shape {array.shape}"
+        )
+
+
+def _from_sparse(matrix: sp.csr_array[Any, tuple[int, int]], name: str) -> Truth:
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    wrong = np.flatnonzero(matrix.data != 1)
+    if wrong.size:
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        raise _not_an_indicator(name, row, int(matrix.indices[wrong[0]]), matrix.data[wrong[0]])
+    return matrix.astype(np.bool_)
+
+
+def _not_an_indicator(name: str, row: int, column: int, value: object) -> ValueError:
+    return ValueError(
+        f"{name} must hold 0 and 1 only, but row {row}, label {column} is {value!s}: "
+        "pass an indicator matrix (MultiLabelBinarizer makes one from label names)"
+    )

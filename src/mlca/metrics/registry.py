@@ -1,0 +1,51 @@
+"""What is known of each measure: its name, how to print it, which direction is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Better: TypeAlias = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure as tables and plots need to know it.
+
+    Examples
+    --------
+    >>> MEASURES["hamming_loss"].better
+    'lower'
+    >>> [measure.label for measure in MEASURES.values() if measure.paper]
+    ['Exact match', 'F1 by example', 'Macro AUC', 'Hamming loss', 'Ranking loss', 'Coverage']
+    """
+
+    name: str
+    label: str
+    better: Better
+    paper: bool = False
+
+
+MEASURES: dict[str, Measure] = {
+    measure.name: measure
+    for measure in (
+        Measure("exact_match", "Exact match", "higher", paper=True),
+        Measure("example_f1", "F1 by example", "higher", paper=True),
+        Measure("macro_auc", "Macro AUC", "higher", paper=True),
+        Measure("hamming_loss", "Hamming loss", "lower", paper=True),
+        Measure("ranking_loss", "Ranking loss", "lower", paper=True),
+        Measure("coverage", "Coverage", "lower", paper=True),
+        Measure("micro_auc", "Micro AUC", "higher"),
+        Measure("micro_f1", "Micro F1", "higher"),
+        Measure("macro_f1", "Macro F1", "higher"),
+        Measure("jaccard", "Jaccard by example", "higher"),
+        Measure("average_precision", "Average precision", "higher"),
+        Measure("one_error", "One-error", "lower"),
+        Measure("precision_at_1", "Precision@1", "higher"),
+        Measure("precision_at_3", "Precision@3", "higher"),
+        Measure("precision_at_5", "Precision@5", "higher"),
+        Measure("ndcg_at_1", "nDCG@1", "higher"),
+        Measure("ndcg_at_3", "nDCG@3", "higher"),
+        Measure("ndcg_at_5", "nDCG@5", "higher"),
+    )
+}

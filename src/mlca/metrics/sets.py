@@ -1,0 +1,232 @@
+"""Measures of predicted label sets.
+
+Every one of them is a function of three counts: labels that are both true and predicted (hits),
+true labels, and predicted labels; by row for the example-based measures, by label for macro F1.
+So the matrices are compared once, in CSR, and the measures read the counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.metrics.averages import mean_defined, ratio
+from mlca.metrics.inputs import LabelMatrix, Truth, label_matrix, require_same_shape
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Hits, true and predicted labels, one entry per row (or per label)."""
+
+    hits: NDArray[np.intp]
+    true: NDArray[np.intp]
+    predicted: NDArray[np.intp]
+
+    def f1(self) -> NDArray[np.float64]:
+        """F1 of each entry; NaN where nothing is true and nothing predicted."""
+        return ratio(2 * self.hits, self.true + self.predicted)
+
+    def jaccard(self) -> NDArray[np.float64]:
+        """Intersection over union of each entry; NaN where both sets are empty."""
+        return ratio(self.hits, self.true + self.predicted - self.hits)
+
+    def wrong(self) -> NDArray[np.intp]:
+        """Labels missed and labels predicted in vain."""
+        return self.true + self.predicted - 2 * self.hits
+
+
+@dataclass(frozen=True)
+class SetComparison:
+    """True and predicted label sets, counted by row and by label."""
+
+    rows: Counts
+    labels: Counts
+
+    @classmethod
+    def of(cls, Y_true: LabelMatrix, Y_pred: LabelMatrix) -> SetComparison:
+        """Check both matrices and count."""
+        true, predicted = label_matrix(Y_true, "Y_true"), label_matrix(Y_pred, "Y_pred")
+        require_same_shape(true, predicted, "Y_pred")
+        return cls.of_matrices(true, predicted)
+
+    @classmethod
+    def of_matrices(cls, true: Truth, predicted: Truth) -> SetComparison:
+        """Count matrices that have been checked."""
+        hits = true.multiply(predicted).tocsr()
+        return cls(
+            rows=Counts(*(np.diff(matrix.indptr) for matrix in (hits, true, predicted))),
+            labels=Counts(*(_by_label(matrix) for matrix in (hits, true, predicted))),
+        )
+
+    def exact_match(self) -> float:
+        """See `exact_match`."""
+        return mean_defined((self.rows.wrong() == 0).astype(np.float64))
+
+    def example_f1(self) -> float:
+        """See `example_f1`."""
+        return mean_defined(self.rows.f1())
+
+    def jaccard(self) -> float:
+        """See `jaccard`."""
+        return mean_defined(self.rows.jaccard())
+
+    def hamming_loss(self) -> float:
+        """See `hamming_loss`."""
+        cells = np.full(len(self.rows.hits), len(self.labels.hits))
+        return mean_defined(ratio(self.rows.wrong(), cells))
+
+    def micro_f1(self) -> float:
+        """See `micro_f1`."""
+        sizes = self.rows.true.sum() + self.rows.predicted.sum()
+        return float(ratio(2 * self.rows.hits.sum(keepdims=True), sizes.reshape(1))[0])
+
+    def macro_f1(self) -> float:
+        """See `macro_f1`."""
+        return mean_defined(self.labels.f1())
+
+
+def _by_label(matrix: Truth) -> NDArray[np.intp]:
+    return np.bincount(matrix.indices, minlength=matrix.shape[1])
+
+
+def exact_match(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """Share of rows whose predicted label set is exactly the true one. Higher is better.
+
+    One of the paper's six; scikit-learn's `accuracy_score` of indicator matrices.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN if there are no rows.
+
+    Examples
+    --------
+    >>> exact_match([[1, 0, 1], [0, 0, 0]], [[1, 0, 1], [0, 1, 0]])
+    0.5
+    """
+    return SetComparison.of(Y_true, Y_pred).exact_match()
+
+
+def example_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """F1 of each row's label set, averaged over the rows. Higher is better.
+
+    One of the paper's six. Rows with no true and no predicted label are left out, as in
+    scikit-learn's `f1_score(average="samples", zero_division=nan)`; its default counts them as 0.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN if every row is left out.
+
+    Examples
+    --------
+    >>> example_f1([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]])
+    0.6666666666666666
+    """
+    return SetComparison.of(Y_true, Y_pred).example_f1()
+
+
+def jaccard(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """Intersection over union of each row's label sets, averaged over the rows. Higher is better.
+
+    Rows with no true and no predicted label are left out; scikit-learn's
+    `jaccard_score(average="samples")` counts them as 0 and agrees where there are none.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN if every row is left out.
+
+    Examples
+    --------
+    >>> jaccard([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 0]])
+    0.5
+    """
+    return SetComparison.of(Y_true, Y_pred).jaccard()
+
+
+def hamming_loss(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """Share of all cells that are wrong. Lower is better.
+
+    One of the paper's six; scikit-learn's `hamming_loss`.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN if there are no cells.
+
+    Examples
+    --------
+    >>> hamming_loss([[1, 1, 0, 0]], [[1, 0, 0, 0]])
+    0.25
+    """
+    return SetComparison.of(Y_true, Y_pred).hamming_loss()
+
+
+def micro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """F1 of all cells pooled. Higher is better.
+
+    scikit-learn's `f1_score(average="micro")`, but NaN where that is 0/0 (no label is true, none predicted).
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], or NaN.
+
+    Examples
+    --------
+    >>> micro_f1([[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 1]])
+    0.5
+    """
+    return SetComparison.of(Y_true, Y_pred).micro_f1()
+
+
+def macro_f1(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> float:
+    """F1 of each label, averaged over the labels. Higher is better.
+
+    Labels that are nowhere true and nowhere predicted are left out, as in scikit-learn's
+    `f1_score(average="macro", zero_division=nan)`; its default counts them as 0.
+
+    Parameters
+    ----------
+    Y_true, Y_pred : array-like or sparse of shape (n, q)
+        Indicator matrices, 0 and 1.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN if every label is left out.
+
+    Examples
+    --------
+    >>> macro_f1([[1, 1, 0], [1, 0, 0]], [[1, 0, 0], [1, 0, 0]])
+    0.5
+    """
+    return SetComparison.of(Y_true, Y_pred).macro_f1()

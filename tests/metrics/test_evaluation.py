@@ -1,0 +1,97 @@
+import dataclasses
+import math
+import os
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from mlca import metrics
+from mlca.metrics import MEASURES, Evaluation, evaluate
+
+Y = np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 0]])
+PROBA = np.array([[0.9, 0.2, 0.8], [0.6, 0.3, 0.1], [0.5, 0.4, 0.3], [0.7, 0.6, 0.5]])
+PAPER = ["exact_match", "example_f1", "macro_auc", "hamming_loss", "ranking_loss", "coverage"]
+
+
+def test_holds_what_the_single_functions_compute():
+    result = evaluate(Y, PROBA).as_dict()
+    for name in MEASURES:
+        function, _, k = name.rpartition("_at_")
+        if function:
+            expected = getattr(metrics, f"{function}_at_k")(Y, PROBA, k=int(k))
+        elif name in ("exact_match", "example_f1", "hamming_loss", "micro_f1", "macro_f1", "jaccard"):
+            expected = getattr(metrics, name)(Y, PROBA > 0.5)
+        else:
+            expected = getattr(metrics, name)(Y, PROBA)
+        assert result[name] == expected, name
+
+
+def test_every_measure_is_registered_in_the_same_order():
+    fields = [field.name for field in dataclasses.fields(Evaluation)]
+    assert fields == list(MEASURES) == list(evaluate(Y, PROBA).as_dict())
+    assert [name for name, measure in MEASURES.items() if measure.paper] == PAPER
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_perfect_prediction_is_at_the_better_end(name):
+    """The direction in the registry is the direction of the function."""
+    true = np.eye(8, dtype=int)
+    good, bad = (evaluate(true, scores).as_dict()[name] for scores in (true, 1 - true))
+    assert good > bad if MEASURES[name].better == "higher" else good < bad
+
+
+def test_predicted_where_the_probability_is_greater_than_the_threshold():
+    assert evaluate([[0, 1]], [[0.5, 0.51]]).exact_match == 1.0
+    assert evaluate([[0, 1]], [[0.5, 0.51]], 0.3).exact_match == 0.0
+
+
+def test_another_decision_rule():
+    own = evaluate(Y, PROBA, Y_pred=sp.csr_array(Y))
+    assert own.exact_match == 1.0
+    assert own.ranking_loss == evaluate(Y, PROBA).ranking_loss
+    with pytest.raises(ValueError, match="Y_pred has shape"):
+        evaluate(Y, PROBA, Y_pred=Y[:, :2])
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 1), (3, 4)])
+@pytest.mark.parametrize("fill", [0, 1])
+def test_undefined_is_nan_without_warnings(shape, fill):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = evaluate(np.full(shape, fill), np.zeros(shape))
+        print(result)
+    assert math.isnan(result.macro_auc) and math.isnan(result.ranking_loss)
+
+
+def test_is_frozen_and_prints_a_line_a_measure():
+    result = evaluate(Y, PROBA)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.exact_match = 1.0
+    lines = str(result).splitlines()
+    assert len(lines) == 1 + len(MEASURES)
+    assert len({len(line) for line in lines if line.endswith("higher")}) == 1
+
+
+def test_wide_sparse_labels():
+    """Four thousand labels, as in EURLex: the size that densifying would make painful."""
+    rng = np.random.default_rng(0)
+    true = sp.random_array((500, 4000), density=0.0013, format="csr", rng=rng) > 0
+    result = evaluate(true, rng.random((500, 4000), dtype=np.float32), 0.99)
+    assert result.micro_auc == pytest.approx(0.5, abs=0.03)
+    assert result.coverage == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.data
+@pytest.mark.skipif("MLCA_DATA" not in os.environ, reason="MLCA_DATA names no folder of datasets")
+def test_label_frequencies_on_a_real_dataset():
+    """A scorer that knows only how frequent each label is: AUC one half by construction."""
+    from mlca.datasets import load_dataset
+
+    true = load_dataset("delicious", subset="test").Y
+    frequency = np.asarray(true.mean(axis=0)).ravel()
+    result = evaluate(true, np.tile(frequency, (true.shape[0], 1)))
+    assert result.macro_auc == 0.5
+    assert result.micro_auc > 0.75
+    assert result.exact_match < 0.01

@@ -6,7 +6,7 @@ Two kinds of things come in: predicted label sets, and scores that put the label
 label stands in its row; `auc` where it stands in its column. Each measure is then a line of
 arithmetic on those counts, NaN where a row or a label says nothing, and `averages` takes the mean of
 the rest. `evaluate` does all of it in one go; `registry` knows each measure's direction, for the
-tables, ranks and plots downstream.
+tables, ranks and plots downstream. `stream` measures a model that learns on the way.
 """
 
 from mlca.metrics.auc import macro_auc, micro_auc
@@ -21,12 +21,16 @@ from mlca.metrics.ranking import (
 )
 from mlca.metrics.registry import MEASURES, Better, Measure
 from mlca.metrics.sets import exact_match, example_f1, hamming_loss, jaccard, macro_f1, micro_f1
+from mlca.metrics.stream import Prequential, Record, StreamMeasures, prequential
 
 __all__ = [
     "MEASURES",
     "Better",
     "Evaluation",
     "Measure",
+    "Prequential",
+    "Record",
+    "StreamMeasures",
     "average_precision",
     "coverage",
     "evaluate",
@@ -41,5 +45,6 @@ __all__ = [
     "ndcg_at_k",
     "one_error",
     "precision_at_k",
+    "prequential",
     "ranking_loss",
 ]

@@ -1,0 +1,240 @@
+"""One face for the two kinds of model: arrays with `partial_fit`, dicts with `learn_one`.
+
+A learner reads an item of the stream into a `Batch`, in the form that its model wants, and turns the
+model's answers into matrices whose columns are the labels named so far. Reading is the harness's
+work and is not timed; `learn`, `predict` and `scores` are the model's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from mlca.metrics.inputs import Scores, Truth, label_matrix, score_matrix
+from mlca.targets import LabelRows, LabelSet, read_targets
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a stream: as the model wants them (X, Y), and their labels as matrix columns."""
+
+    X: Any
+    Y: Any
+    labels: LabelSet
+    targets: LabelRows
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of labels named so far."""
+        return self.targets.n_rows, self.targets.n_labels
+
+    def truth(self) -> Truth:
+        """Return the true labels as a matrix."""
+        return self.targets.to_csr().astype(np.bool_)
+
+
+class Learner(Protocol):
+    """What the test-then-train loop needs of a model."""
+
+    known: LabelSet | None
+    """Labels that the model knows before the stream begins; None if it has learned nothing."""
+
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+        """Read one item of the stream."""
+
+    def learn(self, batch: Batch) -> None:
+        """Learn the rows."""
+
+    def predict(self, batch: Batch) -> Any:
+        """Ask the model for label sets."""
+
+    def predict_scores(self, batch: Batch) -> Any:
+        """Ask the model for scores."""
+
+    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+        """Bring predicted label sets to the columns of the batch."""
+
+    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+        """Bring scores to the columns of the batch."""
+
+
+def learner_of(model: Any) -> Learner:
+    """Return the learner that speaks the model's language."""
+    if hasattr(model, "partial_fit"):
+        return ArrayLearner(model)
+    if hasattr(model, "learn_one"):
+        return RiverLearner(model)
+    raise TypeError(
+        f"{type(model).__name__} has neither partial_fit nor learn_one: prequential needs a model that "
+        "learns step by step"
+    )
+
+
+class ArrayLearner:
+    """A model with scikit-learn's face: ours, or any whose predictions are indicator matrices."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        labels = getattr(model, "labels_", None)
+        self.known = labels if isinstance(labels, LabelSet) else None
+
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+        """Read a batch of rows, or one row, which becomes a batch of one."""
+        if isinstance(X, Mapping):
+            raise ValueError(
+                f"the row is a dict, but {type(self._model).__name__} learns arrays: "
+                "use mlca.river.MLCAClassifier, or a stream of arrays"
+            )
+        X, Y = _as_batch(X, Y)
+        labels, targets = read_targets(Y, known)
+        _require_as_many_rows(X, targets)
+        return Batch(X, Y, labels, targets)
+
+    def learn(self, batch: Batch) -> None:
+        """Learn the rows."""
+        self._model.partial_fit(batch.X, batch.Y)
+
+    def predict(self, batch: Batch) -> Any:
+        """Ask the model for label sets."""
+        return self._model.predict(batch.X)
+
+    def predict_scores(self, batch: Batch) -> Any:
+        """Ask the model for scores."""
+        return self._model.predict_proba(batch.X)
+
+    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+        """Put the predicted columns where the labels of the stream are."""
+        if batch.labels.single:
+            answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
+            return label_matrix(answer, "the model's prediction")
+        predicted = label_matrix(answer, "the model's prediction")
+        columns = self._columns(predicted.shape[1], batch.labels)
+        moved = sp.csr_array(
+            (predicted.data, columns[predicted.indices], predicted.indptr), shape=batch.shape
+        )
+        moved.sort_indices()
+        return moved
+
+    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+        """Put the scored columns where the labels of the stream are; labels not scored get 0."""
+        known = score_matrix(answer, "the model's probabilities")
+        scores = np.zeros(batch.shape)
+        scores[:, self._columns(known.shape[1], batch.labels)] = known
+        return scores
+
+    def _columns(self, width: int, labels: LabelSet) -> NDArray[np.intp]:
+        """Return the stream's column of each of the model's columns."""
+        names = range(width) if labels.numbered else np.asarray(self._model.classes_).tolist()
+        return np.array(list(_columns_by_name(names, labels).values()), dtype=np.intp)
+
+
+class RiverLearner:
+    """A multi-label model with River's face: dicts of features in, dicts of labels out."""
+
+    known: LabelSet | None = None
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+        """Read a row of dicts as it is; turn arrays into dicts, features called by number or column."""
+        if isinstance(X, Mapping):
+            if not isinstance(Y, Mapping):
+                raise ValueError(
+                    f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}"
+                )
+            labels, targets = read_targets(
+                [tuple(name for name, true in Y.items() if true)], known, classes=Y
+            )
+            return Batch([X], [Y], labels, targets)
+        X, Y = _as_batch(X, Y)
+        labels, targets = read_targets(Y, known)
+        _require_as_many_rows(X, targets)
+        return Batch(list(_dict_rows(X)), list(_dict_labels(targets, labels)), labels, targets)
+
+    def learn(self, batch: Batch) -> None:
+        """Learn the rows one by one."""
+        for x, y in zip(batch.X, batch.Y, strict=True):
+            self._model.learn_one(x, y)
+
+    def predict(self, batch: Batch) -> Any:
+        """Ask the model for label sets."""
+        return [self._model.predict_one(x) for x in batch.X]
+
+    def predict_scores(self, batch: Batch) -> Any:
+        """Ask the model for scores."""
+        return [self._model.predict_proba_one(x) for x in batch.X]
+
+    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+        """Put what is predicted in the columns of the labels."""
+        return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
+
+    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+        """Put each label's probability of being true in its column; labels not scored get 0."""
+        of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
+        return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
+
+
+def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
+    """Return a single row with its labels as a batch of one, a batch as it is."""
+    if sp.issparse(X) or hasattr(X, "columns"):
+        return X, Y
+    rows = np.asarray(X)
+    if rows.ndim == 2:
+        return X, Y
+    if isinstance(Y, np.ndarray):
+        return rows[np.newaxis], Y[np.newaxis]
+    # An empty list would be read as an indicator matrix of no columns; an empty tuple is a row of no names.
+    return rows[np.newaxis], [Y if Y else ()]
+
+
+def _require_as_many_rows(X: Any, targets: LabelRows) -> None:
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if n_rows != targets.n_rows:
+        raise ValueError(f"X has {n_rows} rows, but Y has {targets.n_rows}: each row needs its labels")
+
+
+def _dict_rows(X: Any) -> Iterator[dict[Hashable, float]]:
+    """Yield each row as {feature: value}; of a sparse matrix what is not zero."""
+    if sp.issparse(X):
+        matrix = sp.csr_array(X)
+        for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            cells = slice(start, stop)
+            yield dict(zip(matrix.indices[cells].tolist(), matrix.data[cells].tolist(), strict=True))
+        return
+    names = list(getattr(X, "columns", range(np.shape(X)[1])))
+    for row in np.asarray(X).tolist():
+        yield dict(zip(names, row, strict=True))
+
+
+def _dict_labels(targets: LabelRows, labels: LabelSet) -> Iterator[dict[Hashable, bool]]:
+    """Yield each row's labels as {name: bool}, for all labels named so far."""
+    for row in targets.to_dense().astype(np.bool_).tolist():
+        yield dict(zip(labels.names, row, strict=True))
+
+
+def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[np.float64]:
+    """Return the values of {label: value} rows as a table; labels that a row does not name get 0."""
+    table = np.zeros((len(rows), len(labels.names)))
+    columns = _columns_by_name((name for row in rows for name in row), labels)
+    for i, row in enumerate(rows):
+        for name, value in row.items():
+            table[i, columns[name]] = value
+    return table
+
+
+def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashable, int]:
+    """Return the stream's column of each label that a model names, in the model's order."""
+    number = {name: column for column, name in enumerate(labels.names)}
+    try:
+        return {name: number[name] for name in names}
+    except KeyError as unknown:
+        raise ValueError(
+            f"the model predicts the label {unknown}, which the stream has not named: "
+            "start with a model that has learned nothing, or name its labels in the first item"
+        ) from None

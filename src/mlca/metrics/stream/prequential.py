@@ -1,0 +1,193 @@
+"""The test-then-train loop."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from mlca.metrics.stream.learners import Batch, learner_of
+from mlca.metrics.stream.records import Prequential, Record
+from mlca.metrics.stream.tally import Tally
+from mlca.targets import LabelSet
+
+
+def prequential(
+    model: Any,
+    stream: Iterable[tuple[Any, Any]],
+    *,
+    every: int = 1000,
+    window: int = 1000,
+    scores: bool = False,
+    on_record: Callable[[Record], object] | None = None,
+) -> Prequential:
+    """Predict each item of a stream, then learn it, and keep account.
+
+    The label set may grow: by a wider indicator matrix, by a new name, by a new key. A label counts
+    from the item that names it first. The model could not know it there, so its prediction and its
+    score are 0 and it counts as missed. A model that has learned nothing learns the first item
+    without being tested on it.
+
+    Parameters
+    ----------
+    model : object
+        A classifier of this package, any other with `partial_fit(X, Y)` and `predict(X)` on indicator
+        matrices (and `classes_`, if labels come by name), or a multi-label model of River.
+    stream : iterable of (X, Y) pairs
+        Batches, or single rows: arrays with indicator matrices or label names; for River's models also
+        {feature: value} with {label: bool}. All items tell labels in the same way.
+    every : int, default 1000
+        Rows between two records. A record is taken at the end of the item that completes them, and at
+        the end of the stream.
+    window : int, default 1000
+        Rows that the windowed measures look back on.
+    scores : bool, default False
+        Also ask for `predict_proba` and keep the ranking measures. It costs a second prediction; label
+        sets come from the model's own `predict` either way, since algorithms decide by different rules.
+    on_record : callable, optional
+        Called with each `Record` as it is taken.
+
+    Returns
+    -------
+    Prequential
+        The records, and where each label first appeared.
+
+    Notes
+    -----
+    Memory is the size of the model's pickled state: it is what grows with the stream, is the same on
+    every machine, and works for compiled and for plain models. The memory of the process would also
+    hold the stream, the libraries and what the allocator keeps. Models made of many small Python
+    objects take several times their pickled size in memory.
+
+    Time is the model's own: reading the stream, measuring and recording are not counted.
+
+    Examples
+    --------
+    >>> from river import linear_model, multioutput
+    >>> from river.datasets import synth
+    >>> model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())
+    >>> result = prequential(model, synth.Logical(n_tiles=100, seed=1), every=200, window=100)
+    >>> [(r.row, round(r.running.hamming_loss, 3)) for r in result.records]
+    [(200, 0.358), (400, 0.36)]
+    >>> result.labels_appeared
+    {'OR': 0, 'AND': 0, 'XOR': 1}
+    """
+    _require_positive("every", every)
+    _require_positive("window", window)
+    appeared: dict[Hashable, int] = {}
+    records: list[Record] = []
+    for record in _test_then_train(model, stream, every, Tally(window), scores, appeared):
+        records.append(record)
+        if on_record is not None:
+            on_record(record)
+    return Prequential(tuple(records), appeared, window)
+
+
+def _test_then_train(
+    model: Any,
+    stream: Iterable[tuple[Any, Any]],
+    every: int,
+    tally: Tally,
+    scores: bool,
+    appeared: dict[Hashable, int],
+) -> Iterator[Record]:
+    """Go through the stream, yield a record every now and then, and fill in where labels appeared."""
+    learner = learner_of(model)
+    labels = learner.known
+    clock = _Stopwatch()
+    n_rows = recorded = 0
+    for number, item in enumerate(stream):
+        try:
+            X, Y = item
+            batch = learner.read(X, Y, labels)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"item {number} of the stream, after {n_rows} rows: {error}") from error
+        if labels is not None:
+            with clock:
+                sets = learner.predict(batch)
+                chances = learner.predict_scores(batch) if scores else None
+            tally.add(
+                batch.truth(),
+                learner.as_labels(sets, batch),
+                learner.as_scores(chances, batch) if scores else None,
+            )
+        with clock:
+            learner.learn(batch)
+        labels = batch.labels
+        _note_first_rows(appeared, batch, n_rows)
+        n_rows += batch.targets.n_rows
+        if n_rows // every > recorded // every:
+            yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
+            recorded = n_rows
+    if labels is not None and n_rows > recorded:
+        yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
+
+
+def _record(model: Any, tally: Tally, labels: LabelSet, n_rows: int, rows_per_second: float) -> Record:
+    return Record(
+        row=n_rows,
+        running=tally.running(),
+        windowed=tally.windowed(),
+        n_labels=len(labels.names),
+        n_nodes=getattr(model, "n_nodes_", None),
+        rows_per_second=rows_per_second,
+        model_bytes=pickled_size(model),
+    )
+
+
+class _Stopwatch:
+    """Seconds spent inside `with`, since the last restart."""
+
+    def __init__(self) -> None:
+        self._seconds = self._begin = 0.0
+
+    def __enter__(self) -> None:
+        self._begin = perf_counter()
+
+    def __exit__(self, *error: object) -> None:
+        self._seconds += perf_counter() - self._begin
+
+    def restart(self) -> float:
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
+def pickled_size(model: Any) -> int | None:
+    """Count the bytes of a model's pickle without making it; None if the model cannot be pickled."""
+    sink = _ByteCounter()
+    try:
+        pickle.Pickler(sink, protocol=5, buffer_callback=sink.add_buffer).dump(model)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return None
+    return sink.n_bytes
+
+
+class _ByteCounter:
+    """A file that counts what is written and forgets it; arrays are counted where they lie."""
+
+    def __init__(self) -> None:
+        self.n_bytes = 0
+
+    def write(self, data: bytes) -> int:
+        size = memoryview(data).nbytes
+        self.n_bytes += size
+        return size
+
+    def add_buffer(self, buffer: pickle.PickleBuffer) -> None:
+        self.n_bytes += buffer.raw().nbytes
+
+
+def _note_first_rows(appeared: dict[Hashable, int], batch: Batch, first_row: int) -> None:
+    """Enter the labels that are true for the first time, in the order of their rows."""
+    columns, cells = np.unique(batch.targets.indices, return_index=True)
+    for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):
+        row = int(np.searchsorted(batch.targets.indptr, cell, side="right")) - 1
+        appeared.setdefault(batch.labels.names[column], first_row + row)
+
+
+def _require_positive(name: str, rows: int) -> None:
+    if rows < 1:
+        raise ValueError(f"{name} is {rows}, but it counts rows: pass at least 1")

@@ -1,0 +1,117 @@
+"""What a test-then-train run leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class StreamMeasures:
+    """Measures over some rows of a stream, named as in `mlca.metrics.MEASURES`.
+
+    The last four need scores and are NaN without them.
+    """
+
+    exact_match: float
+    example_f1: float
+    jaccard: float
+    hamming_loss: float
+    micro_f1: float
+    ranking_loss: float = NAN
+    coverage: float = NAN
+    average_precision: float = NAN
+    one_error: float = NAN
+
+
+@dataclass(frozen=True)
+class Record:
+    """Where a run stood after some rows.
+
+    Attributes
+    ----------
+    row : int
+        Rows learned so far.
+    running, windowed : StreamMeasures
+        Over all rows tested so far, and over the last `window` of them.
+    n_labels : int
+        Labels named so far.
+    n_nodes : int or None
+        The model's `n_nodes_`, if it has nodes.
+    rows_per_second : float
+        Rows predicted and learned a second of the model's own time, since the previous record.
+    model_bytes : int or None
+        Size of the model's pickled state; None if it cannot be pickled.
+    """
+
+    row: int
+    running: StreamMeasures
+    windowed: StreamMeasures
+    n_labels: int
+    n_nodes: int | None
+    rows_per_second: float
+    model_bytes: int | None
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Return everything by name in one level; windowed measures are called `window_...`."""
+        flat: dict[str, Any] = {"row": self.row}
+        flat.update(asdict(self.running))
+        flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})
+        for name in ("n_labels", "n_nodes", "rows_per_second", "model_bytes"):
+            flat[name] = getattr(self, name)
+        return flat
+
+
+@dataclass(frozen=True)
+class Prequential:
+    """The records of a test-then-train run; prints as a table.
+
+    Attributes
+    ----------
+    records : tuple of Record
+        In the order of the stream.
+    labels_appeared : dict
+        For each label the number of the row, counted from 0, where it was first true.
+    window : int
+        Rows that the windowed measures look back on.
+    """
+
+    records: tuple[Record, ...]
+    labels_appeared: dict[Hashable, int]
+    window: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the records as a pandas DataFrame, one row a record."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "mlca[frames]"') from None
+        return pd.DataFrame([record.as_dict() for record in self.records])
+
+    def __str__(self) -> str:
+        lines = [
+            f"{'':>8}  {'all rows so far':^20} | {f'last {self.window} rows':^20}".rstrip(),
+            f"{'row':>8}  {'exact':>6} {'F1':>6} {'Hamm.':>6} | {'exact':>6} {'F1':>6} {'Hamm.':>6}"
+            f"  {'labels':>6} {'nodes':>7} {'rows/s':>9} {'MB':>7}",
+        ]
+        lines += [_line(record) for record in self.records]
+        return "\n".join(lines)
+
+
+def _line(record: Record) -> str:
+    shown = " | ".join(
+        f"{m.exact_match:>6.4f} {m.example_f1:>6.4f} {m.hamming_loss:>6.4f}"
+        for m in (record.running, record.windowed)
+    )
+    nodes = "-" if record.n_nodes is None else str(record.n_nodes)
+    megabytes = "-" if record.model_bytes is None else f"{record.model_bytes / 1e6:.3f}"
+    return (
+        f"{record.row:>8}  {shown}  {record.n_labels:>6} {nodes:>7} "
+        f"{record.rows_per_second:>9.0f} {megabytes:>7}"
+    )

@@ -125,9 +125,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self.labels_.name_rows(predicted)
 
     def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        if self.labels_.single:
-            probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
-        return probabilities
+        if not self.labels_.single:
+            return probabilities
+        totals = probabilities.sum(axis=1, keepdims=True)
+        # Where no class has any probability, all are alike.
+        shares = np.full(probabilities.shape, 1 / max(1, probabilities.shape[1]))
+        np.divide(probabilities, totals, out=shares, where=totals > 0)
+        return shares
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows and, where targets are given, that there are as many."""

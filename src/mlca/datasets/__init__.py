@@ -1,5 +1,46 @@
-"""Data for multi-label classification."""
+"""Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
 
+Data flow through this package in one direction. `files` turns a file, compressed or not, into
+numbered lines. A reader (`arff`, `xc`, `mulan_xml`; `mat` for bytes) turns lines into numbers as they
+come, appends them to the flat arrays of `rows`, and hands over a `Table`: X dense or sparse as the
+file is, Y sparse, names where the format has them. No reader holds the text of more than a line, none
+believes a size that the file announces before it has seen the data, and every complaint names file
+and line.
+
+Above the readers stand names. `catalogue` says of each dataset of the field what its files do not:
+who made it, which files are an official split, which numbers are categories in truth, where a copy
+is. `layouts` knows how the files may lie in a folder, `folders` looks for them in ``MLCA_DATA`` and in the
+cache and fetches what is missing (`download`, `openml`), and `loading` makes of all this the one
+function that most users need, `load_dataset`.
+
+Beside them `synthetic` draws the paper's three discs, and `summary` computes the statistics by which
+the field describes a dataset.
+"""
+
+from mlca.datasets.arff import read_arff, read_meka, read_mulan
+from mlca.datasets.catalogue import CATALOGUE
+from mlca.datasets.download import DownloadError
+from mlca.datasets.loading import load_dataset
+from mlca.datasets.mat import read_mat
+from mlca.datasets.mulan_xml import read_mulan_xml
+from mlca.datasets.summary import Summary, summarize
 from mlca.datasets.synthetic import Stage, three_discs
+from mlca.datasets.table import Table
+from mlca.datasets.xc import read_xc
 
-__all__ = ["Stage", "three_discs"]
+__all__ = [
+    "CATALOGUE",
+    "DownloadError",
+    "Stage",
+    "Summary",
+    "Table",
+    "load_dataset",
+    "read_arff",
+    "read_mat",
+    "read_meka",
+    "read_mulan",
+    "read_mulan_xml",
+    "read_xc",
+    "summarize",
+    "three_discs",
+]

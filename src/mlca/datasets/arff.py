@@ -1,0 +1,157 @@
+"""Reader of Weka's ARFF as multi-label collections use it: Mulan with an XML list of labels, and MEKA."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from os import PathLike
+
+import numpy as np
+
+from mlca.datasets.arff_header import Header, read_header
+from mlca.datasets.arff_rows import read_rows
+from mlca.datasets.files import bad_file, numbered_lines
+from mlca.datasets.mulan_xml import read_mulan_xml
+from mlca.datasets.table import Table
+
+_MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
+
+
+def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Table:
+    """Read an ARFF file, dense or sparse, with some of its attributes as labels.
+
+    Nominal values become their places in the header, from 0; a choice between 0 and 1, or between
+    NO and YES, becomes 0 and 1 whatever its order. ``?`` becomes NaN.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, perhaps with ``.gz`` or ``.bz2`` at its end.
+    labels : collection of str, default=()
+        Names of the attributes that are labels.
+
+    Returns
+    -------
+    Table
+        Attributes and labels in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If the file is not ARFF or a label is not in it; the message names file and line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.arff")
+    ...     _ = path.write_text('''@relation tiny
+    ... @attribute size numeric
+    ... @attribute colour {red, green, 'dark blue'}
+    ... @attribute fruit {0, 1}
+    ... @data
+    ... 1.5, 'dark blue', 1
+    ... ?, red, 0
+    ... ''')
+    ...     table = read_arff(path, labels=["fruit"])
+    >>> table.X
+    array([[1.5, 2. ],
+           [nan, 0. ]])
+    >>> table.categories["colour"], table.categorical
+    (('red', 'green', 'dark blue'), array([False,  True]))
+    >>> table.label_names, table.Y.toarray().tolist()
+    (('fruit',), [[1], [0]])
+    """
+
+    def by_name(header: Header) -> set[int]:
+        places = {attribute.name: place for place, attribute in enumerate(header.attributes)}
+        missing = [label for label in labels if label not in places]
+        if missing:
+            raise bad_file(
+                path,
+                header.data_line,
+                f"no attribute is called {missing[0]!r}, which the list of labels names",
+            )
+        return {places[label] for label in labels}
+
+    return _read(path, by_name)
+
+
+def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> Table:
+    """Read a dataset of Mulan: an ARFF file and the XML list of its labels.
+
+    Parameters
+    ----------
+    arff, xml : path-like
+        The two files.
+
+    Returns
+    -------
+    Table
+        Attributes and labels in the order of the ARFF file.
+
+    See Also
+    --------
+    read_arff : What becomes of the values.
+    """
+    return read_arff(arff, labels=read_mulan_xml(xml))
+
+
+def read_meka(path: str | PathLike[str]) -> Table:
+    """Read a dataset of MEKA, whose relation says how many attributes are labels.
+
+    ``-C 6`` in the name of the relation makes the first six attributes labels, ``-C -6`` the last.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, perhaps with ``.gz`` or ``.bz2`` at its end.
+
+    Returns
+    -------
+    Table
+        Attributes and labels in the order of the file.
+
+    See Also
+    --------
+    read_arff : What becomes of the values.
+    """
+
+    def by_count(header: Header) -> set[int]:
+        count = _MEKA_LABELS.search(header.relation)
+        if count is None:
+            raise bad_file(
+                path,
+                header.relation_line,
+                "the relation lacks MEKA's -C with the number of labels; use read_mulan",
+            )
+        n_labels, n_attributes = int(count[1]), len(header.attributes)
+        if not 0 < abs(n_labels) <= n_attributes:
+            raise bad_file(
+                path,
+                header.relation_line,
+                f"-C {n_labels} does not fit the {n_attributes} attributes of the file",
+            )
+        places = range(n_attributes)
+        return set(places[:n_labels] if n_labels > 0 else places[n_labels:])
+
+    return _read(path, by_count)
+
+
+def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]) -> Table:
+    lines = numbered_lines(path)
+    header = read_header(lines, path)
+    labels = choose_labels(header)
+    X, Y = read_rows(lines, header, labels, path)
+    features = [attribute for place, attribute in enumerate(header.attributes) if place not in labels]
+    return Table(
+        X=X,
+        Y=Y,
+        feature_names=tuple(attribute.name for attribute in features),
+        label_names=tuple(header.attributes[place].name for place in sorted(labels)),
+        categorical=np.array([attribute.codes is not None for attribute in features], dtype=bool),
+        categories={
+            attribute.name: attribute.values for attribute in features if attribute.codes is not None
+        },
+    )

@@ -1,0 +1,367 @@
+"""What the field's datasets are, where they come from, and how their files are called.
+
+An entry says all that the files themselves do not: who made the data, which of several files are
+an official split, which numbers are categories in truth, and where a copy can be had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mlca.datasets.layouts import ExtremeText, Layout, Meka, Mulan
+
+MULAN = "https://mulan.sourceforge.net/datasets-mlc.html"
+KDIS = "https://www.uco.es/kdis/mllresources/"
+XC = "http://manikvarma.org/downloads/XC/XMLRepository.html"
+
+_KDIS_FILES = "http://www.uco.es/grupos/kdis/MLLResources/ucobigfiles/Datasets/Full/"
+_DRIVE = "https://drive.google.com/uc?export=download&id="
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A public zip file that holds the dataset.
+
+    Attributes
+    ----------
+    url : str
+        Its address.
+    members : mapping of str to str
+        The file in the archive, without folders, and what it is called here.
+    layout : Layout
+        How the files lie when they are unpacked.
+    checksum : str or None
+        Algorithm and digest, such as ``"md5:0a1b..."``, where one has been published.
+    """
+
+    url: str
+    members: Mapping[str, str]
+    layout: Layout
+    checksum: str | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One dataset of the catalogue.
+
+    Attributes
+    ----------
+    name, title, source, citation : str
+        What it is called here, what it is about, a page that describes it, whom to cite.
+    shape : tuple of three int
+        Instances, attributes and labels: what is read must have this shape.
+    collected : tuple of Layout
+        How its files lie in the collections of the field, the richest first.
+    archive : Archive
+        Where a copy can be had.
+    categorical : {"declared", "all", "none"}
+        Which attributes are categorical: those that the file declares, or, where the file writes
+        categories as numbers or tells nothing, all or none.
+    official_split : bool
+        Whether train and test part are the ones that the field compares on.
+    openml : tuple of (str, int) or None
+        Name and version on OpenML.
+    drop : tuple of str
+        Attributes to leave out.
+    note : str
+        What a user should know besides.
+    """
+
+    name: str
+    title: str
+    source: str
+    citation: str
+    shape: tuple[int, int, int]
+    collected: tuple[Layout, ...]
+    archive: Archive
+    categorical: Literal["declared", "all", "none"] = "declared"
+    official_split: bool = False
+    openml: tuple[str, int] | None = None
+    drop: tuple[str, ...] = field(default=())
+    note: str = ""
+
+    @property
+    def layouts(self) -> tuple[Layout, ...]:
+        """All ways in which its files may lie in a folder, the richest first."""
+        return (*self.collected, self.archive.layout)
+
+
+def _mulan(name: str, parts: tuple[str, ...] = ("",)) -> Mulan:
+    return Mulan(tuple(f"{name}{part}.arff" for part in parts), f"{name}.xml")
+
+
+def _train_and_test(name: str) -> Mulan:
+    return _mulan(name, ("-train", "-test"))
+
+
+def _kdis(name: str, theirs: str) -> Archive:
+    """Name the copy in the KDIS repository, which is always one MEKA file with all rows."""
+    file = f"{name}-meka.arff"
+    return Archive(f"{_KDIS_FILES}{theirs}_Meka.zip", {f"{theirs}.arff": file}, Meka(file))
+
+
+def _extreme(name: str, drive: str, md5: str) -> Archive:
+    """Name the copy in the Extreme Classification repository, which has no names of labels."""
+    layout = _extreme_text(name)
+    return Archive(_DRIVE + drive, {file: file for file in layout.files}, layout, f"md5:{md5}")
+
+
+def _extreme_text(name: str, xml: str | None = None) -> ExtremeText:
+    return ExtremeText((f"{name}_data.txt",), (f"{name}_trSplit.txt", f"{name}_tstSplit.txt"), xml)
+
+
+_ARBITRARY = "The public train and test files are one arbitrary split; they are joined here."
+_GO_CITATION = (
+    "J. Xu, J. Liu, J. Yin, C. Sun: A multi-label feature extraction algorithm via maximizing feature "
+    "variance and feature-label dependence simultaneously. Knowledge-Based Systems 98, 2016"
+)
+
+
+_EURLEX = ExtremeText(("eurlex_train.txt", "eurlex_test.txt"))
+
+_ENTRIES = (
+    Entry(
+        "flags",
+        "Flags of nations and the colours in them",
+        KDIS,
+        "E. C. Goncalves, A. Plastino, A. A. Freitas: A genetic algorithm for optimizing the label "
+        "ordering in multi-label classifier chains. ICTAI 2013",
+        (194, 19, 7),
+        (_mulan("flags"),),
+        _kdis("flags", "Flags"),
+    ),
+    Entry(
+        "emotions",
+        "Music and the emotions that it evokes",
+        MULAN,
+        "K. Trohidis, G. Tsoumakas, G. Kalliris, I. Vlahavas: Multilabel classification of music into "
+        "emotions. ISMIR 2008",
+        (593, 72, 6),
+        (
+            _mulan("emotions"),
+            _mulan("emotions-openml"),
+        ),
+        _kdis("emotions", "Emotions"),
+        openml=("emotions", 4),
+    ),
+    Entry(
+        "birds",
+        "Bird species heard in recordings",
+        MULAN,
+        "F. Briggs et al.: The 9th annual MLSP competition: new methods for acoustic classification of "
+        "multiple simultaneous bird species in a noisy environment. MLSP 2013",
+        (645, 260, 19),
+        (_train_and_test("birds"),),
+        _kdis("birds", "Birds"),
+        official_split=True,
+        note="294 rows have no label.",
+    ),
+    Entry(
+        "image",
+        "Natural scenes, five classes",
+        KDIS,
+        "M.-L. Zhang, Z.-H. Zhou: ML-KNN: a lazy learning approach to multi-label learning. "
+        "Pattern Recognition 40, 2007",
+        (2000, 294, 5),
+        (_train_and_test("image"),),
+        _kdis("image", "Image"),
+        note=_ARBITRARY,
+    ),
+    Entry(
+        "scene",
+        "Photographs and the scenes in them",
+        MULAN,
+        "M. R. Boutell, J. Luo, X. Shen, C. M. Brown: Learning multi-label scene classification. "
+        "Pattern Recognition 37, 2004",
+        (2407, 294, 6),
+        (_train_and_test("scene"),),
+        _kdis("scene", "Scene"),
+        official_split=True,
+    ),
+    Entry(
+        "yeast",
+        "Genes of yeast and their functions",
+        MULAN,
+        "A. Elisseeff, J. Weston: A kernel method for multi-labelled classification. NIPS 2001",
+        (2417, 103, 14),
+        (
+            _mulan("yeast"),
+            _mulan("yeast-openml"),
+        ),
+        _kdis("yeast", "Yeast"),
+        openml=("yeast", 4),
+    ),
+    Entry(
+        "virusgo",
+        "Proteins of viruses by gene ontology, and where in the cell they are",
+        KDIS,
+        _GO_CITATION,
+        (207, 749, 6),
+        (_train_and_test("virusgo"),),
+        _kdis("virusgo", "VirusGO"),
+        categorical="all",
+        note=_ARBITRARY,
+    ),
+    Entry(
+        "gpositivego",
+        "Proteins of gram-positive bacteria by gene ontology, and where in the cell they are",
+        KDIS,
+        _GO_CITATION,
+        (519, 912, 4),
+        (_train_and_test("gpositivego"),),
+        _kdis("gpositivego", "GpositiveGO"),
+        categorical="all",
+        note=_ARBITRARY,
+    ),
+    Entry(
+        "genbase",
+        "Proteins by their motifs, and their families",
+        MULAN,
+        "S. Diplaris, G. Tsoumakas, P. A. Mitkas, I. Vlahavas: Protein classification with multiple "
+        "algorithms. PCI 2005",
+        (662, 1185, 27),
+        (_mulan("genbase"),),
+        _kdis("genbase", "Genbase"),
+        drop=("protein",),
+        note="The attribute 'protein', a name unique to each row, is dropped: 1185 of 1186 are left.",
+    ),
+    Entry(
+        "medical",
+        "Radiology reports and their disease codes",
+        MULAN,
+        "J. P. Pestian et al.: A shared task involving multi-label classification of clinical free text. "
+        "BioNLP 2007",
+        (978, 1449, 45),
+        (_mulan("medical"),),
+        _kdis("medical", "Medical"),
+    ),
+    Entry(
+        "plantgo",
+        "Proteins of plants by gene ontology, and where in the cell they are",
+        KDIS,
+        _GO_CITATION,
+        (978, 3091, 12),
+        (_train_and_test("plantgo"),),
+        _kdis("plantgo", "PlantGO"),
+        categorical="all",
+        note=_ARBITRARY,
+    ),
+    Entry(
+        "langlog",
+        "Posts of the Language Log and their topics",
+        KDIS,
+        "J. Read: Scalable multi-label classification. PhD thesis, University of Waikato, 2010",
+        (1460, 1004, 75),
+        (_mulan("langlog"),),
+        _kdis("langlog", "Langlog"),
+        categorical="all",
+        note="207 rows have no label.",
+    ),
+    Entry(
+        "eurlex4k",
+        "Law of the European Union and its subjects",
+        XC,
+        "E. Loza Mencia, J. Fuernkranz: Efficient pairwise multilabel classification for large-scale "
+        "problems in the legal domain. ECML PKDD 2008",
+        (19348, 5000, 3993),
+        (),
+        Archive(
+            f"{_DRIVE}0B3lPMIHmG6vGU0VTR1pCejFpWjg",
+            {file: file for file in _EURLEX.files},
+            _EURLEX,
+            "md5:ec8feb2a9a0bd0f32d8f4c2b00725524",
+        ),
+        categorical="none",
+        official_split=True,
+    ),
+    Entry(
+        "mediamill",
+        "News video and the concepts in it",
+        XC,
+        "C. G. M. Snoek et al.: The challenge problem for automated detection of 101 semantic concepts "
+        "in multimedia. ACM Multimedia 2006",
+        (43907, 120, 101),
+        (_extreme_text("mediamill", "mediamill.xml"),),
+        _extreme("mediamill", "0B3lPMIHmG6vGY3B4TXRmZnZBTkk", "11cfdb9269ae5a301bb0c6f333cc6999"),
+        categorical="none",
+        official_split=True,
+    ),
+    Entry(
+        "bibtex",
+        "BibTeX entries of BibSonomy and their tags",
+        XC,
+        "I. Katakis, G. Tsoumakas, I. Vlahavas: Multilabel text classification for automated tag "
+        "suggestion. ECML PKDD Discovery Challenge 2008",
+        (7395, 1836, 159),
+        (
+            _train_and_test("bibtex"),
+            _extreme_text("bibtex", "bibtex.xml"),
+        ),
+        _extreme("bibtex", "0B3lPMIHmG6vGcy1xM2pJZ09MMGM", "78db23bd26486d4188502abf6a39b856"),
+        categorical="all",
+        official_split=True,
+    ),
+    Entry(
+        "delicious",
+        "Web pages of del.icio.us and their tags",
+        XC,
+        "G. Tsoumakas, I. Katakis, I. Vlahavas: Effective and efficient multilabel classification in "
+        "domains with large number of labels. ECML PKDD Workshop on Mining Multidimensional Data 2008",
+        (16105, 500, 983),
+        (
+            _train_and_test("delicious"),
+            _extreme_text("delicious", "delicious.xml"),
+        ),
+        _extreme("delicious", "0B3lPMIHmG6vGdG1jZ19VS2NWRVU", "e73730438e67ad179d724503e6770b1a"),
+        categorical="all",
+        official_split=True,
+    ),
+    Entry(
+        "enron",
+        "E-mails of Enron and their topics",
+        MULAN,
+        "B. Klimt, Y. Yang: The Enron corpus: a new dataset for email classification research. ECML 2004",
+        (1702, 1001, 53),
+        (_mulan("enron"),),
+        _kdis("enron", "Enron"),
+    ),
+    Entry(
+        "tmc2007-500",
+        "Reports on the safety of flights and the problems in them, 500 words",
+        MULAN,
+        "A. N. Srivastava, B. Zane-Ulman: Discovering recurring anomalies in text reports regarding "
+        "complex space systems. IEEE Aerospace Conference 2005",
+        (28596, 500, 22),
+        (_train_and_test("tmc2007-500"),),
+        _kdis("tmc2007-500", "tmc2007-500"),
+        official_split=True,
+    ),
+)
+
+CATALOGUE: Mapping[str, Entry] = {entry.name: entry for entry in _ENTRIES}
+
+
+def entry_of(name: str) -> Entry:
+    """Return the entry of a dataset.
+
+    Parameters
+    ----------
+    name : str
+        Upper and lower case do not matter.
+
+    Raises
+    ------
+    ValueError
+        If the catalogue has no such dataset.
+
+    Examples
+    --------
+    >>> entry_of("Yeast").shape
+    (2417, 103, 14)
+    """
+    try:
+        return CATALOGUE[name.lower()]
+    except KeyError:
+        raise ValueError(f"no dataset is called {name!r}; there are {', '.join(CATALOGUE)}") from None

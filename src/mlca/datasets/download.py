@@ -1,0 +1,142 @@
+"""Download of one file: resumed where it broke off, checked, and in its place only when whole.
+
+What has arrived waits beside the target in a ``.part`` file named after the address. A process that
+goes on with it first renames it to a name of its own, so that two processes never write into one
+file; when it fails it gives the part back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+_BLOCK = 2**16
+_ATTEMPTS = 3
+_LARGEST = 2**31  # no dataset of the field comes near; a server that never ends does
+
+
+class DownloadError(OSError):
+    """A file could not be had; the message says why and what to do by hand."""
+
+
+def download(url: str, target: Path, *, checksum: str | None = None, timeout: float = 30.0) -> Path:
+    """Fetch a file from a public address.
+
+    Parameters
+    ----------
+    url : str
+        The address.
+    target : Path
+        Where the file shall be; it appears there whole or not at all.
+    checksum : str, optional
+        Algorithm and hexadecimal digest, such as ``"sha256:9f86..."``.
+    timeout : float, default=30.0
+        Seconds without a byte after which the server is given up.
+
+    Returns
+    -------
+    Path
+        The target.
+
+    Raises
+    ------
+    DownloadError
+        If the server does not give the file, or gives another one.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    waiting = target.with_name(f"{uuid.uuid5(uuid.NAMESPACE_URL, url).hex}.part")
+    own = target.with_name(f"{uuid.uuid4().hex}.part")
+    with suppress(FileNotFoundError):
+        waiting.rename(own)
+    try:
+        _fetch_whole(url, own, timeout)
+        _check(own, checksum, url)
+        own.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            own.replace(waiting)
+    return target
+
+
+def _fetch_whole(url: str, part: Path, timeout: float) -> None:
+    """Fetch what is missing of a part, again if the connection breaks off."""
+    trouble = ""
+    for _ in range(_ATTEMPTS):
+        try:
+            _fetch_rest(url, part, timeout)
+            return
+        except HTTPError as error:
+            if error.code != 416:
+                raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from None
+            part.unlink()  # the part is longer than the file: it belongs to another one
+            trouble = "the server has no such part of the file"
+        except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            trouble = "the server stalls" if isinstance(reason, TimeoutError) else str(reason)
+    raise DownloadError(f"{url}: {trouble} ({_ATTEMPTS} attempts)")
+
+
+def _fetch_rest(url: str, part: Path, timeout: float) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "mlca", "Accept-Encoding": "identity"}
+    if have:
+        headers["Range"] = f"bytes={have}-"
+    with urlopen(Request(url, headers=headers), timeout=timeout) as answer:
+        if have and not _continues(answer, have):
+            have = 0  # the server sends the file from its beginning
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length and length.isdigit() else None
+        with part.open("ab" if have else "wb") as file, _progress(url, have, total) as advance:
+            while block := answer.read(_BLOCK):
+                file.write(block)
+                have += len(block)
+                advance(len(block))
+                if have > _LARGEST:
+                    part.unlink()
+                    raise DownloadError(f"{url}: more than {_LARGEST} bytes; this is not the file")
+    if total is not None and have < total:
+        raise http.client.IncompleteRead(b"", total - have)
+
+
+def _continues(answer: http.client.HTTPResponse, have: int) -> bool:
+    """Tell whether an answer goes on where the part ends."""
+    return answer.status == 206 and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+
+
+def _check(part: Path, checksum: str | None, url: str) -> None:
+    if checksum is None:
+        return
+    algorithm, _, expected = checksum.partition(":")
+    with part.open("rb") as file:
+        found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+    if found != expected:
+        part.unlink()  # nothing of it can be trusted
+        raise DownloadError(f"{url}: the file that came has {algorithm} {found}, expected {expected}")
+
+
+@contextmanager
+def _progress(url: str, have: int, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Show a bar where rich is installed and somebody is looking."""
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+    except ImportError:
+        yield lambda _: None
+        return
+    with Progress(
+        "{task.description}",
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        task = bar.add_task(url.rpartition("/")[2][:40], completed=have, total=total)
+        yield lambda size: bar.advance(task, size)

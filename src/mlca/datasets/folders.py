@@ -1,0 +1,139 @@
+"""Where datasets lie: the user's own folder, then the cache, then the network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+import zipfile
+import zlib
+from pathlib import Path
+
+from mlca.datasets.catalogue import Archive, Entry
+from mlca.datasets.download import DownloadError, download
+from mlca.datasets.files import MOST_GROWTH, room_for
+from mlca.datasets.layouts import Layout, locate
+
+
+def cache_folder() -> Path:
+    """Return where downloaded datasets are kept.
+
+    ``MLCA_CACHE`` names the folder; without it it is ``mlca`` in the user's cache folder, which is
+    ``XDG_CACHE_HOME`` or ``~/.cache``.
+
+    Returns
+    -------
+    Path
+        The folder, which may not be there yet.
+    """
+    if own := os.environ.get("MLCA_CACHE"):
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "mlca"
+
+
+def find(entry: Entry) -> tuple[Layout, dict[str, Path]] | None:
+    """Find the files of a dataset on this machine.
+
+    Parameters
+    ----------
+    entry : Entry
+        The dataset.
+
+    Returns
+    -------
+    tuple of (Layout, dict of str to Path), or None
+        How the files lie, and where each is: first in the folder ``MLCA_DATA``, then in the cache.
+    """
+    own = os.environ.get("MLCA_DATA")
+    for root in ([Path(own)] if own else []) + [cache_folder()]:
+        for layout in entry.layouts:
+            paths = locate(layout, root / entry.name)
+            if paths is not None:
+                return layout, paths
+    return None
+
+
+def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
+    """Download a dataset into the cache.
+
+    OpenML is asked first where it has the dataset, then the public address of the catalogue.
+
+    Parameters
+    ----------
+    entry : Entry
+        The dataset.
+    timeout : float, default=30.0
+        Seconds without a byte after which a server is given up.
+
+    Returns
+    -------
+    Path
+        The dataset's folder in the cache.
+
+    Raises
+    ------
+    DownloadError
+        If it cannot be had; the message says how to get it by hand.
+    """
+    folder = cache_folder() / entry.name
+    troubles = []
+    if entry.openml is not None:
+        from mlca.datasets.openml import fetch_from_openml
+
+        name, version = entry.openml
+        try:
+            fetch_from_openml(name, version, folder, timeout=timeout)
+            return folder
+        except (OSError, ValueError) as error:
+            troubles.append(f"OpenML: {error}")
+    try:
+        _fetch_archive(entry.archive, folder, timeout)
+        return folder
+    except (DownloadError, ValueError) as error:
+        troubles.append(str(error))
+    raise DownloadError(
+        f"{entry.name} could not be downloaded.\n  " + "\n  ".join([*troubles, by_hand(entry)])
+    )
+
+
+def by_hand(entry: Entry) -> str:
+    """Return how a user gets a dataset without this module."""
+    ways = " or ".join(", ".join(layout.files) for layout in (*entry.collected, entry.archive.layout))
+    return (
+        f"By hand: get the dataset from {entry.source} or {entry.archive.url}, put {ways} into "
+        f"{cache_folder() / entry.name}, or into a folder {entry.name!r} of your own and set MLCA_DATA to "
+        "the folder above it."
+    )
+
+
+def _fetch_archive(archive: Archive, folder: Path, timeout: float) -> None:
+    """Download a zip file, unpack what is needed of it and remove it."""
+    packed = folder / f"{uuid.uuid4().hex}.zip"
+    download(archive.url, packed, checksum=archive.checksum, timeout=timeout)
+    try:
+        with zipfile.ZipFile(packed) as contents:
+            _unpack(contents, archive, folder, room_for(packed))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"{archive.url}: what came is not the archive ({error})") from None
+    finally:
+        packed.unlink(missing_ok=True)
+
+
+def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, room: int) -> None:
+    # Folders and case differ between copies of the same archive.
+    present = {Path(member.filename).name.lower(): member for member in contents.infolist()}
+    for theirs, ours in archive.members.items():
+        member = present.get(theirs.lower())
+        if member is None:
+            raise ValueError(f"{archive.url}: the archive holds no {theirs}")
+        room -= member.file_size
+        if room < 0:
+            raise ValueError(f"{archive.url}: the archive grows to more than {MOST_GROWTH} times its size")
+        part = folder / f"{ours}.{uuid.uuid4().hex}.part"
+        try:
+            with contents.open(member) as packed, part.open("wb") as file:
+                shutil.copyfileobj(packed, file)
+            part.replace(folder / ours)
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,0 +1,93 @@
+"""The ways in which the files of a dataset may lie in its folder, and how each is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mlca.datasets.arff import read_meka, read_mulan
+from mlca.datasets.files import SUFFIXES
+from mlca.datasets.mulan_xml import read_mulan_xml
+from mlca.datasets.table import Table, join
+from mlca.datasets.xc import read_xc
+
+
+@dataclass(frozen=True)
+class Mulan:
+    """One ARFF file, or a train and a test file, with the XML list of labels."""
+
+    arff: tuple[str, ...]
+    xml: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all its files."""
+        return (*self.arff, self.xml)
+
+    def read(self, paths: Mapping[str, Path]) -> Table:
+        """Read the dataset from where its files are."""
+        return join([read_mulan(paths[arff], paths[self.xml]) for arff in self.arff])
+
+
+@dataclass(frozen=True)
+class Meka:
+    """One ARFF file whose relation tells which attributes are labels."""
+
+    arff: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all its files."""
+        return (self.arff,)
+
+    def read(self, paths: Mapping[str, Path]) -> Table:
+        """Read the dataset from where its file is."""
+        return read_meka(paths[self.arff])
+
+
+@dataclass(frozen=True)
+class ExtremeText:
+    """One text file with two files of row numbers, or a train and a test file; labels from 0.
+
+    An XML list of Mulan may name the labels.
+    """
+
+    data: tuple[str, ...]
+    splits: tuple[str, str] | None = None
+    xml: str | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of all its files."""
+        return (*self.data, *(self.splits or ()), *([self.xml] if self.xml else []))
+
+    def read(self, paths: Mapping[str, Path]) -> Table:
+        """Read the dataset from where its files are."""
+        train, test = (paths[split] for split in self.splits) if self.splits else (None, None)
+        table = join(
+            [read_xc(paths[name], train_split=train, test_split=test, one_based=False) for name in self.data]
+        )
+        if self.xml is None:
+            return table
+        names = tuple(read_mulan_xml(paths[self.xml]))
+        if len(names) != table.Y.shape[1]:
+            raise ValueError(
+                f"{paths[self.xml]} names {len(names)} labels, the data have {table.Y.shape[1]}; "
+                "fetch both again"
+            )
+        return replace(table, label_names=names)
+
+
+Layout = Mulan | Meka | ExtremeText
+
+
+def locate(layout: Layout, folder: Path) -> dict[str, Path] | None:
+    """Return where each file of a layout is, plain or compressed, or None if one is missing."""
+    paths = {}
+    for name in layout.files:
+        present = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
+        if not present:
+            return None
+        paths[name] = present[0]
+    return paths

@@ -1,0 +1,124 @@
+"""`load_dataset`: a dataset by its name, from wherever it is."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from mlca.datasets.catalogue import Entry, entry_of
+from mlca.datasets.folders import by_hand, fetch, find
+from mlca.datasets.table import Table
+
+
+def load_dataset(
+    name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False
+) -> Bunch:
+    """Load a multi-label dataset of the field by its name.
+
+    The dataset is looked for in the folder that ``MLCA_DATA`` names, then in the cache, and
+    downloaded into the cache if it is in neither.
+
+    Parameters
+    ----------
+    name : str
+        A name of the catalogue; ``mlca datasets list`` shows them.
+    subset : {"all", "train", "test"}, default="all"
+        All rows, or one part of the official split where there is one.
+    as_frame : bool, default=False
+        Whether X and Y are pandas data frames, with sparse columns where the rows are sparse.
+
+    Returns
+    -------
+    Bunch
+        - ``X`` : ndarray or csr_array of float64, dense or sparse as the file is; NaN is missing
+        - ``Y`` : csr_array of uint8, one column a label
+        - ``feature_names``, ``label_names`` : lists of str
+        - ``categorical`` : ndarray of bool, True for attributes that are categories
+        - ``categories`` : dict, the values of nominal attributes in the order of their codes
+        - ``split`` : rows of the train and of the test part, or None if there is no official
+          split or only a part was asked for
+        - ``name``, ``DESCR`` : str, the latter with source, citation and notes
+
+    Raises
+    ------
+    ValueError
+        If there is no such dataset or no such part of it, or if a file is damaged.
+    DownloadError
+        If the dataset is not at hand and cannot be downloaded.
+
+    Examples
+    --------
+    >>> from mlca.datasets import load_dataset
+    >>> load_dataset("emotion")
+    Traceback (most recent call last):
+        ...
+    ValueError: no dataset is called 'emotion'; there are flags, emotions, birds, ...
+    """
+    if subset not in ("all", "train", "test"):
+        raise ValueError(f"subset is {subset!r}: choose 'all', 'train' or 'test'")
+    entry = entry_of(name)
+    if subset != "all" and not entry.official_split:
+        raise ValueError(f"{entry.name} has no official split; load all of it and split it yourself")
+    table = _load_all(entry)
+    if subset != "all":
+        if table.split is None:
+            raise ValueError(
+                f"the copy of {entry.name} at hand does not tell train from test. {by_hand(entry)}"
+            )
+        table = table.rows(table.split[subset == "test"])
+    return _bunch(entry, table, as_frame=as_frame)
+
+
+def _load_all(entry: Entry) -> Table:
+    found = find(entry)
+    if found is None:
+        fetch(entry)
+        found = find(entry)
+    if found is None:
+        raise ValueError(f"{entry.name} was downloaded, but a file is missing. {by_hand(entry)}")
+    layout, paths = found
+    table = layout.read(paths).without(entry.drop)
+    shape = (*table.X.shape, table.Y.shape[1])
+    if shape != entry.shape:
+        raise ValueError(
+            f"{entry.name} in {next(iter(paths.values())).parent} has {shape[0]} rows, {shape[1]} attributes "
+            f"and {shape[2]} labels; expected {entry.shape}. It is another dataset or damaged: remove it"
+        )
+    return table
+
+
+def _bunch(entry: Entry, table: Table, *, as_frame: bool) -> Bunch:
+    n_features, n_labels = table.X.shape[1], table.Y.shape[1]
+    feature_names = list(table.feature_names or (f"x{column}" for column in range(n_features)))
+    label_names = list(table.label_names or (f"y{column}" for column in range(n_labels)))
+    declared = np.zeros(n_features, bool) if table.categorical is None else table.categorical
+    categorical = {"declared": declared, "all": np.ones(n_features, bool), "none": np.zeros(n_features, bool)}
+    return Bunch(
+        X=_frame(table.X, feature_names) if as_frame else table.X,
+        Y=_frame(table.Y, label_names) if as_frame else table.Y,
+        feature_names=feature_names,
+        label_names=label_names,
+        categorical=categorical[entry.categorical],
+        categories=dict(table.categories),
+        split=table.split if entry.official_split else None,
+        name=entry.name,
+        DESCR=_describe(entry),
+    )
+
+
+def _frame(matrix: Any, names: list[str]) -> Any:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("as_frame=True needs pandas: pip install 'mlca[frames]'") from None
+    if sparse.issparse(matrix):
+        return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)  # type: ignore[attr-defined]
+    return pd.DataFrame(matrix, columns=names)
+
+
+def _describe(entry: Entry) -> str:
+    lines = [f"{entry.name}: {entry.title}.", f"Source: {entry.source}", f"Cite: {entry.citation}"]
+    return "\n".join([*lines, f"Note: {entry.note}"] if entry.note else lines)

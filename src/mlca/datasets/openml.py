@@ -1,0 +1,87 @@
+"""Datasets from OpenML, through scikit-learn, written as Mulan files beside the others."""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from sklearn.datasets import fetch_openml
+
+
+def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float = 30.0) -> None:
+    """Fetch a dataset of numbers from OpenML and write it as ``<name>-openml.arff`` and ``.xml``.
+
+    Parameters
+    ----------
+    name, version : str, int
+        What the dataset is called there; its targets are the labels, TRUE or FALSE.
+    folder : Path
+        Where the files shall be.
+    timeout : float, default=30.0
+        Seconds without a byte after which the server is given up.
+
+    Raises
+    ------
+    OSError or ValueError
+        If OpenML cannot be reached or answers something else.
+    """
+    with _socket_timeout(timeout):
+        found = fetch_openml(
+            name=name,
+            version=version,
+            data_home=folder,
+            as_frame=False,
+            parser="liac-arff",
+            n_retries=1,
+            delay=0.1,
+        )
+    X = np.asarray(found.data, dtype=np.float64)
+    Y = np.asarray(found.target).reshape(len(X), -1)
+    if not np.isin(Y, ("FALSE", "TRUE")).all():
+        raise ValueError(
+            f"OpenML's dataset {name!r}, version {version}, has targets other than TRUE and FALSE"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = "".join(f"<label name={quoteattr(label)}/>\n" for label in found.target_names)
+    _write(folder / f"{name}-openml.xml", f"<labels>\n{labels}</labels>\n")
+    _write(folder / f"{name}-openml.arff", _as_arff(name, X, Y == "TRUE", found))
+
+
+def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:
+    header = [f"@attribute {_quoted(feature)} numeric" for feature in found.feature_names]
+    header += [f"@attribute {_quoted(label)} {{0,1}}" for label in found.target_names]
+    rows = (
+        ",".join("?" if np.isnan(value) else repr(float(value)) for value in values)
+        + "".join(f",{flag:d}" for flag in flags)
+        for values, flags in zip(X, Y, strict=True)
+    )
+    return "\n".join([f"@relation {_quoted(name)}", *header, "@data", *rows, ""])
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+@contextmanager
+def _socket_timeout(seconds: float) -> Iterator[None]:
+    """Limit every new connection of the process: scikit-learn offers no other way to set a limit."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)

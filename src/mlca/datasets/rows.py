@@ -1,0 +1,95 @@
+"""Sparse rows, collected one by one in flat arrays and checked when all are there.
+
+The readers append plain numbers to `array.array`, which grows in place, so that a matrix needs
+hardly more memory while it is read than afterwards. Each row remembers its line, so that a
+check over the whole matrix can still say where the fault is.
+"""
+
+from __future__ import annotations
+
+from array import array
+from os import PathLike
+
+import numpy as np
+from scipy import sparse
+
+from mlca.datasets.files import bad_file
+
+
+class SparseRows:
+    """The non-zero cells of the rows read so far.
+
+    Parameters
+    ----------
+    ones : bool, default=False
+        Whether every cell is a one, as labels are; then no values are kept.
+
+    Attributes
+    ----------
+    columns : array of int
+        Column of each cell; append to it.
+    values : array of float
+        Value of each cell; append to it unless all are ones.
+    """
+
+    def __init__(self, *, ones: bool = False) -> None:
+        self.columns = array("i")
+        self.values = array("d")
+        self._ones = ones
+        self._ends = array("q", [0])
+        self._lines = array("q")
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def end_row(self, line: int) -> None:
+        """Close the row that was read from this line."""
+        self._ends.append(len(self.columns))
+        self._lines.append(line)
+
+    def line_of(self, cell: int) -> int:
+        """Return the line of the row that holds a cell."""
+        row = int(np.searchsorted(np.frombuffer(self._ends, np.int64), cell, side="right")) - 1
+        return self._lines[row]
+
+    def matrix(self, n_columns: int, path: str | PathLike[str], what: str) -> sparse.csr_array:
+        """Return the rows as a matrix: float64 values, or uint8 ones.
+
+        Parameters
+        ----------
+        n_columns : int
+            Width of the matrix; the columns of all cells must be below.
+        path : path-like
+            The file, for the error.
+        what : str
+            What a column is called in the error, such as "attribute" or "label".
+
+        Raises
+        ------
+        ValueError
+            If a row names a column twice or has a value beyond measure.
+        """
+        columns = np.frombuffer(self.columns, np.int32)
+        values = np.ones(len(columns), np.uint8) if self._ones else np.frombuffer(self.values, np.float64)
+        infinite = np.isinf(values)
+        if infinite.any():
+            cell = int(infinite.argmax())
+            raise bad_file(path, self.line_of(cell), f"the value of {what} {columns[cell]} is infinite")
+        shape = (len(self), n_columns)
+        matrix = sparse.csr_array((values, columns, np.frombuffer(self._ends, np.int64)), shape=shape)
+        if not matrix.has_canonical_format:
+            matrix.sort_indices()
+            self._refuse_repeated(matrix, path, what)
+        matrix.eliminate_zeros()
+        return matrix
+
+    def _refuse_repeated(self, matrix: sparse.csr_array, path: str | PathLike[str], what: str) -> None:
+        repeated = matrix.indices[1:] == matrix.indices[:-1]
+        starts = matrix.indptr[1:-1]
+        starts = starts[(starts > 0) & (starts < matrix.nnz)]
+        repeated[starts - 1] = False  # neighbours across two rows are no repetition
+        if repeated.any():
+            cell = int(repeated.argmax()) + 1
+            raise bad_file(
+                path, self.line_of(cell), f"{what} {matrix.indices[cell]} is named twice in the row"
+            )

@@ -1,0 +1,101 @@
+"""A multi-label dataset in memory, whatever file it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, their labels, and what the columns are called.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_rows, n_features) or csr_array, float64
+        The attributes: dense or sparse as the file is. Missing values are NaN.
+    Y : csr_array of shape (n_rows, n_labels), uint8
+        The labels: 1 where the row has the label.
+    feature_names, label_names : tuple of str or None
+        None where the format carries no names.
+    categorical : ndarray of bool of shape (n_features,) or None
+        True where the file declares a nominal attribute; None where the format does not tell.
+    categories : mapping of str to tuple of str
+        For each nominal attribute its values: the value with code k is at place k.
+    split : tuple of two ndarrays of int, or None
+        The rows of the train part and those of the test part, where the source has both.
+    """
+
+    X: Any
+    Y: sparse.csr_array
+    feature_names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+    categorical: NDArray[np.bool_] | None = None
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    split: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+
+    def rows(self, rows: NDArray[np.intp]) -> Table:
+        """Return a part of the rows; a part has no split of its own."""
+        return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
+
+    def without(self, names: Collection[str]) -> Table:
+        """Return the table without the attributes of these names."""
+        if not names or self.feature_names is None:
+            return self
+        kept = [column for column, name in enumerate(self.feature_names) if name not in names]
+        return replace(
+            self,
+            X=self.X[:, kept],
+            feature_names=tuple(self.feature_names[column] for column in kept),
+            categorical=None if self.categorical is None else self.categorical[kept],
+            categories={name: values for name, values in self.categories.items() if name not in names},
+        )
+
+
+def join(tables: Sequence[Table]) -> Table:
+    """Put tables with the same columns under one another.
+
+    Two tables become the train and the test part of the split.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        At least one.
+
+    Returns
+    -------
+    Table
+        All rows, in the order given.
+
+    Raises
+    ------
+    ValueError
+        If the columns differ.
+    """
+    first = tables[0]
+    if len(tables) == 1:
+        return first
+    for other in tables[1:]:
+        same_columns = (
+            other.X.shape[1] == first.X.shape[1]
+            and other.Y.shape[1] == first.Y.shape[1]
+            and other.feature_names == first.feature_names
+            and other.label_names == first.label_names
+            and other.categories == first.categories
+            and sparse.issparse(other.X) == sparse.issparse(first.X)
+        )
+        if not same_columns:
+            raise ValueError("the files of the dataset have different columns; fetch them again")
+    ends = np.cumsum([0, *(table.X.shape[0] for table in tables)])
+    stack = sparse.vstack if sparse.issparse(first.X) else np.vstack
+    return replace(
+        first,
+        X=stack([table.X for table in tables]),
+        Y=sparse.csr_array(sparse.vstack([table.Y for table in tables])),
+        split=(np.arange(ends[0], ends[1]), np.arange(ends[1], ends[2])) if len(tables) == 2 else None,
+    )

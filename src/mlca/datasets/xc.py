@@ -1,0 +1,192 @@
+"""Reader of the text format of the Extreme Classification repository."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.datasets.files import bad_file, numbered_lines
+from mlca.datasets.rows import SparseRows
+from mlca.datasets.table import Table
+
+_HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
+_ROW = re.compile(
+    r"\s*+(?:(?P<labels>\d++(?:,\d++)*+)(?:\s++|$))?"
+    r"(?P<cells>(?:\d++:[-+.0-9eE]++(?:\s++|$))*+)",
+    re.ASCII,
+)
+_LARGEST = np.iinfo(np.int32).max
+
+
+def read_xc(
+    path: str | PathLike[str],
+    *,
+    train_split: str | PathLike[str] | None = None,
+    test_split: str | PathLike[str] | None = None,
+    one_based: bool | None = None,
+) -> Table:
+    r"""Read a dataset in the text format of the Extreme Classification repository.
+
+    The first line holds the numbers of rows, attributes and labels; each further line a row:
+    its labels with commas between them, then ``attribute:value`` for each value that is not zero.
+
+    Parameters
+    ----------
+    path : path-like
+        The data file, perhaps with ``.gz`` or ``.bz2`` at its end.
+    train_split, test_split : path-like, optional
+        The row numbers of the train and of the test part, one a line. Of several columns, which
+        are several splits, the first is taken. Give both or neither.
+    one_based : bool, optional
+        Whether attributes and labels are numbered from 1. By default the file tells: it is so if
+        the number that is one too high occurs and 0 does not.
+
+    Returns
+    -------
+    Table
+        X is sparse; the format has no names.
+
+    Raises
+    ------
+    ValueError
+        If a file is not in the format; the message names file and line.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "tiny.txt")
+    ...     _ = path.write_text("2 3 2\n0,1 0:0.5 2:1\n1 1:2\n")
+    ...     table = read_xc(path)
+    >>> table.X.toarray()
+    array([[0.5, 0. , 1. ],
+           [0. , 2. , 0. ]])
+    >>> table.Y.toarray()
+    array([[1, 1],
+           [0, 1]], dtype=uint8)
+    """
+    if (train_split is None) != (test_split is None):
+        raise ValueError("give train_split and test_split, or neither")
+    lines = numbered_lines(path)
+    n_rows, n_features, n_labels = _read_header(lines, path)
+    features, labels = SparseRows(), SparseRows(ones=True)
+    for number, line in lines:
+        if len(features) == n_rows and not line.strip():
+            continue  # blank lines at the end
+        if len(features) == n_rows:
+            raise bad_file(path, number, f"the header announces {n_rows} rows; correct it or remove the rest")
+        _read_row(line, number, features, labels, path)
+    if len(features) < n_rows:
+        raise bad_file(
+            path,
+            len(features) + 1,
+            f"the header announces {n_rows} rows, {len(features)} are there; fetch it again",
+        )
+    _shift_to_zero(features, n_features, labels, n_labels, one_based, path)
+    split = None
+    if train_split is not None and test_split is not None:
+        split = _read_split(train_split, test_split, n_rows)
+    return Table(
+        X=features.matrix(n_features, path, "attribute"),
+        Y=labels.matrix(n_labels, path, "label"),
+        split=split,
+    )
+
+
+def _read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> tuple[int, int, int]:
+    _, line = next(lines, (1, ""))
+    header = _HEADER.fullmatch(line)
+    if header is None:
+        raise bad_file(path, 1, "expected three numbers: rows, attributes and labels")
+    n_rows, n_features, n_labels = (int(number) for number in header.groups())
+    if max(n_features, n_labels) > _LARGEST:
+        raise bad_file(path, 1, f"more than {_LARGEST} attributes or labels are not supported")
+    return n_rows, n_features, n_labels
+
+
+def _read_row(
+    line: str, number: int, features: SparseRows, labels: SparseRows, path: str | PathLike[str]
+) -> None:
+    """Append one row to the features and to the labels."""
+    row = _ROW.fullmatch(line)
+    if row is None:
+        raise bad_file(path, number, "expected labels with commas between them, then attribute:value pairs")
+    try:
+        if row["labels"]:
+            labels.columns.extend(map(int, row["labels"].split(",")))
+        # The pattern has made sure that numbers and colons alternate.
+        words = row["cells"].replace(":", " ").split()
+        features.columns.extend(map(int, words[::2]))
+        features.values.extend(map(float, words[1::2]))
+    except (ValueError, OverflowError) as error:
+        raise bad_file(path, number, f"not a number of this format ({error})") from None
+    features.end_row(number)
+    labels.end_row(number)
+
+
+def _shift_to_zero(
+    features: SparseRows,
+    n_features: int,
+    labels: SparseRows,
+    n_labels: int,
+    one_based: bool | None,
+    path: str | PathLike[str],
+) -> None:
+    """Make attributes and labels count from 0, in place, and check that none is too high."""
+    kinds = [("attribute", features, n_features), ("label", labels, n_labels)]
+    numbers = [np.frombuffer(rows.columns, np.int32) for _, rows, _ in kinds]
+    if one_based is None:
+        one_too_high = any(
+            columns.max(initial=-1) == kind[2] for columns, kind in zip(numbers, kinds, strict=True)
+        )
+        shifts = [int(one_too_high and columns.min(initial=1) > 0) for columns in numbers]
+    else:
+        shifts = [int(one_based)] * 2
+    for (what, rows, count), columns, shift in zip(kinds, numbers, shifts, strict=True):
+        columns -= shift
+        wrong = (columns < 0) | (columns >= count)
+        if wrong.any():
+            cell = int(wrong.argmax())
+            raise bad_file(
+                path,
+                rows.line_of(cell),
+                f"{what} {columns[cell] + shift} is outside the {count} that the header announces, "
+                f"numbered from {shift}",
+            )
+
+
+def _read_split(
+    train_split: str | PathLike[str], test_split: str | PathLike[str], n_rows: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Read the rows of both parts; they count from 1 unless a 0 occurs."""
+    parts = [_read_row_numbers(path, n_rows) for path in (train_split, test_split)]
+    both = np.concatenate(parts)
+    shift = 1 if both.size and both.min() > 0 else 0
+    if both.size and both.max() - shift >= n_rows:
+        raise ValueError(
+            f"{train_split} and {test_split}: row {both.max()} is beyond the {n_rows} rows of the data; "
+            "the files do not belong together"
+        )
+    if len(np.unique(both)) < len(both):
+        raise ValueError(f"{train_split} and {test_split}: a row is named twice; fetch them again")
+    return parts[0] - shift, parts[1] - shift
+
+
+def _read_row_numbers(path: str | PathLike[str], n_rows: int) -> NDArray[np.intp]:
+    numbers = array("q")
+    for number, line in numbered_lines(path):
+        first = line.split(maxsplit=1)[0] if line.strip() else ""
+        if not first:
+            continue
+        if not (first.isascii() and first.isdigit() and len(first) < 19):
+            raise bad_file(path, number, f"{first[:40]!r} is not a row number")
+        numbers.append(int(first))
+        if len(numbers) > n_rows:
+            raise bad_file(path, number, f"more row numbers than the {n_rows} rows of the data")
+    return np.frombuffer(numbers, np.int64).astype(np.intp)

@@ -1,0 +1,228 @@
+"""GLOCAL: labels and features meet in a latent space that respects global and local label correlation."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+
+from mlca.base import Rows
+from mlca.parameters import check_choice, check_real, check_whole
+from mlca.peers.glocal_factors import Factors, Penalties, settled
+from mlca.peers.scoring import ScoreClassifier
+from mlca.targets import LabelRows
+
+PHASE_TOLERANCES = (1e-3, 1e-6)
+
+
+class GLOCAL(ScoreClassifier):
+    r"""Multi-label learning with global and local label correlation.
+
+    The label matrix is factored into `U` (labels) and `V` (rows) of `k` latent columns, while `W`
+    learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
+    score are predicted. Correlated labels are drawn towards similar scores: over all rows with weight
+    `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
+    themselves are learned too. Cells of the label matrix may be unknown.
+
+    Learning costs O(n (d + q) k) time a gradient step, of which there are up to
+    `2 max_rounds max_steps` for each factor, and O((n + d + q) k + n q) memory: only products with X
+    are formed, never a matrix of features by features, so d may be in the thousands. Judging a row
+    costs O((d + q) k).
+
+    Parameters
+    ----------
+    lambda3 : float, default=1e-3
+        Weight of the global correlation.
+    lambda4 : float, default=1e-5
+        Weight of the local correlations.
+    lambda1 : float, default=1.0
+        Weight of the prediction of V from the features.
+    lambda2 : float, default=0.125
+        Weight of the squared norms of U, V and W.
+    k : int, default=20
+        Latent columns; may exceed the number of labels.
+    g : int, default=3
+        Groups that k-means finds among the rows.
+    rank : int, default=20
+        Columns of the factor of each group's correlation.
+    max_rounds : int, default=15
+        Rounds over the factors in each of two phases: without and with correlations.
+    max_steps : int, default=60
+        Gradient steps a factor takes in a round.
+    cost : {"reference", "consistent"}, default="reference"
+        What the line search of U and W goes by in the second phase: the released code's cost, which has
+        spectral norms in place of Frobenius norms and no halves, or the objective itself.
+    random_state : int, RandomState or None, default=0
+        Draws the groups and the first factors. The solution is a local one and depends on it.
+
+    Attributes
+    ----------
+    U_ : ndarray of shape (n_labels, k)
+        The labels in the latent space.
+    W_ : ndarray of shape (n_features, k)
+        The way from features to the latent space.
+    losses_ : list of float
+        How well the factors fit after each round: labels by U and V, V by the features.
+
+    Notes
+    -----
+    There is no intercept: features should be scaled, and a constant column added where one is wanted.
+    `lambda3` and `lambda4` are named as in the paper; the released code calls them lambda2 and lambda1.
+    Like that code, all weights are rescaled by the numbers of rows, labels and features.
+
+    References
+    ----------
+    Zhu, Kwok, Zhou: Multi-label learning with global and local label correlation. IEEE Transactions on
+    Knowledge and Data Engineering 30, 1081-1094, 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 0.0, 1.0], [0.9, 0.1, 1.0], [0.1, 1.0, 1.0], [0.0, 0.8, 1.0]])
+    >>> model = GLOCAL(k=2, g=1).fit(X, [{"sea", "sun"}, {"sea", "sun"}, {"snow"}, {"snow"}])
+    >>> model.predict_labels([[0.0, 1.0, 1.0]])
+    [{'snow'}]
+    >>> model.decision_function([[0.0, 1.0, 1.0]]).round(2)
+    array([[-0.96, -0.96,  0.96]])
+    """
+
+    U_: NDArray[np.float64]
+    W_: NDArray[np.float64]
+    losses_: list[float]
+
+    def __init__(
+        self,
+        lambda3: float = 1e-3,
+        lambda4: float = 1e-5,
+        lambda1: float = 1.0,
+        lambda2: float = 0.125,
+        k: int = 20,
+        g: int = 3,
+        *,
+        rank: int = 20,
+        max_rounds: int = 15,
+        max_steps: int = 60,
+        cost: str = "reference",
+        random_state: Any = 0,
+    ) -> None:
+        self.lambda3 = lambda3
+        self.lambda4 = lambda4
+        self.lambda1 = lambda1
+        self.lambda2 = lambda2
+        self.k = k
+        self.g = g
+        self.rank = rank
+        self.max_rounds = max_rounds
+        self.max_steps = max_steps
+        self.cost = cost
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
+        """Learn from scratch.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to learn.
+        Y : indicator matrix, iterables of label names, or 1-D array
+            Their labels.
+        observed : array-like of shape (n_samples, n_labels), optional
+            1 where a cell of the label matrix is known, 0 where not: Y is ignored there.
+
+        Returns
+        -------
+        self
+        """
+        self._observed = None if observed is None else _read_mask(observed)
+        try:
+            return super().fit(X, Y)
+        finally:
+            del self._observed
+
+    def _check_parameters(self) -> None:
+        for name in ("lambda1", "lambda2", "lambda3", "lambda4"):
+            check_real(name, getattr(self, name), at_least=0)
+        for name in ("k", "g", "rank", "max_rounds", "max_steps"):
+            check_whole(name, getattr(self, name), at_least=1)
+        check_choice("cost", self.cost, ("reference", "consistent"))
+
+    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        """Check rows, and before learning that the mask of known labels fits them."""
+        rows = super()._read_rows(X, targets)
+        if targets is not None and self._observed is not None:
+            wanted = (targets.n_rows, targets.n_labels)
+            if self._observed.shape != wanted:
+                raise ValueError(f"observed has shape {self._observed.shape}, but the labels have {wanted}")
+        return rows
+
+    def _begin(self, n_features: int, sparse_rows: bool) -> None:
+        pass  # one fit sets everything
+
+    def _learn(self, rows: Rows, targets: LabelRows) -> None:
+        rng = check_random_state(self.random_state)
+        groups = find_groups(rows, self.g, rng)
+        n_groups = int(groups.max()) + 1
+        (n_rows, n_features), n_labels = rows.shape, targets.n_labels
+        n_known = n_rows * n_labels if self._observed is None else int(self._observed.sum())
+        penalties = Penalties(
+            latent=self.lambda1 * n_known / (self.k * n_rows),
+            overall=self.lambda3 * n_known / n_rows**2,
+            local=self.lambda4 * n_known / (n_rows / n_groups) ** 2,
+            U=self.lambda2 * n_known / (n_labels * self.k),
+            V=self.lambda2 * n_known / (n_rows * self.k),
+            W=self.lambda2 * n_known / (n_features * self.k),
+        )
+        signed = np.where(targets.to_dense(), 1.0, -1.0)
+        factors = Factors(rows, signed, self._observed, groups, penalties, self.max_steps)
+        factors.V = rng.random_sample((n_rows, self.k))
+        factors.U = rng.random_sample((n_labels, self.k))
+        factors.W = np.zeros((n_features, self.k))
+        factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
+        self.losses_ = self._alternate(factors)
+        self.U_, self.W_ = factors.U, factors.W
+
+    def _alternate(self, factors: Factors) -> list[float]:
+        """Improve the factors in turn, first without correlations, then with them; return the losses."""
+        first: list[float] = []
+        while len(first) < self.max_rounds and not settled(first, PHASE_TOLERANCES[0]):
+            factors.improve_U(correlated=False)
+            factors.improve_V()
+            factors.improve_W(correlated=False)
+            first.append(factors.loss())
+        second: list[float] = []
+        reference = self.cost == "reference"
+        while len(second) < self.max_rounds and not settled(second, PHASE_TOLERANCES[1]):
+            factors.improve_Z()
+            factors.improve_V()
+            factors.improve_U(correlated=True, reference=reference)
+            factors.improve_W(correlated=True, reference=reference)
+            second.append(factors.loss())
+        return first + second
+
+    def _scores(self, rows: Rows) -> NDArray[np.float64]:
+        scores: NDArray[np.float64] = (rows @ self.W_) @ self.U_.T
+        return scores
+
+
+def find_groups(rows: Rows, n_groups: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """Return the group of each row by k-means; groups are numbered from 0 and none is empty."""
+    with warnings.catch_warnings():
+        # Fewer distinct rows than groups leave some empty; those are dropped.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = KMeans(min(n_groups, rows.shape[0]), n_init=1, random_state=rng).fit_predict(rows)
+    groups: NDArray[np.int64] = np.unique(found, return_inverse=True)[1]
+    return groups
+
+
+def _read_mask(observed: Any) -> NDArray[np.float64]:
+    mask: NDArray[np.float64] = check_array(observed, dtype=np.float64, input_name="observed")
+    if not np.all((mask == 0) | (mask == 1)):
+        raise ValueError("observed must hold nothing but 1, for a label that is known, and 0")
+    if not mask.any():
+        raise ValueError("observed marks no label as known: there is nothing to learn")
+    return mask

@@ -1,0 +1,221 @@
+"""The detector of MuENL: a forest of random 2-means trees that knows where the known labels live.
+
+Each tree is grown on a small sample. A node splits its rows in two by 2-means on a few random
+columns of the features and of the classifiers' scores; a leaf remembers the ball around its rows. A
+query walks to a leaf of each tree, and the tree calls it new if it lies outside that leaf's ball.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from mlca.base import Rows
+from mlca.compiled import compiled
+
+LLOYD_STEPS = 100
+BLOCK_CELLS = 2**22  # sparse queries are made dense in blocks of about this many cells
+
+
+@dataclass(frozen=True)
+class TreeShape:
+    """How trees are grown: the limits of a split and the number of columns it looks at."""
+
+    sample: int
+    height: int
+    min_leaf: int
+    feature_columns: int
+    score_columns: int
+    tries: int
+
+
+class Tree(NamedTuple):
+    """The nodes of one tree, breadth first. The second child of a node follows its first."""
+
+    child: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    means: NDArray[np.float64]
+    centres: NDArray[np.float64]
+    radii: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+
+
+class Forest:
+    """Trees that vote on whether a row lies where no known row does.
+
+    Parameters
+    ----------
+    rows : ndarray or sparse array of shape (n_rows, n_features)
+        The known rows.
+    scores : ndarray of shape (n_rows, n_labels)
+        What the classifiers say about them.
+    n_trees : int
+        The number of trees.
+    shape : TreeShape
+        How each is grown.
+    rng : numpy.random.Generator
+        Draws samples, columns and starting means.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        scores: NDArray[np.float64],
+        n_trees: int,
+        shape: TreeShape,
+        rng: np.random.Generator,
+    ) -> None:
+        n_rows = rows.shape[0]
+        self.trees = []
+        for _ in range(n_trees):
+            drawn = rng.choice(n_rows, shape.sample, replace=n_rows < shape.sample)
+            self.trees.append(grow_tree(_dense(rows[drawn]), scores[drawn], shape, rng))
+
+    def novelty(self, rows: Rows, scores: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
+        """Return the share of trees that call each row new: it lies beyond `ratio` radii in its leaf."""
+        votes = np.zeros(rows.shape[0])
+        size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
+        for block in gen_batches(rows.shape[0], size):
+            dense, said, here = _dense(rows[block]), scores[block], votes[block]
+            for tree in self.trees:
+                add_votes(
+                    dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
+                )
+        return votes / len(self.trees)
+
+
+def grow_tree(
+    rows: NDArray[np.float64], scores: NDArray[np.float64], shape: TreeShape, rng: np.random.Generator
+) -> Tree:
+    """Grow one tree on a sample, breadth first."""
+    joined = np.hstack([rows, scores])
+    n_features = rows.shape[1]
+    width = min(shape.feature_columns, n_features) + min(shape.score_columns, scores.shape[1])
+    members = [np.arange(len(rows))]
+    heights = [1]
+    child: list[int] = []
+    columns: list[NDArray[np.int64]] = []
+    means: list[NDArray[np.float64]] = []
+    while len(child) < len(members):
+        here, height = members[len(child)], heights[len(child)]
+        split = None
+        if len(here) >= 2 * shape.min_leaf and height < shape.height:
+            split = _find_split(joined[here], n_features, shape, rng)
+        if split is None:
+            child.append(-1)
+            columns.append(np.zeros(width, dtype=np.int64))
+            means.append(np.zeros((2, width)))
+        else:
+            child.append(len(members))
+            columns.append(split[0])
+            means.append(split[1])
+            members += [here[split[2]], here[~split[2]]]
+            heights += [height + 1, height + 1]
+    centres = np.array([rows[here].mean(axis=0) for here in members])
+    radii = np.array([farthest(rows[here], centre) for here, centre in zip(members, centres, strict=True)])
+    sizes = np.array([len(here) for here in members])
+    return Tree(np.array(child), np.array(columns), np.array(means), centres, radii, sizes)
+
+
+def _find_split(
+    points: NDArray[np.float64], n_features: int, shape: TreeShape, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]] | None:
+    """Return the columns, the two means and the rows on the first side, or None if no try succeeds."""
+    n_scores = points.shape[1] - n_features
+    for _ in range(shape.tries):
+        features = rng.choice(n_features, min(shape.feature_columns, n_features), replace=False)
+        labels = rng.choice(n_scores, min(shape.score_columns, n_scores), replace=False)
+        columns = np.concatenate([features, n_features + labels])
+        starts = rng.choice(len(points), 2, replace=False)
+        chosen = np.ascontiguousarray(points[:, columns])
+        means, first, settled = two_means(chosen, starts[0], starts[1])
+        smaller = min(np.count_nonzero(first), np.count_nonzero(~first))
+        if settled and smaller >= shape.min_leaf:
+            return columns, means, first
+    return None
+
+
+@compiled
+def squared_distance(a: Any, b: Any) -> Any:
+    """Return the squared Euclidean distance of two points."""
+    total = 0.0
+    for c in range(len(a)):
+        total += (a[c] - b[c]) ** 2
+    return total
+
+
+@compiled
+def farthest(points: Any, centre: Any) -> Any:
+    """Return the largest distance of a point to the centre."""
+    largest = 0.0
+    for i in range(len(points)):
+        largest = max(largest, np.sqrt(squared_distance(points[i], centre)))
+    return largest
+
+
+@compiled
+def two_means(points: Any, start: Any, other_start: Any) -> Any:
+    """Cluster points in two from two of them as first means.
+
+    Returns the means, whether each point is strictly nearer to the first, and whether the clusters
+    settled with neither empty.
+    """
+    n_points, width = points.shape
+    means = np.empty((2, width))
+    means[0], means[1] = points[start], points[other_start]
+    first = np.zeros(n_points, dtype=np.bool_)
+    for step in range(LLOYD_STEPS):
+        changed = step == 0
+        n_first = 0
+        for i in range(n_points):
+            side = squared_distance(points[i], means[0]) < squared_distance(points[i], means[1])
+            changed |= side != first[i]
+            first[i] = side
+            n_first += side
+        if n_first == 0 or n_first == n_points:
+            return means, first, False
+        if not changed:
+            return means, first, True
+        means[:] = 0.0
+        for i in range(n_points):
+            means[0 if first[i] else 1] += points[i]
+        means[0] /= n_first
+        means[1] /= n_points - n_first
+    return means, first, False
+
+
+@compiled
+def add_votes(
+    rows: Any,
+    scores: Any,
+    child: Any,
+    columns: Any,
+    means: Any,
+    centres: Any,
+    radii: Any,
+    ratio: Any,
+    votes: Any,
+) -> None:
+    """Walk each row down one tree and add 1 to its votes where it lies outside its leaf's ball."""
+    n_features = rows.shape[1]
+    point = np.empty(columns.shape[1])
+    for i in range(len(rows)):
+        node = 0
+        while child[node] >= 0:
+            for c in range(len(point)):
+                column = columns[node, c]
+                point[c] = rows[i, column] if column < n_features else scores[i, column - n_features]
+            nearer = squared_distance(point, means[node, 0]) < squared_distance(point, means[node, 1])
+            node = child[node] if nearer else child[node] + 1
+        if np.sqrt(squared_distance(rows[i], centres[node])) > ratio * radii[node]:
+            votes[i] += 1.0
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    dense: NDArray[np.float64] = rows.toarray() if sparse.issparse(rows) else np.ascontiguousarray(rows)
+    return dense

@@ -1,0 +1,56 @@
+"""Classifiers whose learning ends in real scores, one a label, rather than in probabilities."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from mlca.base import MultiLabelClassifier, Rows
+
+LEAST = float(np.finfo(np.float64).tiny)
+MOST = 1.0 - float(np.finfo(np.float64).epsneg)
+
+
+class ScoreClassifier(MultiLabelClassifier):
+    """A classifier that gives a row the labels whose score is above a threshold.
+
+    A subclass fills in `_scores`, and `_margins` too where its threshold is not zero. The logistic
+    function of a margin stands in for a probability (softmax where each row has exactly one label). It
+    is not calibrated: its order within a label and its side of 0.5 mean something, its value does not.
+    """
+
+    @abstractmethod
+    def _scores(self, rows: Rows) -> NDArray[np.float64]: ...
+
+    def _margins(self, rows: Rows) -> NDArray[np.float64]:
+        """Return how far each score is above the threshold of its row."""
+        return self._scores(rows)
+
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
+        margins = self._margins(rows)
+        likely = softmax(margins, axis=1) if self.labels_.single else expit(margins)
+        # A score far out would round to exactly 0 or 1, which no finite score means.
+        return np.clip(likely, LEAST, MOST)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each label for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Column j belongs to `classes_[j]`. Where y was 1-D with two classes, one number a row, as
+            in scikit-learn: the second class's score less the first's.
+        """
+        scores = self._scores(self._read_known_rows(X))
+        if self.labels_.single and scores.shape[1] == 2:
+            return scores[:, 1] - scores[:, 0]
+        return scores

@@ -1,0 +1,25 @@
+"""Whether algorithms differ, judged over many datasets.
+
+A table of results comes in: one row a dataset (or a dataset under one measure), one column an
+algorithm. `ranks` turns every row into ranks, 1 the best, since results of different datasets cannot
+be averaged but their ranks can. `friedman_test` asks whether the average ranks could be those of equal
+algorithms. If not, `nemenyi_test` says which pairs differ: those whose average ranks are a critical
+difference apart. `mlca.plots.plot_critical_difference` draws its result.
+
+The procedure is that of Demsar (2006), which the paper follows.
+"""
+
+from mlca.statistics.friedman import Friedman, friedman_test
+from mlca.statistics.nemenyi import Nemenyi, Pair, critical_difference, nemenyi_test
+from mlca.statistics.ranks import Ranks, rank_results
+
+__all__ = [
+    "Friedman",
+    "Nemenyi",
+    "Pair",
+    "Ranks",
+    "critical_difference",
+    "friedman_test",
+    "nemenyi_test",
+    "rank_results",
+]

@@ -1,0 +1,162 @@
+"""The Nemenyi test: which pairs of algorithms differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from mlca.statistics.ranks import Missing, Ranks, rank_results
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two algorithms compared: the one with the better average rank first."""
+
+    first: str
+    second: str
+    difference: float
+    """How much better the first one's average rank is."""
+    p: float
+    differs: bool
+    """Whether p is below the significance level."""
+
+
+@dataclass(frozen=True)
+class Nemenyi:
+    """Result of the Nemenyi test; iterate over it for the pairs, best algorithm first.
+
+    Attributes
+    ----------
+    ranks : Ranks
+        What was tested.
+    p_values : ndarray of shape (n_algorithms, n_algorithms)
+        Of each pair, in the order of `ranks.names`; 1 on the diagonal.
+    critical_difference : float
+        Average ranks that are at least this far apart differ.
+    alpha : float
+        Significance level.
+    """
+
+    ranks: Ranks
+    p_values: NDArray[np.float64]
+    critical_difference: float
+    alpha: float
+
+    def best_first(self) -> list[int]:
+        """Return the numbers of the algorithms, in the order of their average ranks."""
+        average = self.ranks.average().tolist()
+        return sorted(range(len(average)), key=average.__getitem__)
+
+    def __iter__(self) -> Iterator[Pair]:
+        average = self.ranks.average()
+        for i, j in combinations(self.best_first(), 2):
+            p = float(self.p_values[i, j])
+            yield Pair(
+                self.ranks.names[i], self.ranks.names[j], float(average[j] - average[i]), p, p < self.alpha
+            )
+
+    def groups(self) -> list[tuple[str, ...]]:
+        """Return the largest groups whose members do not differ from each other, best first.
+
+        In the order of the ranks a group is a run from one algorithm to the last that does not differ
+        from it; a run inside another one says nothing new.
+        """
+        order = self.best_first()
+        groups: list[tuple[str, ...]] = []
+        reached = 0
+        for start, i in enumerate(order):
+            end = max(stop for stop, j in enumerate(order) if i == j or self.p_values[i, j] >= self.alpha)
+            if end > start and end > reached:
+                groups.append(tuple(self.ranks.names[j] for j in order[start : end + 1]))
+                reached = end
+        return groups
+
+    def __str__(self) -> str:
+        title = f"Nemenyi test, alpha = {self.alpha:g}, critical difference {self.critical_difference:.3f}"
+        groups = [f"no difference: {', '.join(group)}" for group in self.groups()]
+        return "\n".join([title, str(self.ranks), *groups])
+
+
+def nemenyi_test(
+    results: Any,
+    better: str | Sequence[str] = "higher",
+    *,
+    names: Sequence[str] | None = None,
+    missing: Missing = "raise",
+    alpha: float = 0.05,
+) -> Nemenyi:
+    """Compare every pair of algorithms over datasets.
+
+    Meant for algorithms that `friedman_test` found to differ.
+
+    Parameters
+    ----------
+    results, better, names, missing
+        As in `rank_results`.
+    alpha : float, default 0.05
+        Significance level.
+
+    Returns
+    -------
+    Nemenyi
+        Iterates over the pairs; prints the average ranks and the groups that do not differ.
+
+    Examples
+    --------
+    >>> accuracy = [[0.7, 0.8, 0.9], [0.6, 0.7, 0.8], [0.5, 0.6, 0.9], [0.4, 0.3, 0.6]]
+    >>> result = nemenyi_test(accuracy, names=["kNN", "tree", "MLCA"])
+    >>> print(result)
+    Nemenyi test, alpha = 0.05, critical difference 1.657
+    average rank
+    MLCA  1.000
+    tree  2.250
+    kNN   2.750
+    no difference: MLCA, tree
+    no difference: tree, kNN
+    >>> [(pair.first, pair.second, round(pair.p, 3)) for pair in result if pair.differs]
+    [('MLCA', 'kNN', 0.036)]
+    """
+    ranks = rank_results(results, better, names=names, missing=missing)
+    average = ranks.average()
+    distances = np.abs(average[:, np.newaxis] - average)
+    q = distances / _standard_error(ranks.n_algorithms, ranks.n_datasets)
+    p_values = stats.studentized_range.sf(q * math.sqrt(2), ranks.n_algorithms, np.inf)
+    np.fill_diagonal(p_values, 1.0)
+    return Nemenyi(ranks, p_values, critical_difference(ranks.n_algorithms, ranks.n_datasets, alpha), alpha)
+
+
+def critical_difference(n_algorithms: int, n_datasets: int, alpha: float = 0.05) -> float:
+    """Return the difference of average ranks from which on two algorithms differ.
+
+    Parameters
+    ----------
+    n_algorithms, n_datasets : int
+        Columns and rows of the table of results.
+    alpha : float, default 0.05
+        Significance level.
+
+    Examples
+    --------
+    >>> round(critical_difference(9, 16), 3)
+    3.003
+    """
+    if n_algorithms < 2 or n_datasets < 1:
+        raise ValueError(
+            f"{n_algorithms} algorithms on {n_datasets} datasets cannot be compared: "
+            "pass at least 2 algorithms and 1 dataset"
+        )
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha}, but a significance level lies between 0 and 1")
+    q = float(stats.studentized_range.ppf(1 - alpha, n_algorithms, np.inf)) / math.sqrt(2)
+    return q * _standard_error(n_algorithms, n_datasets)
+
+
+def _standard_error(n_algorithms: int, n_datasets: int) -> float:
+    return math.sqrt(n_algorithms * (n_algorithms + 1) / (6 * n_datasets))

@@ -47,6 +47,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     @abstractmethod
     def _learn(self, rows: Rows, targets: LabelRows) -> None: ...
 
+    def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
+        """Learn everything that `fit` was given."""
+        self._learn(rows, targets)
+
     @abstractmethod
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]: ...
 
@@ -79,7 +83,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         self._begin(rows.shape[1], sparse.issparse(rows))
         self.labels_ = labels
-        self._learn(rows, targets)
+        self._learn_all(rows, targets)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -170,6 +174,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 class StreamClassifier(MultiLabelClassifier):
     """A multi-label classifier that goes on learning, and whose label set may grow while it does."""
 
+    def _check_continuation(self) -> None:
+        """Raise ValueError if parameters were changed in a way that learning cannot follow."""
+
     def partial_fit(self, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Self:
         """Go on learning.
 
@@ -188,6 +195,8 @@ class StreamClassifier(MultiLabelClassifier):
         """
         self._check_parameters()
         first = not hasattr(self, "labels_")
+        if not first:
+            self._check_continuation()
         labels, targets = read_targets(Y, None if first else self.labels_, classes)
         if first:
             rows = self._read_rows(X, targets)

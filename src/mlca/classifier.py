@@ -1,0 +1,246 @@
+"""MLCA for users: checks parameters, names labels, hands rows to the learner."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mlca.base import Rows, StreamClassifier
+from mlca.learner.core import Learner
+from mlca.learner.similarity import ATTRIBUTES, RULES, VOTES, Parameters
+from mlca.parameters import check_choice, check_real, check_whole
+from mlca.targets import LabelRows
+
+if TYPE_CHECKING:
+    from mlca.explanation import Explanation
+
+# Squares of larger numbers would overflow.
+LARGEST_VALUE = 1e150
+
+
+class MLCA(StreamClassifier):
+    """Multi-label classifier that learns row by row, takes new labels at any time and never forgets.
+
+    Rows become prototype nodes, or move the node that they resemble; each node counts the labels of its
+    rows. The label counts of the nodes nearest to a new row are turned into a probability for
+    every label.
+
+    Parameters
+    ----------
+    vigilance : float in [0, 1), default=0.01
+        How far a row may be from the nearest node before it becomes a node of its own. Small values keep nearly
+        every row (accurate); 0.3 (MLCA), 0.15 (MLCA-I) or 0.25 (MLCA-C) compress.
+    n_neighbors : int >= 2, default=10
+        The number of nodes that vote.
+    window : int >= 2, default=50
+        The number of latest rows that a new node's bandwidth is estimated from.
+    smoothing : float > 0, default=1.0
+        Laplace smoothing of all probabilities.
+    attributes : {"common", "individual", "clustered"}, default="common"
+        One bandwidth for all attributes (MLCA), each node its own (MLCA-I, best on numeric data), or one
+        a group of attributes (MLCA-C).
+    rule : {"published", "released", "text"}, default="published"
+        How nodes move: as in the code behind the paper's tables, as in the code that the authors released, or
+        as the paper's equations are printed.
+    vote : {"counts", "frequencies"}, default="counts"
+        Whether neighbours vote with their label counts (the paper) or with the share of their rows that had
+        the label (ours; better on most data, above all where nodes win often).
+    epochs : int >= 1, default=1
+        How often `fit` goes through the rows. `partial_fit` always goes through once.
+    n_jobs : int or None, default=None
+        The number of threads; None is 1, -1 is one a core. It never changes a result.
+    random_state : int, RandomState or None, default=0
+        Used by `attributes="clustered"` only: the order in which attributes are grouped.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The names of the labels, in the order of their columns.
+    n_nodes_, n_seen_ : int
+        The number of nodes, and of rows learned.
+    weights_ : ndarray or csr_array of shape (n_nodes_, n_features_in_)
+        The nodes; CSR where the rows were sparse.
+    counts_ : ndarray of shape (n_nodes_,)
+        The number of rows that each node stands for.
+    label_counts_ : csr_array of shape (n_nodes_, n_labels)
+        How many of them had each label.
+    bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features_in_)
+        The bandwidths of the nodes.
+
+    References
+    ----------
+    N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi, "Multi-label Classification via Adaptive Resonance
+    Theory-based Clustering", IEEE TPAMI 45(7), 2023.
+
+    Examples
+    --------
+    A label that appears late needs no preparation:
+
+    >>> import numpy as np
+    >>> from mlca import MLCA
+    >>> rng = np.random.default_rng(0)
+    >>> model = MLCA(vigilance=0.1)
+    >>> model.partial_fit(rng.normal(0, 1, (200, 2)), [{"calm"}] * 200).classes_.tolist()
+    ['calm']
+    >>> model.partial_fit(rng.normal(9, 1, (200, 2)), [{"storm", "alarm"}] * 200).predict_labels([[9, 9], [0, 0]])
+    [{'storm', 'alarm'}, {'calm'}]
+    """
+
+    def __init__(
+        self,
+        vigilance: float = 0.01,
+        n_neighbors: int = 10,
+        window: int = 50,
+        smoothing: float = 1.0,
+        attributes: str = "common",
+        rule: str = "published",
+        vote: str = "counts",
+        epochs: int = 1,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.vigilance = vigilance
+        self.n_neighbors = n_neighbors
+        self.window = window
+        self.smoothing = smoothing
+        self.attributes = attributes
+        self.rule = rule
+        self.vote = vote
+        self.epochs = epochs
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def n_nodes_(self) -> int:
+        """The number of nodes."""
+        return self._settled_learner().n_nodes
+
+    @property
+    def n_seen_(self) -> int:
+        """The number of rows learned."""
+        return self._settled_learner().n_seen
+
+    @property
+    def weights_(self) -> Any:
+        """The nodes, one row each."""
+        return self._settled_learner().weights()
+
+    @property
+    def counts_(self) -> NDArray[np.int64]:
+        """The number of rows that each node stands for."""
+        learner = self._settled_learner()
+        return learner.model.counts[: learner.n_nodes]
+
+    @property
+    def label_counts_(self) -> Any:
+        """How many of each node's rows had each label."""
+        return self._settled_learner().label_counts()
+
+    @property
+    def bandwidths_(self) -> NDArray[np.float64]:
+        """The bandwidths of the nodes."""
+        learner = self._settled_learner()
+        bandwidths = learner.model.bandwidths[: learner.n_nodes]
+        return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
+
+    def explain(self, x: Any) -> Explanation:
+        """Tell how the labels of one row are predicted.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_features,) or (1, n_features)
+            The row.
+
+        Returns
+        -------
+        Explanation
+            The nodes that voted and every number on the way from their label counts to the posterior.
+        """
+        from mlca.explanation import explain
+
+        check_is_fitted(self, "labels_")
+        if not hasattr(x, "shape") or len(x.shape) == 1:
+            x = np.asarray(x, dtype=np.float64).reshape(1, -1)
+        rows = self._read_known_rows(x)
+        if rows.shape[0] != 1:
+            raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
+        row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
+        return explain(self._settled_learner(), self.labels_, row)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; an existing file is replaced.
+        """
+        from mlca.storage import save
+
+        check_is_fitted(self, "labels_")
+        save(self, path)
+
+    def _check_parameters(self) -> None:
+        check_real("vigilance", self.vigilance, at_least=0, below=1)
+        check_whole("n_neighbors", self.n_neighbors, at_least=2)
+        check_whole("window", self.window, at_least=2)
+        check_real("smoothing", self.smoothing, above=0)
+        check_choice("attributes", self.attributes, tuple(ATTRIBUTES))
+        check_choice("rule", self.rule, tuple(RULES))
+        check_choice("vote", self.vote, tuple(VOTES))
+        check_whole("epochs", self.epochs, at_least=1)
+
+    def _check_continuation(self) -> None:
+        learned = self._learner.parameters
+        for name in (field.name for field in fields(Parameters) if field.name != "seed"):
+            if getattr(self, name) != getattr(learned, name):
+                raise ValueError(
+                    f"{name} was {getattr(learned, name)!r} when learning began and is {getattr(self, name)!r} "
+                    "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
+                )
+
+    def _begin(self, n_features: int, sparse_rows: bool) -> None:
+        self._learner = Learner(self._draw_parameters(), n_features, sparse_rows)
+
+    def _draw_parameters(self) -> Parameters:
+        if isinstance(self.random_state, int | np.integer):
+            seed = int(self.random_state)
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+        return Parameters(
+            vigilance=float(self.vigilance),
+            n_neighbors=int(self.n_neighbors),
+            window=int(self.window),
+            smoothing=float(self.smoothing),
+            attributes=self.attributes,
+            rule=self.rule,
+            vote=self.vote,
+            seed=seed,
+        )
+
+    def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
+        for _ in range(self.epochs):
+            self._learn(rows, targets)
+
+    def _learn(self, rows: Rows, targets: LabelRows) -> None:
+        self._learner.learn(rows, *targets)
+
+    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        rows = super()._read_rows(X, targets)
+        if rows.size and max(rows.max(), -rows.min()) > LARGEST_VALUE:
+            raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
+        return rows
+
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
+        return self._settled_learner().probabilities(rows, effective_n_jobs(self.n_jobs))
+
+    def _settled_learner(self) -> Learner:
+        check_is_fitted(self, "labels_")
+        return self._learner.settled()

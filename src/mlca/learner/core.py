@@ -1,0 +1,236 @@
+"""The learner: a stream of rows and labels in, a model that can predict out."""
+
+from __future__ import annotations
+
+import copy
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mlca.learner.growing import csr_parts, empty_model, with_labels, with_room
+from mlca.learner.kernels.bandwidth import median
+from mlca.learner.kernels.fixedpoint import SCALE, UNIT
+from mlca.learner.kernels.learn import Model, learn
+from mlca.learner.kernels.predict import (
+    Prepared,
+    neighbours_of,
+    predict_dense,
+    predict_sparse,
+    working_space,
+)
+from mlca.learner.kernels.sparse import SparseNodes
+from mlca.learner.kernels.votes import LEARNED, NODES
+from mlca.learner.labels import LabelProbabilities, label_probabilities
+from mlca.learner.similarity import AttributeGroups, Parameters
+from mlca.learner.window import Window
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nodes that vote on one instance, nearest first, and their similarity (small is similar)."""
+
+    nodes: NDArray[np.int64]
+    similarities: NDArray[np.float64]
+
+
+class Learner:
+    """MLCA, MLCA-I or MLCA-C over numbered labels.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        What the algorithm is told.
+    n_features : int
+        The number of attributes of an instance.
+    sparse_nodes : bool
+        Whether nodes are kept sparse.
+    """
+
+    def __init__(self, parameters: Parameters, n_features: int, sparse_nodes: bool) -> None:
+        self.parameters = parameters
+        self.n_features = n_features
+        self.n_labels = 0
+        self.model: Model = empty_model(n_features, parameters.mode, parameters.n_neighbors, sparse_nodes)
+        self.window = Window(parameters.window, n_features)
+        self.groups = AttributeGroups()
+        self.settings = parameters.settings(n_features)
+        # Labels of the instances that wait for the first window to fill.
+        self.waiting: list[NDArray[np.int32]] = []
+        self._settled: Learner | None = None
+        self._probabilities: LabelProbabilities | None = None
+        self._scale: float | None = None
+
+    @property
+    def sparse_nodes(self) -> bool:
+        """Whether nodes are kept sparse."""
+        return isinstance(self.model.nodes, SparseNodes)
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return int(self.model.tally[NODES])
+
+    @property
+    def n_seen(self) -> int:
+        """The number of instances that have come, whether learned or waiting."""
+        return int(self.model.tally[LEARNED]) + len(self.waiting)
+
+    def learn(self, rows: Any, indptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int) -> None:
+        """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`, all below `n_labels`."""
+        self._forget_derived()
+        self.n_labels = max(self.n_labels, n_labels)
+        self.model = with_labels(self.model, self.n_labels)
+        done = 0
+        while done < rows.shape[0]:
+            taken = self.window.take(rows, done)
+            if self.window.filled < self.window.size:
+                self.waiting += [
+                    labels[indptr[j] : indptr[j + 1]].copy() for j in range(done, done + taken)
+                ]
+            else:
+                self._learn_waiting()
+                start = indptr[done]
+                own = labels[start : indptr[done + taken]]
+                self._learn_taken(indptr[done : done + taken + 1] - start, own)
+            done += taken
+
+    def settled(self) -> Learner:
+        """Return a learner in which every instance that came is learned: this one, or a copy.
+
+        Before the first window is full, the window of the copy is all that has come.
+        """
+        if not self.waiting:
+            return self
+        if self._settled is None:
+            self._settled = self.copy()
+            self._settled._learn_waiting()
+        return self._settled
+
+    def copy(self) -> Self:
+        """Return a learner that goes on by itself from here."""
+        twin = copy.copy(self)
+        twin._forget_derived()
+        twin.model, twin.window, twin.groups, twin.waiting = copy.deepcopy(
+            (self.model, self.window, self.groups, self.waiting)
+        )
+        return twin
+
+    def probabilities(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+        """Return the probability of every label for every row. The learner must be settled."""
+        out = np.empty((rows.shape[0], self.n_labels))
+        prepared = Prepared(self.prediction_scale(), self.label_probabilities().posteriors)
+        arguments = (self.model, self.groups.sorted, self.settings, prepared)
+        parts = _split(rows.shape[0], n_jobs)
+
+        def predict(part: slice) -> None:
+            if sparse.issparse(rows):
+                some = rows[part]
+                indptr = some.indptr.astype(np.int64)
+                indices = some.indices.astype(np.int32)
+                predict_sparse(indptr, indices, some.data, self.n_features, *arguments, out[part])
+            else:
+                predict_dense(rows[part], *arguments, out[part])
+
+        if len(parts) == 1:
+            predict(parts[0])
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(predict, parts))
+        return out
+
+    def neighbours(self, x: NDArray[np.float64]) -> Neighbours:
+        """Return the nodes that vote on one instance. The learner must be settled."""
+        space = working_space(self.n_features, self.n_labels, self.parameters.n_neighbors)
+        r = self.prediction_scale()
+        n = neighbours_of(x, self.model, self.groups.sorted, self.settings, r, space)
+        sums = space.sums[:n] * UNIT
+        if self.parameters.attributes == "common":
+            similarities = np.sqrt(sums / self.n_features)
+        elif self.parameters.attributes == "individual":
+            similarities = sums / self.n_features
+        else:
+            similarities = sums / space.grouping.size[0]
+        return Neighbours(space.neighbours[:n], similarities)
+
+    def label_probabilities(self) -> LabelProbabilities:
+        """Return prior, likelihoods and posterior of every label in every bin."""
+        if self._probabilities is None:
+            self._probabilities = label_probabilities(self.model, self.n_labels, self.parameters.smoothing)
+        return self._probabilities
+
+    def prediction_scale(self) -> float:
+        """Return r of the common bandwidth when predicting: from the median of the nodes' bandwidths."""
+        if self.parameters.attributes != "common":
+            return 0.0
+        if self._scale is None:
+            bandwidths = self.model.bandwidths[: self.n_nodes, 0]
+            self._scale = SCALE / median(bandwidths, np.empty_like(bandwidths))
+        return self._scale
+
+    def weights(self) -> Any:
+        """Return the nodes' weights, one row a node: CSR where nodes are sparse."""
+        if not self.sparse_nodes:
+            return self.model.nodes.weights[: self.n_nodes]
+        return self._csr(self.model.nodes.weights, self.n_features)
+
+    def label_counts(self) -> sparse.csr_array:
+        """Return how often each label was learned at each node, one row a node."""
+        counts = self._csr(self.model.label_counts, self.n_labels)
+        return counts.astype(np.int64)
+
+    def _csr(self, rows: Any, n_columns: int) -> sparse.csr_array:
+        indptr, indices, data = csr_parts(rows, self.n_nodes)
+        return sparse.csr_array((data, indices, indptr), shape=(self.n_nodes, n_columns))
+
+    def _forget_derived(self) -> None:
+        self._settled = None
+        self._probabilities = None
+        self._scale = None
+
+    def _learn_waiting(self) -> None:
+        if self.waiting:
+            lengths = [len(own) for own in self.waiting]
+            indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+            labels = np.concatenate(self.waiting)
+            self.waiting = []
+            self._learn_taken(indptr, labels)
+
+    def _learn_taken(self, indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> None:
+        """Learn the next rows of the window, those that `indptr` has labels for."""
+        first = self.window.learned
+        last = first + len(indptr) - 1
+        while self.window.learned < last:
+            stop = last
+            if self.parameters.attributes == "clustered":
+                stop = min(last, self._hold_round())
+            while self.window.learned < stop:
+                rest = indptr[self.window.learned - first :]
+                self.window.learned += self._learn_up_to(stop, rest, labels)
+                if self.window.learned < stop:
+                    own = np.diff(indptr[self.window.learned - first :][:2])
+                    self.model = with_room(self.model, self.n_features, int(own[0]))
+
+    def _learn_up_to(self, stop: int, indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> int:
+        """Learn rows of the window until `stop` or until the model is full; return how many."""
+        window, groups = self.window, self.groups.sorted
+        return learn(
+            window.rows, window.learned, stop, window.filled, indptr, labels, self.model, groups, self.settings
+        )
+
+    def _hold_round(self) -> int:
+        """Hold a round of grouping if the next instance is due for one; return where the next may be due."""
+        size, position = self.window.size, self.window.learned
+        number = int(self.model.tally[LEARNED]) + 1
+        if number == 1 or number % size == 0:
+            self.groups.learn(self.window.around(position), number // size, self.parameters)
+        return position + size - number % size
+
+
+def _split(n_rows: int, n_parts: int) -> list[slice]:
+    """Cut rows into parts of about equal size."""
+    edges = np.linspace(0, n_rows, min(n_parts, max(n_rows, 1)) + 1).astype(int)
+    return [slice(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]

@@ -121,7 +121,7 @@ class MLkNN(MultiLabelClassifier):
         absent = np.zeros_like(present)
         offsets = n_outcomes * np.arange(n_labels)
         for block in _blocks(self._rows.shape[0], self._rows.shape[0]):
-            counts = self._count_labels(self._rows[block], left_out=block.start)
+            counts = self._count_labels(self._rows[block], self.k, left_out=block.start)
             has_label = indicator[block].toarray().astype(bool)
             cells = counts + offsets
             present += np.bincount(cells[has_label], minlength=len(present))
@@ -129,21 +129,22 @@ class MLkNN(MultiLabelClassifier):
         return present.reshape(n_labels, n_outcomes), absent.reshape(n_labels, n_outcomes)
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        probabilities = np.empty((rows.shape[0], self._targets.n_labels))
+        n_labels, n_outcomes = self.likelihood_present_.shape
+        probabilities = np.empty((rows.shape[0], n_labels))
         for block in _blocks(rows.shape[0], self._rows.shape[0]):
-            probabilities[block] = self._posterior(self._count_labels(rows[block]))
+            probabilities[block] = self._posterior(self._count_labels(rows[block], k=n_outcomes - 1))
         return probabilities
 
     def _decide(self, probabilities: NDArray[np.float64], rows: Rows) -> NDArray[np.bool_]:
         return probabilities >= 0.5
 
-    def _count_labels(self, queries: Any, left_out: int = -1) -> NDArray[np.int64]:
+    def _count_labels(self, queries: Any, k: int, left_out: int = -1) -> NDArray[np.int64]:
         """Count, for each query and label, the neighbours that carry the label."""
         if sparse.issparse(self._rows):
             queries = sparse.csr_array(queries)
         elif sparse.issparse(queries):
             queries = queries.toarray()
-        neighbours = _nearest(queries, self._rows, self._squared_norms, self.k, left_out)
+        neighbours = _nearest(queries, self._rows, self._squared_norms, k, left_out)
         return _count_labels(neighbours, *self._targets)
 
     def _posterior(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -192,9 +193,10 @@ def _rough_distances(
     queries: Any, rows: Any, row_norms: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return |b|² - 2ab, which ranks rows b like their distance to query a, and twice its largest error."""
-    product = (-2.0 * queries) @ rows.T
-    rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
-    rough += row_norms
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = (-2.0 * queries) @ rows.T
+        rough: NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
+        rough += row_norms
     # A sum of d products is off by at most d roundings of its size, in this form and in that of
     # differences; the factor leaves room for the norms and for the square root.
     largest = _squared_norms(queries) + row_norms.max()

@@ -105,7 +105,7 @@ class Window:
         )
 
     def test_rows(self, start: int, first: int, k: NDArray[np.int64], anew: bool) -> NDArray[np.int64]:
-        """Predict each row from `first` on by the rows from `start` up to it; count the labels that are right.
+        """Predict each row from `first` on by the rows from `start` up to it; count its right labels.
 
         A window tested anew asks fewer neighbours than k while it has fewer rows. Where too few rows may
         vote, the oldest row of all votes in their place, as in the authors' program.

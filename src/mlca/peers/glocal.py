@@ -169,14 +169,7 @@ class GLOCAL(ScoreClassifier):
         n_groups = int(groups.max()) + 1
         (n_rows, n_features), n_labels = rows.shape, targets.n_labels
         n_known = n_rows * n_labels if self._observed is None else int(self._observed.sum())
-        penalties = Penalties(
-            latent=self.lambda1 * n_known / (self.k * n_rows),
-            overall=self.lambda3 * n_known / n_rows**2,
-            local=self.lambda4 * n_known / (n_rows / n_groups) ** 2,
-            U=self.lambda2 * n_known / (n_labels * self.k),
-            V=self.lambda2 * n_known / (n_rows * self.k),
-            W=self.lambda2 * n_known / (n_features * self.k),
-        )
+        penalties = self._rescaled(n_known, n_rows, n_features, n_labels, n_groups)
         signed = np.where(targets.to_dense(), 1.0, -1.0)
         factors = Factors(rows, signed, self._observed, groups, penalties, self.max_steps)
         factors.V = rng.random_sample((n_rows, self.k))
@@ -185,6 +178,19 @@ class GLOCAL(ScoreClassifier):
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
         self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
+
+    def _rescaled(
+        self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int
+    ) -> Penalties:
+        """Return the weights per cell of the matrices that they weigh, as the released code has them."""
+        return Penalties(
+            latent=self.lambda1 * n_known / (self.k * n_rows),
+            overall=self.lambda3 * n_known / n_rows**2,
+            local=self.lambda4 * n_known / (n_rows / n_groups) ** 2,
+            U=self.lambda2 * n_known / (n_labels * self.k),
+            V=self.lambda2 * n_known / (n_rows * self.k),
+            W=self.lambda2 * n_known / (n_features * self.k),
+        )
 
     def _alternate(self, factors: Factors) -> list[float]:
         """Improve the factors in turn, first without correlations, then with them; return the losses."""

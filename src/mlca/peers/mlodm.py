@@ -144,8 +144,8 @@ class MLODM(ScoreClassifier):
         n_kept, n_pairs = np.count_nonzero(pairs), int(pairs.sum())
         if n_kept == 0:
             raise ValueError(
-                "mlODM learns from pairs of a label that a row has and one that it lacks, but every row has none "
-                "or all of the labels, as where there is just one class: give it rows that have some"
+                "mlODM learns from pairs of a label that a row has and one that it lacks, but every row has "
+                "none or all of the labels, as where there is just one class: give it rows that have some"
             )
         size = 8 * (n_kept**2 + n_pairs) / GIB
         if size > self.max_gib:

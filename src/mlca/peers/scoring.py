@@ -34,7 +34,8 @@ class ScoreClassifier(MultiLabelClassifier):
         margins = self._margins(rows)
         likely = softmax(margins, axis=1) if self.labels_.single else expit(margins)
         # A score far out would round to exactly 0 or 1, which no finite score means.
-        return np.clip(likely, LEAST, MOST)
+        inside: NDArray[np.float64] = np.clip(likely, LEAST, MOST)
+        return inside
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each label for each row.

@@ -20,7 +20,7 @@ from mlca.learner.kernels.stores import COMMON, INDIVIDUAL
 from mlca.learner.kernels.votes import NODES
 
 
-def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool, tile: int = TILE) -> Model:
+def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool) -> Model:
     """Make a model without nodes and without labels."""
     width = 1 if mode == COMMON else n_features
     own_scales = n_features if mode == INDIVIDUAL else 0
@@ -36,9 +36,9 @@ def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool
     else:
         nodes = DenseNodes(
             weights=np.empty((0, n_features)),
-            tiles=np.empty((0, n_features, tile), np.float32),
+            tiles=np.empty((0, n_features, TILE), np.float32),
             scales=np.empty((0, own_scales)),
-            scale_tiles=np.empty((0, own_scales, tile), np.float32),
+            scale_tiles=np.empty((0, own_scales, TILE), np.float32),
             largest=np.zeros(3),
         )
     return Model(

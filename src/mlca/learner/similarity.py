@@ -41,7 +41,7 @@ class Parameters:
         """The kernels' number for `attributes`."""
         return ATTRIBUTES[self.attributes]
 
-    def settings(self, n_features: int, screen_from: int = SCREEN_FROM) -> Settings:
+    def settings(self, n_features: int) -> Settings:
         """Return the parameters as the loops need them."""
         return Settings(
             mode=self.mode,
@@ -51,7 +51,7 @@ class Parameters:
             window=self.window,
             vigilance=self.vigilance,
             threshold=self._threshold(n_features),
-            screen_from=screen_from,
+            screen_from=SCREEN_FROM,
         )
 
     def _threshold(self, n_features: int) -> int:

@@ -51,7 +51,6 @@ C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11 = (
 # Adding 1.5 * 2^52 rounds to whole numbers and leaves them in the low bits.
 ROUND_TO_ONES = 1.5 * 2.0**52
 ROUND_TO_UNITS = 1.5 * 2.0**12
-ROUND_ONE_TO_UNITS = ROUND_TO_UNITS + 1.0
 ZERO_UNITS = int(np.float64(ROUND_TO_UNITS).view(np.int64))
 # 2^-64 rounds away against 1: larger exponents change nothing.
 LARGEST_EXPONENT = 64.0
@@ -123,7 +122,7 @@ def in_units(term: float) -> int:
 @compiled
 def dissimilarity(difference: float, r: float) -> int:
     """Return 1 - k in units: what one attribute adds under a common bandwidth."""
-    return bits_of(ROUND_ONE_TO_UNITS - kernel(difference, r)) - ZERO_UNITS  # type: ignore[no-any-return,call-arg]
+    return in_units(1.0 - kernel(difference, r))
 
 
 @compiled

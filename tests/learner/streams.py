@@ -1,0 +1,43 @@
+"""Random streams for the learner's tests, with everything that could go wrong in them."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+
+@st.composite
+def streams(draw, max_rows=90, max_features=6):
+    """Draw (X, Y): smooth, tied, binary or partly constant attributes; repeated rows; rows without a label."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n = draw(st.integers(1, max_rows))
+    d = draw(st.integers(1, max_features))
+    q = draw(st.integers(1, 4))
+    kind = draw(st.sampled_from(["smooth", "grid", "binary", "mixed", "wide"]))
+    X = rng.normal(0, 1, (n, d))
+    if kind == "grid":
+        X = np.round(2 * X) / 2
+    elif kind == "binary":
+        X = (X > 0.5).astype(float)
+    elif kind == "mixed":
+        X *= 10.0 ** rng.integers(-3, 4, d)
+        X[:, rng.random(d) < 0.3] = 1.5
+        X[rng.random(X.shape) < 0.4] = 0.0
+    elif kind == "wide":
+        X = X * 1e-2 + 1e3
+    repeated = rng.random(n) < draw(st.sampled_from([0.0, 0.3]))
+    X[repeated] = X[rng.integers(0, n, repeated.sum())]
+    Y = (rng.random((n, q)) < draw(st.sampled_from([0.0, 0.2, 0.6]))).astype(int)
+    return X, Y
+
+
+def parameters():
+    return st.fixed_dictionaries(
+        {
+            "vigilance": st.sampled_from([0.0, 0.01, 0.1, 0.3, 0.6]),
+            "n_neighbors": st.sampled_from([2, 3, 10]),
+            "window": st.sampled_from([2, 5, 20, 50]),
+            "smoothing": st.sampled_from([0.5, 1.0]),
+            "attributes": st.sampled_from(["common", "individual", "clustered"]),
+            "rule": st.sampled_from(["published", "released", "text"]),
+            "vote": st.sampled_from(["counts", "frequencies"]),
+        }
+    )

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import pickle
+from math import floor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mlca.peers import MLSAkNN
+
+FIGURES = Path(__file__).parent / "data"
+
+
+class PlainMLSAkNN:
+    """The authors' program in plain Python: lists whose entries are assigned without copying share masks."""
+
+    def __init__(self, m_max, k_adj_max, m_min, penalty=1, reduction=0.5, metric="subset accuracy"):
+        self.m_max, self.k_adj_max, self.m_min = m_max, k_adj_max, m_min
+        self.penalty, self.reduction, self.metric = penalty, reduction, metric
+        self.window, self.errors, self.tests = [], [], {}
+        self.D = np.zeros((m_max, m_max))
+
+    def step(self, x, y):
+        if not self.window:
+            self.q = len(y)
+            self.low, self.high = np.zeros(len(x)), np.zeros(len(x))
+            self.masks = [np.ones(self.q, dtype=int) for _ in range(self.m_max)]
+            self.k = [3] * self.q
+            self.history = [[[] for _ in range(self.q)] for _ in range(4)]
+        votes = self.feedback(x, y)
+        self.learn(x, y)
+        return votes
+
+    def distance(self, a, b):
+        scales = self.high > self.low
+        span = (self.high - self.low)[scales]
+        difference = (a - self.low)[scales] / span - (b - self.low)[scales] / span
+        return np.sqrt(sum(difference**2))
+
+    def feedback(self, x, y):
+        distances = [self.distance(x, row) for row, _ in self.window]
+        order = sorted(range(len(distances)), key=lambda i: (distances[i], -i))
+        votes = np.zeros(self.q)
+        for j in range(self.q):
+            ones = total = 0
+            modify = True
+            reached = set()
+            for i in order:
+                label = self.window[i][1][j]
+                if self.masks[i][j]:
+                    ones += label
+                    total += 1
+                    if modify and label != y[j]:
+                        self.masks[i][j] = 0
+                        self.errors[i] += 1
+                    if total in (1, 3, 5, 7):
+                        self.remember(total, j, (ones / total >= 0.5) == y[j])
+                        reached.add(total)
+                        if total == self.k[j]:
+                            votes[j], modify = ones / total, False
+                        if total == 7:
+                            break
+                elif modify and label == y[j]:
+                    self.masks[i][j] = 1
+            for k in {1, 3, 5, 7} - reached:
+                self.remember(k, j, y[j] == 0)
+        for j in range(self.q):
+            means = [np.mean(self.history[index][j]) for index in range(4)]
+            self.k[j] = (1, 3, 5, 7)[int(np.argmax(means))]
+        return votes
+
+    def remember(self, k, j, right):
+        history = self.history[k // 2][j]
+        history.append(bool(right))
+        del history[: -self.k_adj_max]
+
+    def learn(self, x, y):
+        position = len(self.window)
+        self.window.append((x, y))
+        self.errors.append(0)
+        self.low, self.high = np.minimum(self.low, x), np.maximum(self.high, x)
+        self.masks[position][:] = 1
+        self.D[position, :position] = [self.distance(x, row) for row, _ in self.window[:-1]]
+        for i in reversed(range(len(self.window))):
+            if self.errors[i] > self.penalty * self.q:
+                self.delete(i)
+        size = self.best_size()
+        self.drop(len(self.window) - size)
+        if size == self.m_max:
+            self.drop(1)
+
+    def delete(self, i):
+        self.move_up(i, 1)
+
+    def drop(self, count):
+        self.move_up(0, count)
+
+    def move_up(self, i, count):
+        n = len(self.window)
+        self.D[i : n - count, i : n - count] = self.D[i + count : n, i + count : n].copy()
+        for position in range(i, n - count):
+            self.masks[position] = self.masks[position + count]
+        del self.window[i : i + count], self.errors[i : i + count]
+
+    def best_size(self):
+        n = len(self.window)
+        if n < 2 * self.m_min:
+            return n
+        sizes = [n]
+        while sizes[-1] >= 2 * self.m_min:
+            sizes.append(floor(self.reduction * sizes[-1]))
+        self.tests = {start: test for start, test in self.tests.items() if n - start in sizes}
+        scores = []
+        for size in sizes:
+            start = n - size
+            anew = start not in self.tests
+            test = self.tests.setdefault(start, [])
+            test += [self.n_right(start, i, anew) for i in range(start + len(test), n)]
+            right = np.array(test) == self.q if self.metric == "subset accuracy" else np.array(test) / self.q
+            scores.append(np.mean(right))
+        best = int(np.argmax(scores))
+        for _ in range(best):
+            del self.tests[min(self.tests)]
+            first = min(self.tests)
+            self.tests = {start - first: test for start, test in self.tests.items()}
+        return sizes[best]
+
+    def n_right(self, start, i, anew):
+        n_right = 0
+        for j in range(self.q):
+            k = min(self.k[j], i - start) if anew else self.k[j]
+            voters = [p for p in range(start, i) if self.masks[p][j]]
+            nearest = sorted(voters, key=lambda p: (self.D[i, p], p))[:k]
+            nearest += [0] * (k - len(nearest))
+            ones = sum(self.window[p][1][j] for p in nearest)
+            n_right += (k > 0 and ones / k >= 0.5) == self.window[i][1][j]
+        return n_right
+
+
+def drifting_stream(n, q=3, seed=0, decimals=2):
+    """Rows on a grid (so that distances tie) whose labels turn over every 60 rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 3)).round(decimals) - 0.3
+    Y = np.array([X @ rng.normal(size=3) > 0 for _ in range(q)]).T ^ (np.arange(n) // 60 % 2 == 1)[:, None]
+    noise = rng.random((n, q)) < 0.1
+    return X, (Y ^ noise).astype(int)
+
+
+def learn_row_by_row(model, X, Y):
+    """Yield each row's votes before it is learned."""
+    for i in range(len(X)):
+        yield model.predict_proba(X[i : i + 1])[0] if i else np.zeros(Y.shape[1])
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+
+
+def read_figures(name):
+    votes, sizes, ks = [], [], []
+    for line in (FIGURES / name).read_text().splitlines():
+        vote, rest = line.split("|")
+        size, k = rest.strip().split(" ", 1)
+        votes.append([float(v) for v in vote.split()])
+        sizes.append(int(size))
+        ks.append([int(v) for v in k.strip("[]").split(",")])
+    return np.array(votes), sizes, ks
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("m_max", "k_adj_max", "exact_match", "hamming_loss"),
+    [(1000, 100, 0.1939, 0.2546), (200, 20, 0.1720, 0.2636)],
+)
+def test_equals_the_authors_program_on_emotions(dataset, m_max, k_adj_max, exact_match, hamming_loss):
+    emotions = dataset("emotions").scaled()
+    order = np.random.RandomState(1).permutation(len(emotions.X))
+    X, Y = emotions.X[order], emotions.Y[order]
+    expected, sizes, ks = read_figures(f"mlsaknn_java_emotions_w{m_max}_k{k_adj_max}_m50.txt")
+    model = MLSAkNN(m_max, k_adj_max)
+    votes = []
+    for i in range(len(X)):
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+        votes.append(model.feedback_votes_)
+        assert (model.window_size_, model.k_.tolist()) == (sizes[i], ks[i])
+    assert_allclose(votes, expected, atol=1e-9, rtol=0)
+    wrong = (np.array(votes) >= 0.5) != Y
+    assert 1 - wrong.any(axis=1).mean() == pytest.approx(exact_match, abs=5e-5)
+    assert wrong.mean() == pytest.approx(hamming_loss, abs=5e-5)
+    if m_max == 1000:
+        assert (min(sizes[100:]), max(sizes[100:])) == (50, 92)
+
+
+@pytest.mark.data
+def test_private_memories_on_emotions(dataset):
+    emotions = dataset("emotions").scaled()
+    order = np.random.RandomState(1).permutation(len(emotions.X))
+    X, Y = emotions.X[order], emotions.Y[order]
+    model = MLSAkNN(1000, 100, reference=False)
+    votes = np.array(list(learn_row_by_row(model, X, Y)))
+    assert ((votes >= 0.5) == Y).all(axis=1).mean() == pytest.approx(0.0540, abs=5e-5)
+
+
+@pytest.mark.parametrize("metric", ["subset accuracy", "hamming score"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"m_max": 40, "k_adj_max": 10, "m_min": 10},
+        {"m_max": 30, "k_adj_max": 5, "m_min": 40, "penalty": 0.7},
+        {"m_max": 60, "k_adj_max": 20, "m_min": 8, "penalty": np.inf, "reduction": 0.7},
+        {"m_max": 25, "k_adj_max": 50, "m_min": 5, "penalty": 2, "reduction": 0.3},
+    ],
+)
+def test_equals_the_plain_form(parameters, metric):
+    X, Y = drifting_stream(250)
+    model, plain = MLSAkNN(metric=metric, **parameters), PlainMLSAkNN(metric=metric, **parameters)
+    for i in range(len(X)):
+        expected = plain.step(X[i], Y[i])
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+        assert_array_equal(model.feedback_votes_, expected)
+        assert (model.window_size_, model.k_.tolist()) == (len(plain.window), plain.k)
+
+
+def test_first_row():
+    model = MLSAkNN().partial_fit([[1.0, 2.0]], [[1, 0, 1]])
+    assert_array_equal(model.feedback_votes_, [0, 0, 0])
+    assert_array_equal(model.k_, [1, 1, 1])
+    assert_array_equal(model.predict_proba([[9.0, 9.0]]), [[1, 0, 1]])
+
+
+@pytest.mark.parametrize("reference", [True, False])
+def test_window_is_never_longer_than_allowed(reference):
+    X, Y = drifting_stream(200)
+    model = MLSAkNN(m_max=50, m_min=12, penalty=np.inf, reference=reference)
+    sizes = []
+    for i in range(len(X)):
+        model.partial_fit(X[i : i + 1], Y[i : i + 1])
+        sizes.append(model.window_size_)
+    assert max(sizes) == 49
+    assert min(sizes[12:]) >= 12  # nothing but shrinking takes rows away
+    assert min(np.diff(sizes)) < 0
+
+
+def test_without_punishment_no_row_is_deleted():
+    X, Y = drifting_stream(150)
+    assert MLSAkNN(m_min=80, penalty=np.inf).fit(X, Y).window_size_ == 150
+    assert MLSAkNN(m_min=80).fit(X, Y).window_size_ < 150
+
+
+def test_predict_changes_nothing():
+    X, Y = drifting_stream(100)
+    model = MLSAkNN(m_max=60, m_min=10).fit(X, Y)
+    before = pickle.dumps(model)
+    first = model.predict_proba(X)
+    assert_array_equal(model.predict_proba(X), first)
+    assert pickle.dumps(model) == before
+
+
+def test_constant_columns_change_no_vote():
+    X, Y = drifting_stream(120)
+    padded = np.insert(X, [0, 2], [[0.0, 0.0]], axis=1)
+    votes = list(learn_row_by_row(MLSAkNN(m_max=60, m_min=10), X, Y))
+    assert_array_equal(list(learn_row_by_row(MLSAkNN(m_max=60, m_min=10), padded, Y)), votes)
+
+
+def test_votes_of_feedback_are_honest_where_every_row_has_its_own_memory():
+    X, Y = drifting_stream(200)
+    model = MLSAkNN(m_max=40, m_min=10, reference=False).fit(X[:1], Y[:1])
+    for x, y in zip(X[1:, None], Y[1:, None], strict=True):
+        honest = model.predict_proba(x)[0]
+        assert_array_equal(model.partial_fit(x, y).feedback_votes_, honest)
+
+
+def test_batches_equal_single_rows():
+    X, Y = drifting_stream(150)
+    whole = MLSAkNN(m_max=50, m_min=10).fit(X, Y)
+    parts = MLSAkNN(m_max=50, m_min=10)
+    for part in np.array_split(np.arange(150), 7):
+        parts.partial_fit(X[part], Y[part])
+    assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
+
+
+def test_a_new_label_leaves_the_votes_on_the_others_alone():
+    X, Y = drifting_stream(90, q=4)
+    Y[:50, 3] = 0
+    without = MLSAkNN(penalty=np.inf).fit(X, Y[:, :3])
+    grown = MLSAkNN(penalty=np.inf).partial_fit(X[:50], Y[:50, :3]).partial_fit(X[50:], Y[50:])
+    assert_array_equal(grown.predict_proba(X)[:, :3], without.predict_proba(X))
+    assert grown.predict_proba(X)[:, 3].max() > 0
+
+
+def test_a_new_label_was_right_in_all_tests_so_far():
+    X, Y = drifting_stream(90)
+    model = MLSAkNN(m_min=10).fit(X, Y)
+    before = {start: test.copy() for start, test in model._tests.items()}
+    model.partial_fit(X[:1], np.append(Y[:1], [[0, 0]], axis=1))
+    kept = [
+        start for start in before if start in model._tests and len(model._tests[start]) > len(before[start])
+    ]
+    assert kept
+    for start in kept:
+        assert_array_equal(model._tests[start][: len(before[start])], before[start] + 2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"m_max": 1}, "m_max must be at least 2"),
+        ({"k_adj_max": 0}, "k_adj_max must be at least 1"),
+        ({"m_min": 0}, "m_min must be at least 1"),
+        ({"penalty": -1}, "penalty must be at least 0"),
+        ({"penalty": np.nan}, "penalty must be a finite number"),
+        ({"reduction": 1.0}, "reduction must be above 0 and below 1"),
+        ({"metric": "accuracy"}, "metric must be one of 'subset accuracy', 'hamming score'"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MLSAkNN(**parameters).fit([[0.0]], [[1]])

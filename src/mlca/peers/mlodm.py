@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.utils import check_random_state, gen_batches
 
@@ -166,7 +166,8 @@ class MLODM(ScoreClassifier):
         scores = self._descend(self._kernel(rows[kept]), relevant, pairs[kept])
         design = np.column_stack([scores, np.ones(len(scores))])
         # Scores of a row sum to 0, so many thresholds are equal on them: lstsq takes the shortest.
-        self.threshold_ = linalg.lstsq(design, best_cuts(scores, relevant))[0]
+        shortest = np.linalg.lstsq(design, best_cuts(scores, relevant), rcond=None)[0]
+        self.threshold_ = np.asarray(shortest, dtype=np.float64)
 
     def _descend(
         self, kernel: NDArray[np.float64], relevant: NDArray[np.bool_], pairs: NDArray[np.int64]

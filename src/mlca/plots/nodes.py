@@ -1,0 +1,146 @@
+"""Node maps: where a model of 2-D data has put its nodes, and what they predict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from mlca.plots.style import COLOURS, FAINT, INK, MARKERS, makes_room, new_axes, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NO_LABEL = "no label"
+MOST_SETS = 11  # more colours and markers than this nobody tells apart
+SMALLEST_AREA, LARGEST_AREA = 14.0, 130.0  # of a marker, in square points
+
+
+def plot_nodes(
+    nodes: Any,
+    label_sets: Sequence[Iterable[Hashable]] | None = None,
+    counts: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the nodes of a model of two attributes, coloured by the label set that each predicts.
+
+    Parameters
+    ----------
+    nodes : fitted classifier, or array-like of shape (n_nodes, 2)
+        A model with `weights_`, `counts_`, `classes_` and `predict`; or the weights themselves.
+    label_sets : sequence of iterables, optional
+        With weights: the labels that each node predicts.
+    counts : array-like of shape (n_nodes,), optional
+        With weights: the rows that each node has won; larger nodes are drawn larger.
+    ax : Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    Axes
+        Of the label sets the eleven that most nodes predict have a colour and a marker; others are grey.
+
+    Examples
+    --------
+    >>> ax = plot_nodes([[0, 0], [1, 0], [0, 1]], [{"sea"}, {"sea", "sun"}, set()], counts=[9, 4, 1])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['no label', 'sea', 'sea + sun']
+    """
+    if label_sets is None:
+        weights, label_sets, counts = _of_model(nodes)
+    else:
+        weights = np.asarray(nodes, dtype=np.float64)
+    if weights.ndim != 2 or weights.shape[1] != 2:
+        raise ValueError(
+            f"a node map shows two attributes, but the weights have shape {weights.shape}: "
+            "project them first and pass the weights with their label sets"
+        )
+    if len(label_sets) != len(weights):
+        raise ValueError(f"{len(weights)} nodes, but {len(label_sets)} label sets: pass one per node")
+    titles = [_title(labels) for labels in label_sets]
+    groups = _groups(titles)
+    if ax is None:
+        longest = max((len(group.title) for group in groups), default=0)
+        ax = new_axes(5.8 + 0.08 * longest, 4.8)
+    areas = _areas(counts, len(weights))
+    for group in groups:
+        ax.scatter(
+            weights[group.nodes, 0],
+            weights[group.nodes, 1],
+            s=areas[group.nodes],
+            c=group.colour,
+            marker=group.marker,
+            edgecolors=INK,
+            linewidths=0.4,
+            alpha=0.9,
+            label=group.title,
+            zorder=1 if group.colour == FAINT else 2,
+        )
+    ax.set_aspect("equal", adjustable="box")
+    title = "label set" if counts is None else "label set\n(size: rows won)"
+    if makes_room(ax):
+        legend = ax.legend(title=title, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    else:
+        legend = ax.legend(title=title, loc="best", framealpha=0.85, edgecolor="none")
+    for handle in legend.legend_handles:
+        if handle is not None:
+            handle.set_sizes([45.0])  # type: ignore[attr-defined]
+    ax.set_xlabel("attribute 1")
+    ax.set_ylabel("attribute 2")
+    return ax
+
+
+def _of_model(model: Any) -> tuple[NDArray[np.float64], list[set[Hashable]], ArrayLike]:
+    missing = [name for name in ("weights_", "counts_", "classes_") if not hasattr(model, name)]
+    if missing:
+        raise ValueError(
+            f"{type(model).__name__} has no {', '.join(missing)}: "
+            "pass a fitted model with nodes, or weights together with label_sets"
+        )
+    weights = model.weights_.toarray() if sp.issparse(model.weights_) else np.asarray(model.weights_)
+    names = np.asarray(model.classes_).tolist()
+    predicted = np.asarray(model.predict(model.weights_))
+    return weights, [{names[j] for j in np.flatnonzero(row)} for row in predicted], model.counts_
+
+
+def _title(labels: Iterable[Hashable]) -> str:
+    return " + ".join(sorted(str(label) for label in labels)) or NO_LABEL
+
+
+class NodeGroup(NamedTuple):
+    """The nodes that predict the same label set, and how they look."""
+
+    colour: str
+    marker: str
+    title: str
+    nodes: NDArray[np.intp]
+
+
+def _groups(titles: Sequence[str]) -> list[NodeGroup]:
+    """Gather the nodes of each label set, small sets first, the rare ones together at the end."""
+    of_node = np.array(titles)
+    frequent = Counter(titles).most_common(MOST_SETS)
+    shown = sorted((title for title, _ in frequent), key=lambda t: (t != NO_LABEL, t.count(" + "), t))
+    groups = []
+    for i, title in enumerate(shown):
+        colour = COLOURS[i % len(COLOURS)] if title != NO_LABEL else "white"
+        nodes = np.flatnonzero(of_node == title)
+        groups.append(NodeGroup(colour, MARKERS[i % len(MARKERS)], shorten(title, 40), nodes))
+    rest = np.flatnonzero(~np.isin(of_node, shown))
+    if rest.size:
+        n_sets = len(set(of_node[rest].tolist()))
+        groups.append(NodeGroup(FAINT, ".", f"{n_sets} other sets", rest))
+    return groups
+
+
+def _areas(counts: ArrayLike | None, n_nodes: int) -> NDArray[np.float64]:
+    if counts is None:
+        return np.full(n_nodes, 40.0)
+    won = np.asarray(counts, dtype=np.float64)
+    share: NDArray[np.float64] = won / max(won.max(), 1.0)
+    return SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * share

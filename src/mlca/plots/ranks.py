@@ -1,0 +1,199 @@
+"""The critical-difference diagram: average ranks on a line, bars over those that do not differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlca.plots.style import ACCENT, FAINT, INK, new_canvas
+from mlca.statistics import Nemenyi
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LARGEST_FONT, SMALLEST_FONT = 10.0, 4.0
+MARGIN = 0.12  # inches, as all lengths here
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things go, in inches from the lower left corner."""
+
+    font: float
+    width: float
+    left: float
+    """Where the scale begins: the worst rank."""
+    right: float
+    """Where it ends: rank 1."""
+    line: float
+    """Height of a line of text."""
+    n_lanes: int
+    n_lines: int
+
+    @property
+    def lane(self) -> float:
+        """Distance of the bars."""
+        return 0.55 * self.line
+
+    @property
+    def names_below(self) -> float:
+        """Distance from the scale to the first name."""
+        return (self.n_lanes + 1) * self.lane + 0.6 * self.line
+
+    @property
+    def height(self) -> float:
+        """Height of everything: the ruler, the scale, the bars, the names."""
+        return 2 * MARGIN + 3.2 * self.line + self.names_below + (self.n_lines - 0.5) * self.line
+
+
+def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
+    """Draw the average ranks of algorithms and which of them do not differ.
+
+    The best is on the right, as in the paper. A bar joins algorithms whose average ranks are less than
+    the critical difference apart; the ruler above shows that difference. Beside each name stands its
+    average rank.
+
+    Parameters
+    ----------
+    result : Nemenyi
+        What `mlca.statistics.nemenyi_test` returned.
+    ax : Axes, optional
+        Where to draw; the text shrinks until it fits. Default: a new figure, as large as the names need.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> from mlca.statistics import nemenyi_test
+    >>> accuracy = [[0.7, 0.8, 0.9], [0.6, 0.7, 0.8], [0.5, 0.6, 0.9], [0.4, 0.3, 0.6]]
+    >>> ax = plot_critical_difference(nemenyi_test(accuracy, names=["kNN", "tree", "MLCA"]))
+    >>> [text.get_text() for text in ax.texts if "(" in text.get_text()]
+    ['MLCA (1.00)', 'tree (2.25)', 'kNN (2.75)']
+    """
+    average = result.ranks.average()
+    order = result.best_first()
+    names = [f"{result.ranks.names[i]} ({average[i]:.2f})" for i in order]
+    ranks = [float(average[i]) for i in order]
+    bars = _bars(result, ranks)
+    n_lanes = max((lane for _, _, lane in bars), default=-1) + 1
+    if ax is None:
+        layout = _lay_out(_text_widths(names), n_lanes, LARGEST_FONT, None)
+        ax = new_canvas(layout.width, layout.height)
+    else:
+        layout = _fit(ax, _text_widths(names), n_lanes)
+    _draw(ax, layout, result.critical_difference, names, ranks, bars)
+    return ax
+
+
+def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]:
+    """Return each group's best and worst rank, and a lane where it touches no other bar."""
+    rank_of = dict(zip((result.ranks.names[i] for i in result.best_first()), ranks, strict=True))
+    bars: list[tuple[float, float, int]] = []
+    for group in result.groups():
+        best, worst = rank_of[group[0]], rank_of[group[-1]]
+        taken = {lane for _, end, lane in bars if end >= best - 0.02 * len(ranks)}
+        bars.append((best, worst, next(lane for lane in range(len(bars) + 1) if lane not in taken)))
+    return bars
+
+
+def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float | None) -> Layout:
+    """Place everything for a font size, on a given width or on one that leaves room for the scale."""
+    n_right = (len(text_widths) + 1) // 2
+    gap = MARGIN + font / 72
+    right_names = font * max(text_widths[:n_right]) + gap
+    left_names = font * max(text_widths[n_right:]) + gap
+    if width is None:
+        width = left_names + right_names + max(3.5, 0.3 * len(text_widths))
+    line = 1.6 * font / 72
+    return Layout(font, width, left_names, width - right_names, line, n_lanes, n_right)
+
+
+def _fit(ax: Axes, text_widths: list[float], n_lanes: int) -> Layout:
+    """Return the layout with the largest text that fits the Axes and leaves a third of it to the scale."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    font = LARGEST_FONT
+    layout = _lay_out(text_widths, n_lanes, font, box.width)
+    while font > SMALLEST_FONT and (layout.height > box.height or layout.right - layout.left < box.width / 3):
+        font -= 0.25
+        layout = _lay_out(text_widths, n_lanes, font, box.width)
+    return layout
+
+
+def _text_widths(texts: list[str]) -> list[float]:
+    """Return how wide each text is, in inches a point of the font's size."""
+    from matplotlib.textpath import TextPath
+
+    return [float(TextPath((0, 0), text, size=100).get_extents().width) / 100 / 72 for text in texts]
+
+
+def _draw(
+    ax: Axes,
+    layout: Layout,
+    critical_difference: float,
+    names: list[str],
+    ranks: list[float],
+    bars: list[tuple[float, float, int]],
+) -> None:
+    k = len(names)
+    inches_a_rank = (layout.right - layout.left) / max(k - 1, critical_difference)
+
+    def place(rank: float) -> float:
+        return layout.right - (rank - 1) * inches_a_rank
+
+    ax.set(xlim=(0, layout.width), ylim=(0, layout.height))
+    ax.set_axis_off()
+    line, font = layout.line, layout.font
+
+    ruler = layout.height - MARGIN - line
+    ruler_end = place(k) + critical_difference * inches_a_rank
+    ax.plot(
+        [place(k), ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font
+    )
+    ax.text(
+        (place(k) + ruler_end) / 2,
+        ruler + 0.25 * line,
+        f"CD = {critical_difference:.2f}",
+        fontsize=font,
+        ha="center",
+        va="bottom",
+        color=INK,
+    )
+
+    scale = ruler - 2 * line
+    ax.plot([place(k), place(1)], [scale, scale], color=INK, linewidth=1.2)
+    for rank in range(1, k + 1):
+        ax.plot([place(rank)] * 2, [scale, scale + 0.3 * line], color=INK, linewidth=1.2)
+        ax.text(
+            place(rank), scale + 0.4 * line, str(rank), fontsize=font, ha="center", va="bottom", color=INK
+        )
+
+    first_name = scale - layout.names_below
+    for i, (name, average) in enumerate(zip(names, ranks, strict=True)):
+        on_right = i < layout.n_lines
+        height = first_name - (i if on_right else k - 1 - i) * line
+        edge, side = (layout.right, 1) if on_right else (layout.left, -1)
+        end = edge + side * 0.4 * font / 72
+        ax.plot(
+            [place(average), place(average), end],
+            [scale, height, height],
+            color=FAINT,
+            linewidth=0.9,
+            zorder=1,
+        )
+        ax.text(
+            end + side * 0.4 * font / 72,
+            height,
+            name,
+            fontsize=font,
+            ha="left" if on_right else "right",
+            va="center_baseline",
+            color=INK,
+        )
+
+    overhang = 0.35 * font / 72
+    for best, worst, lane in bars:
+        height = scale - (lane + 1) * layout.lane
+        ends = [place(worst) - overhang, place(best) + overhang]
+        ax.plot(ends, [height, height], color=ACCENT, linewidth=0.4 * font, solid_capstyle="butt", zorder=3)

@@ -1,0 +1,150 @@
+"""Learning curves of a stream, with marks where labels appear."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING
+
+from mlca.metrics import Prequential
+from mlca.plots.style import (
+    COLOURS,
+    FAINT,
+    LINES,
+    MARKERS,
+    axis_title,
+    known_measure,
+    makes_room,
+    new_axes,
+    shorten,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LINES = 40  # labels that get a line through the picture; of more, a tick at its top
+NAME_SPACING = 0.033  # of the width of the Axes: closer names would touch
+
+
+def plot_stream(
+    results: Prequential | Mapping[str, Prequential],
+    measure: str = "exact_match",
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how a measure develops over a stream.
+
+    Parameters
+    ----------
+    results : Prequential, or mapping of names to Prequential
+        What `mlca.metrics.prequential` returned. Of one run the recent and the whole past are drawn; of
+        several (on one stream) the recent past of each.
+    measure : str, default "exact_match"
+        One of the measures that `prequential` keeps.
+    ax : Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    Axes
+        Dotted lines mark the rows where labels appear; where names would touch, their number stands. More
+        than 40 labels are ticks at the top.
+
+    Examples
+    --------
+    >>> from mlca.metrics import Record, StreamMeasures
+    >>> whole, recent = StreamMeasures(0.5, 0.6, 0.5, 0.2, 0.6), StreamMeasures(0.7, 0.8, 0.7, 0.1, 0.8)
+    >>> records = [Record(n, whole, recent, 2, None, 1e4, 100) for n in (100, 200)]
+    >>> ax = plot_stream(Prequential(tuple(records), {"sea": 0, "sun": 90}, window=100))
+    >>> [text.get_text() for text in ax.texts], ax.get_ylabel()
+    (['sea', 'sun'], 'Exact match (higher is better)')
+    """
+    title = axis_title(known_measure(measure))
+    curves = _curves(results, measure)
+    runs = [results] if isinstance(results, Prequential) else list(results.values())
+    ax = new_axes(7.2, 4.2) if ax is None else ax
+    for i, (name, (rows, values)) in enumerate(curves.items()):
+        ax.plot(
+            rows,
+            values,
+            label=name,
+            color=COLOURS[i % len(COLOURS)],
+            linestyle=LINES[i % len(LINES)],
+            marker=MARKERS[i % len(MARKERS)],
+            markevery=max(1, len(rows) // 12),
+            markersize=5,
+        )
+    last_row = max((run.records[-1].row for run in runs if run.records), default=1)
+    ax.set_xlim(0, 1.02 * last_row)
+    _mark_labels(ax, runs[0].labels_appeared, last_row)
+    ax.set_xlabel("rows learned")
+    ax.set_ylabel(title)
+    ax.grid(axis="y", color=FAINT, alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(loc="best", framealpha=0.85, edgecolor="none")
+    return ax
+
+
+def _curves(
+    results: Prequential | Mapping[str, Prequential], measure: str
+) -> dict[str, tuple[list[int], list[float]]]:
+    """Return rows and values by the name of the curve."""
+    if isinstance(results, Prequential):
+        wanted = [
+            (f"last {results.window} rows", results, "windowed"),
+            ("all rows so far", results, "running"),
+        ]
+    else:
+        wanted = [(name, run, "windowed") for name, run in results.items()]
+    if not wanted:
+        raise ValueError("no runs to draw: pass what prequential returned, or a mapping of names to that")
+    curves = {}
+    for name, run, past in wanted:
+        if run.records and not hasattr(run.records[0].running, measure):
+            raise ValueError(f"a stream does not keep {measure!r}: choose a field of StreamMeasures")
+        values = [getattr(getattr(record, past), measure) for record in run.records]
+        curves[name] = ([record.row for record in run.records], values)
+    return curves
+
+
+def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> None:
+    """Draw a line where each label appears, and its name above, or how many there are.
+
+    Above the Axes if their figure makes room there, else at the top inside.
+    """
+    transform = ax.get_xaxis_transform()
+    bottom = 0.0 if len(appeared) <= MOST_LINES else 0.97
+    ax.vlines(
+        list(appeared.values()),
+        bottom,
+        1,
+        transform=transform,
+        color=FAINT,
+        linewidth=0.8,
+        linestyle=":",
+        zorder=0,
+    )
+    height, align = (1.02, "bottom") if makes_room(ax) else (0.98, "top")
+    for row, labels in _gather(appeared, NAME_SPACING * last_row):
+        text = shorten(labels[0], 16) if len(labels) == 1 else f"{len(labels)} labels"
+        ax.text(
+            row,
+            height,
+            text,
+            transform=transform,
+            rotation=90,
+            ha="center",
+            va=align,
+            fontsize=8,
+            bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
+        )
+
+
+def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int, list[str]]]:
+    """Put labels that appear within `spacing` rows after another one together with it."""
+    gathered: list[tuple[int, list[str]]] = []
+    for label, row in sorted(appeared.items(), key=lambda entry: entry[1]):
+        if gathered and row - gathered[-1][0] < spacing:
+            gathered[-1][1].append(str(label))
+        else:
+            gathered.append((row, [str(label)]))
+    return gathered

@@ -1,0 +1,64 @@
+"""What the pictures share: colours, their counterparts in grey, and a place to draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from mlca.metrics.registry import MEASURES, Measure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette without its yellow, which white paper swallows; light and dark in turn.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#000000")
+ACCENT = "#D55E00"
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*")
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "+++")
+INK = "#222222"
+FAINT = "#8A8A8A"
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Return the Axes of a new figure of this size in inches, whose layout keeps every text inside."""
+    return _new_figure(width, height, layout="constrained").add_subplot()
+
+
+def new_canvas(width: float, height: float) -> Axes:
+    """Return Axes that fill a new figure of this size in inches, for pictures that place their own text."""
+    return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
+
+
+def _new_figure(width: float, height: float, layout: Literal["constrained"] | None) -> Figure:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('plots need Matplotlib: pip install "mlca[plots]"') from None
+    return plt.figure(figsize=(width, height), layout=layout)
+
+
+def makes_room(ax: Axes) -> bool:
+    """Whether the figure's layout makes room for what stands beside its Axes."""
+    figure = ax.get_figure(root=True)
+    return figure is not None and figure.get_layout_engine() is not None
+
+
+def known_measure(name: str) -> Measure:
+    """Return what is known of a measure."""
+    if name not in MEASURES:
+        raise ValueError(f"{name!r} is not a measure: choose one of {', '.join(MEASURES)}")
+    return MEASURES[name]
+
+
+def axis_title(measure: Measure) -> str:
+    """Name a measure and its good end."""
+    return f"{measure.label} ({measure.better} is better)"
+
+
+def shorten(text: str, length: int) -> str:
+    """Cut out the middle of a text that is too long: names often differ in their ends."""
+    if len(text) <= length:
+        return text
+    tail = (length - 1) // 3
+    return text[: length - 1 - tail] + "…" + text[len(text) - tail :]

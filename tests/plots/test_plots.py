@@ -1,0 +1,277 @@
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from render import assert_told_apart_in_grey, assert_well_drawn, pixels
+
+from mlca.metrics import Prequential, Record, StreamMeasures
+from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
+from mlca.plots.style import ACCENT, COLOURS, MARKERS
+from mlca.statistics import nemenyi_test
+
+LONG_NAMES = [
+    "MLCA (V = 0.01)",
+    "MLCA-I (V = 0.01)",
+    "MLCA-C (V = 0.01)",
+    "MLCA (V = 0.30)",
+    "MLCA-I (V = 0.15)",
+    "MLCA-C (V = 0.25)",
+    "ML-kNN",
+    "MLSA-kNN",
+    "MCIC",
+    "MuENL",
+    "mlODM",
+    "mlODM, attributes scaled to [0, 1]",
+    "GLOCAL",
+    "GLOCAL, attributes scaled to [0, 1]",
+    "binary relevance with linear support vector machines",
+    "a classifier chain of Hoeffding trees in random order",
+]
+
+
+def ranked(n_algorithms, n_datasets=16, step=0.4, seed=0):
+    """Return a Nemenyi test of algorithms of which each is a little worse than the one before."""
+    noise = np.random.default_rng(seed).normal(size=(n_datasets, n_algorithms))
+    return nemenyi_test(step * np.arange(n_algorithms) + noise, "lower", names=LONG_NAMES[:n_algorithms])
+
+
+class TestCriticalDifference:
+    @pytest.mark.parametrize("step", [0.0, 0.2, 1.0])
+    @pytest.mark.parametrize("n_algorithms", [2, 3, 9, 14, 16])
+    def test_is_well_drawn(self, n_algorithms, step):
+        assert_well_drawn(plot_critical_difference(ranked(n_algorithms, step=step)).figure)
+
+    def test_a_ruler_longer_than_the_scale(self):
+        result = ranked(3, n_datasets=2)
+        assert result.critical_difference > 2
+        assert_well_drawn(plot_critical_difference(result).figure)
+
+    @pytest.mark.parametrize("size", [(5, 3), (9, 4), (12, 8)])
+    def test_fits_the_axes_that_it_is_given(self, size):
+        figure, ax = plt.subplots(figsize=size)
+        assert plot_critical_difference(ranked(14), ax=ax) is ax
+        assert_well_drawn(figure)
+
+    def test_the_best_is_on_the_right_and_every_name_has_its_rank(self):
+        result = ranked(9, step=1.0)
+        ax = plot_critical_difference(result)
+        at = {text.get_text(): text.get_position() for text in ax.texts}
+        order, average = result.best_first(), result.ranks.average()
+        titles = [f"{result.ranks.names[i]} ({average[i]:.2f})" for i in order]
+        assert at["1"][0] > at["2"][0] > at["9"][0]
+        assert all(at[title][0] > at["1"][0] for title in titles[:5])
+        assert all(at[title][0] < at["9"][0] for title in titles[5:])
+        assert at[titles[0]][1] > at[titles[1]][1] and at[titles[-1]][1] > at[titles[-2]][1]
+
+    def test_bars_span_the_groups_and_the_ruler_the_critical_difference(self):
+        result = ranked(9, step=0.6)
+        ax = plot_critical_difference(result)
+        at = {text.get_text(): text.get_position()[0] for text in ax.texts}
+        inch = at["1"] - at["2"]
+        thick = [line for line in ax.lines if line.get_color() == ACCENT]
+        average = dict(zip(result.ranks.names, result.ranks.average(), strict=True))
+        overhang = 2 * 0.35 * 10 / 72
+        lengths = [np.ptp(line.get_xdata()) for line in thick]
+        groups = [inch * (average[group[-1]] - average[group[0]]) + overhang for group in result.groups()]
+        assert len(thick) >= 2 and lengths == pytest.approx(groups)
+        ruler = next(line for line in ax.lines if line.get_marker() == "|")
+        assert np.ptp(ruler.get_xdata()) == pytest.approx(inch * result.critical_difference)
+
+    def test_bars_on_one_height_do_not_touch(self):
+        ax = plot_critical_difference(ranked(16, n_datasets=96, step=0.5))
+        bars = [(line.get_ydata()[0], *line.get_xdata()) for line in ax.lines if line.get_color() == ACCENT]
+        assert len(bars) > len({height for height, *_ in bars})
+        for height, start, end in bars:
+            others = [bar for bar in bars if bar[0] == height and bar[1:] != (start, end)]
+            assert all(end < left or right < start for _, left, right in others)
+
+
+class Discs:
+    """A fitted model as DESIGN.md promises it: nodes in the plane, labels by the disc they are in."""
+
+    classes_ = np.array(["left", "right", "top"])
+    centres = np.array([[0, 0], [1.1, 0], [0.55, 0.95]])
+
+    def __init__(self, n_nodes=300):
+        rng = np.random.default_rng(0)
+        self.weights_ = rng.uniform(-1, 2, size=(n_nodes, 2))
+        self.counts_ = rng.geometric(0.05, size=n_nodes)
+
+    def predict(self, X):
+        return (((X[:, np.newaxis] - self.centres) ** 2).sum(axis=2) < 1).astype(int)
+
+
+class TestNodes:
+    def test_of_a_model(self):
+        model = Discs()
+        ax = plot_nodes(model)
+        assert_well_drawn(ax.figure)
+        titles = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert titles[:4] == ["no label", "left", "right", "top"] and titles[-1] == "left + right + top"
+        assert sum(len(group.get_offsets()) for group in ax.collections) == len(model.weights_)
+
+    def test_colour_follows_the_predicted_set_and_size_the_count(self):
+        ax = plot_nodes([[0, 0], [1, 1], [2, 0]], [["b"], ["a", "b"], ["b"]], counts=[1, 5, 10])
+        first, second = ax.collections
+        assert first.get_offsets().tolist() == [[0, 0], [2, 0]]
+        assert second.get_offsets().tolist() == [[1, 1]]
+        small, large = first.get_sizes()
+        assert small < second.get_sizes()[0] < large
+        assert first.get_facecolor()[0].tolist() != second.get_facecolor()[0].tolist()
+
+    def test_more_sets_than_colours_and_long_names(self):
+        rng = np.random.default_rng(1)
+        names = [f"a label of a rather long name, {i}" for i in range(9)]
+        sets = [set(rng.choice(names, size=rng.integers(0, 4), replace=False)) for _ in range(200)]
+        ax = plot_nodes(rng.normal(size=(200, 2)), sets)
+        assert_well_drawn(ax.figure)
+        titles = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert len(titles) == 12 and titles[-1].endswith("other sets")
+        assert sum(len(group.get_offsets()) for group in ax.collections) == 200
+
+    def test_on_given_axes(self):
+        figure, axes = plt.subplots(1, 2, figsize=(10, 4))
+        assert plot_nodes(Discs(), ax=axes[0]) is axes[0]
+        plot_nodes(Discs(20), ax=axes[1])
+        assert_well_drawn(figure)
+
+    def test_complaints(self):
+        with pytest.raises(ValueError, match=r"weights have shape \(2, 3\): project them first"):
+            plot_nodes(np.zeros((2, 3)), [[], []])
+        with pytest.raises(ValueError, match="2 nodes, but 1 label sets"):
+            plot_nodes(np.zeros((2, 2)), [[]])
+        with pytest.raises(ValueError, match="object has no weights_, counts_, classes_"):
+            plot_nodes(object())
+
+
+def run(appeared, n_records=40, rate=1.0):
+    def measures(value):
+        return StreamMeasures(value, value, value, 1 - value, value)
+
+    records = tuple(
+        Record(100 * i, measures(1 - 0.5 / (rate * i) ** 0.5), measures(1 - 0.5 / i), 3, i, 1e4, 100)
+        for i in range(1, n_records + 1)
+    )
+    return Prequential(records, appeared, window=500)
+
+
+APPEARED = {"sea": 0, "sun": 850, "a label whose name goes on and on": 1900, "snow": 3000}
+
+
+class TestStream:
+    def test_of_one_run(self):
+        ax = plot_stream(run(APPEARED))
+        assert_well_drawn(ax.figure)
+        assert [line.get_label() for line in ax.lines] == ["last 500 rows", "all rows so far"]
+        assert ax.lines[0].get_ydata()[0] == 0.5
+        marks = [segment[0][0] for segment in ax.collections[0].get_segments()]
+        assert marks == [0, 850, 1900, 3000]
+
+    def test_of_several_runs(self):
+        runs = {name: run(APPEARED, rate=1 + i) for i, name in enumerate(LONG_NAMES[10:15])}
+        ax = plot_stream(runs, "hamming_loss")
+        assert_well_drawn(ax.figure)
+        assert ax.get_ylabel() == "Hamming loss (lower is better)"
+        looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
+        assert len(looks) == 5
+
+    def test_a_thousand_labels(self):
+        ax = plot_stream(run({f"label {i}": int(4 * i * (i / 1000)) for i in range(1000)}))
+        assert_well_drawn(ax.figure)
+        assert any(text.get_text().endswith(" labels") for text in ax.texts)
+
+    def test_on_given_axes(self):
+        figure, ax = plt.subplots()
+        assert plot_stream(run(APPEARED), ax=ax) is ax
+        assert_well_drawn(figure, apart=False)  # names stand inside, where the legend may be too
+
+    def test_a_run_without_records(self):
+        assert_well_drawn(plot_stream(Prequential((), {}, 10)).figure)
+
+    def test_complaints(self):
+        with pytest.raises(ValueError, match="'accuracy' is not a measure: choose one of exact_match"):
+            plot_stream(run({}), "accuracy")
+        with pytest.raises(ValueError, match="a stream does not keep 'macro_auc'"):
+            plot_stream(run({}), "macro_auc")
+        with pytest.raises(ValueError, match="no runs to draw"):
+            plot_stream({})
+
+
+class TestGrid:
+    VALUES = np.round(np.random.default_rng(0).random((6, 9)), 3)
+    ROWS, COLUMNS = [2, 5, 10, 20, 50, 100], [round(0.05 * i, 2) for i in range(9)]
+
+    @pytest.mark.parametrize("measure", ["exact_match", "hamming_loss"])
+    def test_is_well_drawn_and_frames_the_best(self, measure):
+        values = self.VALUES.copy()
+        values[2, 3] = np.nan
+        ax = plot_grid(values, self.ROWS, self.COLUMNS, measure, row_title="n_neighbors", column_title="V")
+        assert_well_drawn(ax.figure)
+        frame = ax.patches[-1]
+        best = np.nanmax(values) if measure == "exact_match" else np.nanmin(values)
+        column, row = round(frame.get_x() + 0.45), round(frame.get_y() + 0.45)
+        assert values[row, column] == best
+        assert sum(bool(patch.get_hatch()) for patch in ax.patches) == 1
+
+    def test_brighter_is_better_in_either_direction(self):
+        for measure, best in (("exact_match", 1), ("hamming_loss", 0)):
+            ax = plot_grid([[0.0, 1.0]], ["a"], ["b", "c"], measure)
+            image = ax.images[0]
+            lightness = image.cmap(image.norm(np.array([0.0, 1.0])))[:, :3].sum(axis=1)
+            assert lightness.argmax() == best
+
+    def test_long_names_and_missing_results_only(self):
+        ax = plot_grid(np.full((3, 2), np.nan), LONG_NAMES[:3], LONG_NAMES[14:16])
+        assert_well_drawn(ax.figure)
+
+    def test_on_given_axes(self):
+        figure, ax = plt.subplots(figsize=(7, 4))
+        assert plot_grid(self.VALUES, self.ROWS, self.COLUMNS, ax=ax) is ax
+        assert_well_drawn(figure)
+
+    def test_complaints(self):
+        with pytest.raises(ValueError, match=r"shape \(1, 2\), but there are 2 rows and 2 columns"):
+            plot_grid([[1, 2]], [1, 2], [1, 2])
+
+
+class TestFolds:
+    def test_is_well_drawn(self):
+        results = {name: 0.5 + 0.02 * np.sin(np.arange(20) + i) for i, name in enumerate(LONG_NAMES)}
+        ax = plot_folds(results, "hamming_loss")
+        assert_well_drawn(ax.figure)
+        assert [label.get_text() for label in ax.get_yticklabels()] == LONG_NAMES
+
+    def test_missing_folds(self):
+        ax = plot_folds({"some": [0.1, np.nan, 0.3], "none": [np.nan], "one": [0.2]})
+        assert_well_drawn(ax.figure)
+        points = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "o"]
+        assert points == [[0.1, 0.3], [], [0.2]]
+
+    def test_on_given_axes(self):
+        figure, ax = plt.subplots(layout="constrained")
+        assert plot_folds({"a": [1, 2], "b": [2, 3]}, ax=ax) is ax
+        assert_well_drawn(figure)
+
+    def test_complaints(self):
+        with pytest.raises(ValueError, match="no results to draw"):
+            plot_folds({})
+
+
+class TestStyle:
+    def test_neighbouring_colours_differ_in_grey(self):
+        assert_told_apart_in_grey(COLOURS)
+
+    def test_colours_and_markers_repeat_at_different_lengths(self):
+        """So that eleven label sets never share both."""
+        looks = {(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i in range(11)}
+        assert len(looks) == 11
+
+    def test_pictures_are_the_same_every_time(self):
+        one, other = (pixels(plot_nodes(Discs()).figure) for _ in range(2))
+        assert np.array_equal(one, other)
+
+    def test_without_matplotlib_the_error_says_what_to_install(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+        with pytest.raises(ImportError, match=r'pip install "mlca\[plots\]"'):
+            plot_folds({"a": [1, 2]})

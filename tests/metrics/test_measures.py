@@ -85,9 +85,7 @@ class TestAgainstScikitLearn:
         mixed = mixed_rows(Y)
         assume(mixed.any())
         assert same(metrics.ranking_loss(Y, S), sk.label_ranking_loss(Y[mixed], S[mixed]))
-        assert same(
-            metrics.average_precision(Y, S), sk.label_ranking_average_precision_score(Y[mixed], S[mixed])
-        )
+        assert same(metrics.average_precision(Y, S), sk.label_ranking_average_precision_score(Y[mixed], S[mixed]))
 
     @settings(deadline=None)
     @given(scored_labels())
@@ -207,9 +205,7 @@ class TestWhatMustNotMatter:
 
 class TestComplaints:
     def test_shapes(self):
-        with pytest.raises(
-            ValueError, match=r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 3\).*zeros"
-        ):
+        with pytest.raises(ValueError, match=r"Y_true has shape \(1, 2\), but Y_pred has shape \(1, 3\).*zeros"):
             metrics.exact_match([[0, 1]], [[0, 1, 0]])
         with pytest.raises(ValueError, match=r"scores has shape \(2, 2\)"):
             metrics.ranking_loss([[0, 1]], [[0, 1], [0, 1]])

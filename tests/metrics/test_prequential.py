@@ -185,9 +185,7 @@ class TestForms:
 
     def test_of_river(self):
         def model():
-            return preprocessing.StandardScaler() | multioutput.PerOutputClassifier(
-                linear_model.LogisticRegression()
-            )
+            return preprocessing.StandardScaler() | multioutput.PerOutputClassifier(linear_model.LogisticRegression())
 
         dicts = [
             (dict(enumerate(x)), {j: bool(v) for j, v in enumerate(y)})
@@ -293,9 +291,7 @@ class TestComplaints:
 
     def test_names_for_a_row_of_dicts(self):
         with pytest.raises(ValueError, match="its labels are a list"):
-            prequential(
-                multioutput.PerOutputClassifier(linear_model.LogisticRegression()), [({"a": 1.0}, ["u"])]
-            )
+            prequential(multioutput.PerOutputClassifier(linear_model.LogisticRegression()), [({"a": 1.0}, ["u"])])
 
     def test_a_label_of_another_life(self):
         model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())

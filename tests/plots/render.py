@@ -58,9 +58,7 @@ def assert_well_drawn(figure, *, apart=True):
         for (one, a), (other, b) in combinations(drawn, 2):
             across = min(a.x1, b.x1) - max(a.x0, b.x0)
             along = min(a.y1, b.y1) - max(a.y0, b.y0)
-            assert across < 1 or along < 1, (
-                f"{one!r} and {other!r} overlap by {across:.1f} x {along:.1f} pixels"
-            )
+            assert across < 1 or along < 1, f"{one!r} and {other!r} overlap by {across:.1f} x {along:.1f} pixels"
 
 
 def assert_told_apart_in_grey(colours):

@@ -120,11 +120,12 @@ class TestNodes:
         assert small < second.get_sizes()[0] < large
         assert first.get_facecolor()[0].tolist() != second.get_facecolor()[0].tolist()
 
-    def test_more_sets_than_colours_and_long_names(self):
+    @pytest.mark.parametrize("stretch", [(1, 1), (9, 1), (1, 9)])
+    def test_more_sets_than_colours_and_long_names(self, stretch):
         rng = np.random.default_rng(1)
         names = [f"a label of a rather long name, {i}" for i in range(9)]
         sets = [set(rng.choice(names, size=rng.integers(0, 4), replace=False)) for _ in range(200)]
-        ax = plot_nodes(rng.normal(size=(200, 2)), sets)
+        ax = plot_nodes(rng.normal(size=(200, 2)) * stretch, sets)
         assert_well_drawn(ax.figure)
         titles = [text.get_text() for text in ax.get_legend().get_texts()]
         assert len(titles) == 12 and titles[-1].endswith("other sets")

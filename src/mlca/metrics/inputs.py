@@ -31,9 +31,7 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
 def score_matrix(scores: ArrayLike, name: str) -> Scores:
     """Return the scores as a float array; a score for every cell, none of them NaN."""
     if sp.issparse(scores):
-        raise ValueError(
-            f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()"
-        )
+        raise ValueError(f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()")
     array = np.asarray(scores)
     _require_table(array, name)
     if array.dtype.kind not in "fiub":

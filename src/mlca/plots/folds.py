@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_folds(
-    results: Mapping[str, Sequence[float]], measure: str = "exact_match", *, ax: Axes | None = None
-) -> Axes:
+def plot_folds(results: Mapping[str, Sequence[float]], measure: str = "exact_match", *, ax: Axes | None = None) -> Axes:
     """Draw each algorithm's results over folds as a box, the folds themselves as points.
 
     Parameters

@@ -99,6 +99,4 @@ def _frame_best(ax: Axes, table: np.ndarray[tuple[int, ...], np.dtype[np.float64
     best = np.nanargmax(table) if higher else np.nanargmin(table)
     i, j = np.unravel_index(best, table.shape)
     # The best cell is the brightest, so a dark frame inside it shows in colour and in grey.
-    ax.add_patch(
-        Rectangle((float(j) - 0.45, float(i) - 0.45), 0.9, 0.9, fill=False, edgecolor="black", linewidth=2)
-    )
+    ax.add_patch(Rectangle((float(j) - 0.45, float(i) - 0.45), 0.9, 0.9, fill=False, edgecolor="black", linewidth=2))

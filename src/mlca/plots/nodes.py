@@ -81,7 +81,8 @@ def plot_nodes(
             label=group.title,
             zorder=1 if group.colour == FAINT else 2,
         )
-    ax.set_aspect("equal", adjustable="box")
+    # Widening the limits leaves the box where the layout put it; shrinking the box would move the legend.
+    ax.set_aspect("equal", adjustable="datalim")
     title = "label set" if counts is None else "label set\n(size: rows won)"
     if makes_room(ax):
         legend = ax.legend(title=title, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

@@ -148,9 +148,7 @@ def _draw(
 
     ruler = layout.height - MARGIN - line
     ruler_end = place(k) + critical_difference * inches_a_rank
-    ax.plot(
-        [place(k), ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font
-    )
+    ax.plot([place(k), ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
     ax.text(
         (place(k) + ruler_end) / 2,
         ruler + 0.25 * line,
@@ -165,9 +163,7 @@ def _draw(
     ax.plot([place(k), place(1)], [scale, scale], color=INK, linewidth=1.2)
     for rank in range(1, k + 1):
         ax.plot([place(rank)] * 2, [scale, scale + 0.3 * line], color=INK, linewidth=1.2)
-        ax.text(
-            place(rank), scale + 0.4 * line, str(rank), fontsize=font, ha="center", va="bottom", color=INK
-        )
+        ax.text(place(rank), scale + 0.4 * line, str(rank), fontsize=font, ha="center", va="bottom", color=INK)
 
     first_name = scale - layout.names_below
     for i, (name, average) in enumerate(zip(names, ranks, strict=True)):

@@ -84,9 +84,7 @@ def plot_stream(
     return ax
 
 
-def _curves(
-    results: Prequential | Mapping[str, Prequential], measure: str
-) -> dict[str, tuple[list[int], list[float]]]:
+def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> dict[str, tuple[list[int], list[float]]]:
     """Return rows and values by the name of the curve."""
     if isinstance(results, Prequential):
         wanted = [

@@ -58,9 +58,7 @@ class Nemenyi:
         average = self.ranks.average()
         for i, j in combinations(self.best_first(), 2):
             p = float(self.p_values[i, j])
-            yield Pair(
-                self.ranks.names[i], self.ranks.names[j], float(average[j] - average[i]), p, p < self.alpha
-            )
+            yield Pair(self.ranks.names[i], self.ranks.names[j], float(average[j] - average[i]), p, p < self.alpha)
 
     def groups(self) -> list[tuple[str, ...]]:
         """Return the largest groups whose members do not differ from each other, best first.

@@ -129,7 +129,5 @@ def _sign(direction: str) -> float:
     if direction in MEASURES:
         direction = MEASURES[direction].better
     if direction not in ("higher", "lower"):
-        raise ValueError(
-            f"better is {direction!r}: pass 'higher', 'lower' or a measure's name ({', '.join(MEASURES)})"
-        )
+        raise ValueError(f"better is {direction!r}: pass 'higher', 'lower' or a measure's name ({', '.join(MEASURES)})")
     return -1.0 if direction == "higher" else 1.0

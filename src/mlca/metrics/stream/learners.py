@@ -114,9 +114,7 @@ class ArrayLearner:
             return label_matrix(answer, "the model's prediction")
         predicted = label_matrix(answer, "the model's prediction")
         columns = self._columns(predicted.shape[1], batch.labels)
-        moved = sp.csr_array(
-            (predicted.data, columns[predicted.indices], predicted.indptr), shape=batch.shape
-        )
+        moved = sp.csr_array((predicted.data, columns[predicted.indices], predicted.indptr), shape=batch.shape)
         moved.sort_indices()
         return moved
 
@@ -145,12 +143,8 @@ class RiverLearner:
         """Read a row of dicts as it is; turn arrays into dicts, features called by number or column."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
-                raise ValueError(
-                    f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}"
-                )
-            labels, targets = read_targets(
-                [tuple(name for name, true in Y.items() if true)], known, classes=Y
-            )
+                raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}")
+            labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
             return Batch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)
         labels, targets = read_targets(Y, known)

@@ -106,12 +106,8 @@ class Prequential:
 
 def _line(record: Record) -> str:
     shown = " | ".join(
-        f"{m.exact_match:>6.4f} {m.example_f1:>6.4f} {m.hamming_loss:>6.4f}"
-        for m in (record.running, record.windowed)
+        f"{m.exact_match:>6.4f} {m.example_f1:>6.4f} {m.hamming_loss:>6.4f}" for m in (record.running, record.windowed)
     )
     nodes = "-" if record.n_nodes is None else str(record.n_nodes)
     megabytes = "-" if record.model_bytes is None else f"{record.model_bytes / 1e6:.3f}"
-    return (
-        f"{record.row:>8}  {shown}  {record.n_labels:>6} {nodes:>7} "
-        f"{record.rows_per_second:>9.0f} {megabytes:>7}"
-    )
+    return f"{record.row:>8}  {shown}  {record.n_labels:>6} {nodes:>7} {record.rows_per_second:>9.0f} {megabytes:>7}"

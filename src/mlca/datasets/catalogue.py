@@ -85,7 +85,8 @@ class Entry:
     @property
     def layouts(self) -> tuple[Layout, ...]:
         """All ways in which its files may lie in a folder, the richest first."""
-        return (*self.collected, self.archive.layout)
+        from_openml = [_mulan(f"{self.openml[0]}-openml")] if self.openml else []
+        return (*self.collected, *from_openml, self.archive.layout)
 
 
 def _mulan(name: str, parts: tuple[str, ...] = ("",)) -> Mulan:
@@ -139,10 +140,7 @@ _ENTRIES = (
         "K. Trohidis, G. Tsoumakas, G. Kalliris, I. Vlahavas: Multilabel classification of music into "
         "emotions. ISMIR 2008",
         (593, 72, 6),
-        (
-            _mulan("emotions"),
-            _mulan("emotions-openml"),
-        ),
+        (_mulan("emotions"),),
         _kdis("emotions", "Emotions"),
         openml=("emotions", 4),
     ),
@@ -186,10 +184,7 @@ _ENTRIES = (
         MULAN,
         "A. Elisseeff, J. Weston: A kernel method for multi-labelled classification. NIPS 2001",
         (2417, 103, 14),
-        (
-            _mulan("yeast"),
-            _mulan("yeast-openml"),
-        ),
+        (_mulan("yeast"),),
         _kdis("yeast", "Yeast"),
         openml=("yeast", 4),
     ),

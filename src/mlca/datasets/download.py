@@ -94,7 +94,7 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
         length = answer.headers.get("Content-Length")
         total = have + int(length) if length and length.isdigit() else None
         with part.open("ab" if have else "wb") as file, _progress(url, have, total) as advance:
-            while block := answer.read(_BLOCK):
+            while block := answer.read1(_BLOCK):
                 file.write(block)
                 have += len(block)
                 advance(len(block))

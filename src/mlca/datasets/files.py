@@ -13,6 +13,8 @@ from typing import BinaryIO, cast
 
 SUFFIXES = ("", ".gz", ".bz2")
 
+_BUFFER = 2**16
+
 # A compressed file may grow by this factor and no further, unless what comes out is small anyway:
 # a few hostile bytes must not fill the memory.
 MOST_GROWTH = 50
@@ -77,9 +79,9 @@ def _open(path: str | PathLike[str]) -> BinaryIO:
     """Open a file for reading bytes, decompressed."""
     suffix = Path(path).suffix
     if suffix == ".gz":
-        return cast(BinaryIO, BufferedReader(gzip.open(path), 2**18))
+        return cast(BinaryIO, BufferedReader(gzip.open(path), _BUFFER))
     if suffix == ".bz2":
-        return cast(BinaryIO, BufferedReader(bz2.open(path), 2**18))
+        return cast(BinaryIO, BufferedReader(bz2.open(path), _BUFFER))
     return Path(path).open("rb")
 
 

@@ -175,9 +175,9 @@ class _Reader:
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
         """Return a variable's name and its matrix, or None if it is not wanted or not numbers."""
         parts = self.parts(body)
-        flags = self.numbers(next(parts, None))
-        shape = tuple(int(size) for size in self.numbers(next(parts, None)))
-        name = bytes(self.numbers(next(parts, None)).astype(np.uint8)).decode("latin-1")
+        flags = self.integers(next(parts, None))
+        shape = tuple(int(size) for size in self.integers(next(parts, None)))
+        name = self.integers(next(parts, None)).tobytes().decode("latin-1")
         if len(flags) != 2 or name not in wanted:
             return name, None
         kind, is_complex = int(flags[0]) & 0xFF, int(flags[0]) & _IS_COMPLEX
@@ -207,14 +207,20 @@ class _Reader:
         dtype = np.dtype(self.order + _NUMBERS[kind])
         if len(body) % dtype.itemsize:
             raise self.bad("a variable ends within a number; fetch the file again")
-        return np.frombuffer(body, dtype)
+        return np.frombuffer(body, dtype).astype(dtype.newbyteorder("="), copy=False)
+
+    def integers(self, part: tuple[int, memoryview] | None) -> NDArray[Any]:
+        numbers = self.numbers(part)
+        if numbers.dtype.kind == "f":
+            raise self.bad("a variable has fractions for its size or its name; fetch the file again")
+        return numbers
 
     def sparse_matrix(
         self, parts: Iterator[tuple[int, memoryview]], shape: tuple[int, int], name: str
     ) -> sparse.csr_array:
         """Make a matrix of MATLAB's columns: row numbers, where each column starts, and values."""
-        rows = self.numbers(next(parts, None))
-        starts = self.numbers(next(parts, None)).astype(np.int64)
+        rows = self.integers(next(parts, None))
+        starts = self.integers(next(parts, None)).astype(np.int64)
         values = self.numbers(next(parts, None))
         n_rows, n_columns = shape
         stored = int(starts[-1]) if len(starts) else 0

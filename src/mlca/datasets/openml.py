@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,16 +32,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     OSError or ValueError
         If OpenML cannot be reached or answers something else.
     """
-    with _socket_timeout(timeout):
-        found = fetch_openml(
-            name=name,
-            version=version,
-            data_home=folder,
-            as_frame=False,
-            parser="liac-arff",
-            n_retries=1,
-            delay=0.1,
-        )
+    found = _ask(name, version, timeout)
     X = np.asarray(found.data, dtype=np.float64)
     Y = np.asarray(found.target).reshape(len(X), -1)
     if not np.isin(Y, ("FALSE", "TRUE")).all():
@@ -51,6 +43,23 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     labels = "".join(f"<label name={quoteattr(label)}/>\n" for label in found.target_names)
     _write(folder / f"{name}-openml.xml", f"<labels>\n{labels}</labels>\n")
     _write(folder / f"{name}-openml.arff", _as_arff(name, X, Y == "TRUE", found))
+
+
+def _ask(name: str, version: int, timeout: float) -> Any:
+    with _socket_timeout(timeout), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "retrying" and the like: the error that follows says it
+        try:
+            return fetch_openml(
+                name=name,
+                version=version,
+                cache=False,
+                as_frame=False,
+                parser="liac-arff",
+                n_retries=1,
+                delay=0.1,
+            )
+        except (LookupError, TypeError) as error:  # scikit-learn takes the answer for what it should be
+            raise ValueError(f"OpenML's answer about {name!r} cannot be understood ({error!r})") from None
 
 
 def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:

@@ -80,6 +80,7 @@ class SparseRows:
         if not matrix.has_canonical_format:
             matrix.sort_indices()
             self._refuse_repeated(matrix, path, what)
+            matrix.has_canonical_format = True
         matrix.eliminate_zeros()
         return matrix
 

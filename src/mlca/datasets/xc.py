@@ -165,28 +165,31 @@ def _read_split(
     train_split: str | PathLike[str], test_split: str | PathLike[str], n_rows: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Read the rows of both parts; they count from 1 unless a 0 occurs."""
-    parts = [_read_row_numbers(path, n_rows) for path in (train_split, test_split)]
-    both = np.concatenate(parts)
-    shift = 1 if both.size and both.min() > 0 else 0
-    if both.size and both.max() - shift >= n_rows:
-        raise ValueError(
-            f"{train_split} and {test_split}: row {both.max()} is beyond the {n_rows} rows of the data; "
-            "the files do not belong together"
+    taken: set[int] = set()
+    train = _read_row_numbers(train_split, n_rows, taken)
+    test = _read_row_numbers(test_split, n_rows, taken)
+    if 0 in taken and n_rows in taken:
+        raise bad_file(
+            train_split, 1, f"row 0 is named, here or in {test_split}, and so is row {n_rows} of {n_rows}"
         )
-    if len(np.unique(both)) < len(both):
-        raise ValueError(f"{train_split} and {test_split}: a row is named twice; fetch them again")
-    return parts[0] - shift, parts[1] - shift
+    shift = 0 if 0 in taken else 1
+    return train - shift, test - shift
 
 
-def _read_row_numbers(path: str | PathLike[str], n_rows: int) -> NDArray[np.intp]:
-    numbers = array("q")
+def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -> NDArray[np.intp]:
+    """Read the first number of each line; none may have been taken before."""
+    rows = array("q")
     for number, line in numbered_lines(path):
-        first = line.split(maxsplit=1)[0] if line.strip() else ""
-        if not first:
+        words = line.split(maxsplit=1)
+        if not words:
             continue
-        if not (first.isascii() and first.isdigit() and len(first) < 19):
-            raise bad_file(path, number, f"{first[:40]!r} is not a row number")
-        numbers.append(int(first))
-        if len(numbers) > n_rows:
-            raise bad_file(path, number, f"more row numbers than the {n_rows} rows of the data")
-    return np.frombuffer(numbers, np.int64).astype(np.intp)
+        if not (words[0].isascii() and words[0].isdigit() and len(words[0]) < 19):
+            raise bad_file(path, number, f"{words[0][:40]!r} is not a row number")
+        row = int(words[0])
+        if row > n_rows:
+            raise bad_file(path, number, f"row {row} is beyond the {n_rows} rows of the data")
+        if row in taken:
+            raise bad_file(path, number, f"row {row} is named twice; fetch the split files again")
+        taken.add(row)
+        rows.append(row)
+    return np.frombuffer(rows, np.int64).astype(np.intp)

@@ -1,0 +1,278 @@
+"""ARFF files as Mulan and MEKA write them, and what is wrong with broken ones."""
+
+import bz2
+import gzip
+import re
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca.datasets import read_arff, read_meka, read_mulan, read_mulan_xml
+
+DENSE = """% a comment
+@RELATION 'flowers and \\'fruit\\''
+
+@Attribute "petal length" REAL
+@attribute\tcolour\t{red, 'dark blue', "it's"}  % trailing remark
+@attribute count INTEGER
+@attribute 'Stellar\\'s Jay' {YES, NO}
+@attribute sweet {0,1}
+@attribute sour {1, 0}
+@DATA
+% another comment
+1.5, red, 3, NO, 1, 0
+
+-2e-1,'dark blue',?,YES,0,1
+?,"it's", 7 , ? ,1,1
+"""
+
+SPARSE = """@relation words
+@attribute a {0,1}
+@attribute b numeric
+@attribute c {none, some, 'very many'}
+@attribute y {0,1}
+@attribute z {0, 1}
+@data
+{0 1, 1 2.5, 3 1}
+{}
+{ 2 'very many' , 4 1 }
+{1 ?,0 0}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="data.arff"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_dense_rows(write):
+    table = read_arff(write(DENSE), labels=["sour", "sweet"])
+    nan = np.nan
+    np.testing.assert_array_equal(table.X, [[1.5, 0, 3, 0], [-0.2, 1, nan, 1], [nan, 2, 7, nan]])
+    assert table.X.dtype == np.float64
+    assert table.feature_names == ("petal length", "colour", "count", "Stellar's Jay")
+    np.testing.assert_array_equal(table.categorical, [False, True, False, True])
+    assert table.categories == {"colour": ("red", "dark blue", "it's"), "Stellar's Jay": ("NO", "YES")}
+    assert table.label_names == ("sweet", "sour")  # the order of the file, not of the request
+    np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 1], [1, 1]])
+    assert table.Y.dtype == np.uint8
+    assert table.split is None
+
+
+def test_sparse_rows(write):
+    table = read_arff(write(SPARSE), labels=["y", "z"])
+    assert isinstance(table.X, sparse.csr_array)
+    np.testing.assert_array_equal(table.X.toarray(), [[1, 2.5, 0], [0, 0, 0], [0, 0, 2], [0, np.nan, 0]])
+    assert table.X.nnz == 4  # a zero that is written out is not kept
+    np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 0], [0, 1], [0, 0]])
+
+
+def test_rows_of_a_sparse_file_may_be_in_any_order_of_columns(write):
+    table = read_arff(write(SPARSE.replace("{0 1, 1 2.5, 3 1}", "{3 1, 1 2.5, 0 1}")), labels=["y", "z"])
+    np.testing.assert_array_equal(table.X[[0]].toarray(), [[1, 2.5, 0]])
+    assert table.X.has_canonical_format
+
+
+def test_file_without_labels(write):
+    table = read_arff(write(SPARSE))
+    assert table.X.shape == (4, 5)
+    assert table.Y.shape == (4, 0)
+
+
+def test_file_with_labels_only(write):
+    text = "@relation r\n@attribute y {0,1}\n@data\n1\n0\n"
+    table = read_arff(write(text), labels=["y"])
+    assert table.X.shape == (2, 0)
+    np.testing.assert_array_equal(table.Y.toarray(), [[1], [0]])
+
+
+@pytest.mark.parametrize("choice", ["{0,1}", "{1,0}", "{NO,YES}", "{YES, NO}", "{no,Yes}", "{FALSE,TRUE}"])
+def test_a_yes_or_no_is_0_or_1_whatever_its_order(write, choice):
+    values = choice.strip("{}").replace(" ", "").split(",")
+    rows = "\n".join(f"{value},{value}" for value in values)
+    text = f"@relation r\n@attribute x {choice}\n@attribute y {choice}\n@data\n{rows}\n"
+    table = read_arff(write(text), labels=["y"])
+    expected = [[int(value.lower() in ("1", "yes", "true"))] for value in values]
+    np.testing.assert_array_equal(table.X, expected)
+    np.testing.assert_array_equal(table.Y.toarray(), expected)
+
+
+def test_nominal_codes_follow_the_header(write):
+    text = "@relation r\n@attribute x {3,1,2}\n@data\n1\n2\n3\n"
+    np.testing.assert_array_equal(read_arff(write(text)).X, [[1], [2], [0]])
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_compressed(tmp_path, write, suffix, pack):
+    path = tmp_path / f"data.arff{suffix}"
+    path.write_bytes(pack(DENSE.encode()))
+    packed = read_arff(path, labels=["sweet"])
+    np.testing.assert_array_equal(packed.X, read_arff(write(DENSE), labels=["sweet"]).X)
+
+
+def test_latin_1_and_byte_order_mark(tmp_path):
+    text = "@relation r\n@attribute mañana numeric\n@data\n1\n"
+    for name, raw in (("latin", text.encode("latin-1")), ("mark", text.encode("utf-8-sig"))):
+        path = tmp_path / name
+        path.write_bytes(raw)
+        assert read_arff(path).feature_names == ("mañana",)
+
+
+def test_windows_line_ends(tmp_path):
+    path = tmp_path / "data.arff"
+    path.write_bytes(DENSE.replace("\n", "\r\n").encode())
+    assert read_arff(path).X.shape == (3, 6)
+
+
+def broken(find, replacement, labels=("y", "z"), source=SPARSE):
+    assert find in source
+    return source.replace(find, replacement), labels
+
+
+@pytest.mark.parametrize(
+    ("case", "line", "problem"),
+    [
+        (broken("@data", "@dato"), 7, "expected @relation, @attribute or @data"),
+        (("@relation r\n@attribute a numeric\n", ()), 2, "ends before @data"),
+        (("", ()), 1, "ends before @data"),
+        (("@relation r\n@data\n1\n", ()), 2, "before any @attribute"),
+        (("@relation r\n@attribute a numeric\n@data\n", ()), 3, "no row follows @data"),
+        (broken("b numeric", "a numeric"), 3, "a second attribute is called 'a'"),
+        (broken("b numeric", "b string"), 3, "attribute 'b' is of type 'string'"),
+        (broken("b numeric", "b"), 3, "expected a name"),
+        (broken("b numeric", "'b numeric"), 3, "expected a name"),
+        (broken("none, some", "some, some"), 4, "names a value twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 9 2.5, 3 1}"), 8, "'9' is none of the 5 attributes"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, -1 2.5, 3 1}"), 8, "'-1' is none of the 5 attributes"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 abc, 3 1}"), 8, "'abc' is no number, as attribute 'b'"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 1_0, 3 1}"), 8, "'1_0' is no number"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 2, 1 1, 3 1}"), 8, "'2' is none of the values of attribute 'a'"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's number and its value"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "stands in braces"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 is named twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "label 0 is named twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{1 1e999}"), 8, "attribute 1 is infinite"),
+        (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
+        (broken("{}", "0,0,none,0,0"), 9, "a sparse row stands in braces"),
+        (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "no attribute is called 'q'"),
+        (broken("{}", "{}", labels=("c",)), 7, "label 'c' is no choice between 0 and 1"),
+        (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, the header 6 attributes"),
+        (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is no number, as attribute 'petal length'"),
+        (
+            broken("1.5, red", "1.5, pink", (), DENSE),
+            12,
+            "'pink' is none of the values of attribute 'colour'",
+        ),
+        (broken("1.5, red", "inf, red", (), DENSE), 12, "infinite"),
+        (broken("-2e-1,'dark blue'", "{0 1}%", (), DENSE), 14, "a sparse row among dense ones"),
+        (broken("NO, 1, 0", "NO, ?, 0", ("sweet",), DENSE), 12, "label 'sweet' must be 0 or 1"),
+    ],
+)
+def test_errors_name_file_line_and_problem(write, case, line, problem):
+    text, labels = case
+    path = write(text)
+    with pytest.raises(ValueError, match=rf"^{re.escape(str(path))}, line {line}: .*{re.escape(problem)}"):
+        read_arff(path, labels=labels)
+
+
+def test_sparse_row_may_not_be_silent_where_silence_would_mean_yes(write):
+    text = "@relation r\n@attribute a {0,1}\n@attribute b {YES,NO}\n@data\n{0 1, 1 NO}\n{1 YES}\n"
+    np.testing.assert_array_equal(read_arff(write(text)).X.toarray(), [[1, 0], [0, 1]])
+    with pytest.raises(ValueError, match=r"line 7: the row leaves out attribute 'b'.*put NO or 0 first"):
+        read_arff(write(text + "{0 1}\n"))
+
+
+def test_damaged_archives_are_named(tmp_path):
+    whole = gzip.compress(DENSE.encode())
+    for name, raw in (("cut.gz", whole[:-20]), ("none.gz", b"not gzip"), ("none.bz2", b"not bzip2")):
+        path = tmp_path / name
+        path.write_bytes(raw)
+        with pytest.raises(ValueError, match=rf"{name}, line \d+: the compressed file is damaged"):
+            read_arff(path)
+
+
+def test_a_file_that_grows_beyond_measure_is_refused(tmp_path):
+    path = tmp_path / "bomb.arff.bz2"
+    path.write_bytes(bz2.compress(b"%" + b" " * 70_000_000))
+    with pytest.raises(ValueError, match=r"bomb\.arff\.bz2, line 1: the file grows to more than 50 times"):
+        read_arff(path)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.arff"):
+        read_arff(tmp_path / "nothing.arff")
+
+
+def test_mulan(write):
+    xml = write(
+        '<?xml version="1.0"?>\n<labels xmlns="http://mulan.sourceforge.net/labels">\n'
+        '<label name="z"><label name="y"/></label>\n</labels>\n',
+        "data.xml",
+    )
+    assert read_mulan_xml(xml) == ["z", "y"]
+    table = read_mulan(write(SPARSE), xml)
+    assert table.label_names == ("y", "z")
+    assert table.feature_names == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("", 1, "not well-formed XML"),
+        ("<labels>\n<label name='a'>\n</labels>", 3, "not well-formed XML"),
+        ("<labels></labels>", 1, "the list has no label"),
+        ("<labels>\n<label/></labels>", 2, "a label has no name"),
+        ("<labels>\n<label name='a'/>\n<label name='a'/></labels>", 3, "label 'a' is listed twice"),
+        ("<labels>\n<tag name='a'/></labels>", 2, "found <tag>"),
+        ("<html/>", 1, "found <html>"),
+        ("<!DOCTYPE labels [<!ENTITY a 'aaaa'>]>\n<labels/>", 1, "needs no DOCTYPE"),
+    ],
+)
+def test_label_lists_that_are_none(write, text, line, problem):
+    path = write(text, "labels.xml")
+    with pytest.raises(ValueError, match=rf"labels\.xml, line {line}: .*{re.escape(problem)}"):
+        read_mulan_xml(path)
+
+
+def test_label_names_with_entities_and_other_encodings(tmp_path):
+    text = "<?xml version='1.0' encoding='ISO-8859-1'?><labels><label name='R&amp;B ñ'/></labels>"
+    for name, encoding in (("latin.xml", "latin-1"), ("utf.xml", "utf-8")):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding))
+        assert read_mulan_xml(path) == ["R&B ñ"]
+
+
+@pytest.mark.parametrize(
+    ("relation", "labels"),
+    [
+        ("'words: -C 2'", ("a", "b")),
+        ("'words: -C -2'", ("y", "z")),
+        ("'words: -split-percentage 60 -C 1'", ("a",)),
+        ('"-C -1"', ("z",)),
+        ("words:-C 1", ("a",)),
+    ],
+)
+def test_meka_relation_tells_the_labels(write, relation, labels):
+    text = SPARSE.replace("words", relation).replace("b numeric", "b {0,1}").replace("1 2.5", "1 1")
+    table = read_meka(write(text.replace("{1 ?,0 0}", "{0 0}")))
+    assert table.label_names == labels
+
+
+@pytest.mark.parametrize(
+    ("relation", "problem"),
+    [
+        ("words", "lacks MEKA's -C"),
+        ("'w: -C 9'", "-C 9 does not fit the 5"),
+        ("'w: -C 0'", "-C 0 does not fit"),
+    ],
+)
+def test_meka_relation_that_does_not_fit(write, relation, problem):
+    with pytest.raises(ValueError, match=rf"data\.arff, line 1: .*{re.escape(problem)}"):
+        read_meka(write(SPARSE.replace("words", relation)))

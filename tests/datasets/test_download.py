@@ -1,0 +1,124 @@
+"""Downloads from a real server that behaves, and from one that does not."""
+
+import hashlib
+import multiprocessing
+import socket
+
+import pytest
+
+from mlca.datasets import DownloadError
+from mlca.datasets.download import download
+
+CONTENT = bytes(range(256)) * 1000
+SHA256 = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
+SHORT = 0.2
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "deep" / "file.zip"
+
+
+def files(target):
+    return sorted(path.name for path in target.parent.iterdir())
+
+
+def test_whole_file(server, target):
+    server.answers = [server.whole(CONTENT)]
+    assert download(server.url + "/file.zip", target, checksum=SHA256, timeout=5) == target
+    assert target.read_bytes() == CONTENT
+    assert files(target) == ["file.zip"]
+
+
+def test_a_file_that_is_there_is_replaced(server, target):
+    target.parent.mkdir()
+    target.write_bytes(b"old")
+    server.answers = [server.whole(CONTENT)]
+    download(server.url, target, timeout=5)
+    assert target.read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("break_off", ["cut", "stall"])
+def test_goes_on_where_the_connection_broke_off(server, target, break_off):
+    server.answers = [getattr(server, break_off)(CONTENT, 100_000), server.ranges(CONTENT)]
+    download(server.url, target, checksum=SHA256, timeout=SHORT)
+    assert target.read_bytes() == CONTENT
+    assert [asked for _, asked in server.requests] == [None, "bytes=100000-"]
+
+
+def test_a_later_call_goes_on_where_an_earlier_one_failed(server, target):
+    server.answers = [server.cut(CONTENT, 50_000), server.refuse(500), server.ranges(CONTENT)]
+    with pytest.raises(DownloadError, match=r"the server answers 500"):
+        download(server.url, target, timeout=SHORT)
+    assert not target.exists()
+    download(server.url, target, checksum=SHA256, timeout=SHORT)
+    assert target.read_bytes() == CONTENT
+    assert server.requests[-1] == ("/", "bytes=50000-")
+    assert files(target) == ["file.zip"]
+
+
+def test_starts_again_where_the_server_has_no_ranges(server, target):
+    server.answers = [server.cut(CONTENT, 100_000), server.whole(CONTENT)]
+    download(server.url, target, checksum=SHA256, timeout=SHORT)
+    assert target.read_bytes() == CONTENT
+
+
+def test_starts_again_where_the_part_is_longer_than_the_file(server, target):
+    server.answers = [server.cut(CONTENT * 2, 300_000), server.ranges(CONTENT)]
+    download(server.url, target, checksum=SHA256, timeout=SHORT)
+    assert target.read_bytes() == CONTENT
+    assert [asked for _, asked in server.requests] == [None, "bytes=300000-", None]
+
+
+def test_a_server_that_stalls_is_given_up(server, target):
+    server.answers = [server.stall(CONTENT, 10)]
+    with pytest.raises(DownloadError, match=rf"{server.url}: the server stalls \(3 attempts\)"):
+        download(server.url, target, timeout=0.05)
+    assert not target.exists()
+
+
+def test_a_server_that_always_breaks_off_is_given_up(server, target):
+    server.answers = [server.cut(CONTENT, 1000)]
+    with pytest.raises(DownloadError, match="255000 more expected"):
+        download(server.url, target, timeout=SHORT)
+    assert not target.exists()
+
+
+def test_a_length_that_is_too_small_shows_in_the_checksum(server, target):
+    server.answers = [server.understate(CONTENT, 1000)]
+    with pytest.raises(DownloadError, match=rf"the file that came has sha256 \w+, expected {SHA256[7:]}"):
+        download(server.url, target, checksum=SHA256, timeout=SHORT)
+    assert files(target) == []  # nothing of a wrong file is kept to go on with
+
+
+@pytest.mark.parametrize("code", [404, 500])
+def test_refusals_are_told(server, target, code):
+    server.answers = [server.refuse(code)]
+    with pytest.raises(DownloadError, match=rf"{server.url}/x: the server answers {code}"):
+        download(server.url + "/x", target, timeout=SHORT)
+    assert len(server.requests) == 1
+    assert not target.exists()
+
+
+def test_no_server(target):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/"
+    with pytest.raises(DownloadError, match="refused"):
+        download(url, target, timeout=SHORT)
+
+
+def test_processes_do_not_clash(server, target):
+    server.answers = [server.ranges(CONTENT)]
+    context = multiprocessing.get_context("spawn")  # the server's thread forbids a fork
+    calls = [
+        context.Process(target=download, args=(server.url, target), kwargs={"checksum": SHA256, "timeout": 5})
+        for _ in range(3)
+    ]
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join()
+    assert [call.exitcode for call in calls] == [0] * 3
+    assert target.read_bytes() == CONTENT
+    assert files(target) == ["file.zip"]

@@ -1,0 +1,193 @@
+"""Damaged files: a result or an error that names file and line, in memory that the file accounts for."""
+
+import bz2
+import gzip
+import random
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+
+from mlca.datasets import read_arff, read_mat, read_meka, read_mulan_xml, read_xc
+
+GROWTH = 50
+INTERPRETER = 300_000  # what Python and NumPy take for themselves, whatever the file
+
+DENSE = b"""@relation 'r: -C 1'
+@attribute y {0,1}
+@attribute 'a b' numeric
+@attribute c {red, 'dark blue', green}
+@attribute d {YES, NO}
+% comment
+@data
+1, 0.5, red, YES
+0, ?, 'dark blue', NO
+1, -3e2, green, YES
+"""
+SPARSE = b"""@relation "s: -C -2"
+@attribute a {0,1}
+@attribute b numeric
+@attribute c {none, some}
+@attribute y {0,1}
+@attribute z {0,1}
+@data
+{0 1, 1 2.5, 3 1}
+{}
+{2 some, 4 1}
+"""
+XML = b"""<?xml version="1.0" encoding="utf-8"?>
+<labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="y"></label>
+<label name="z &amp; more"><label name="inner"/></label>
+</labels>
+"""
+XC = b"4 5 3\n0,2 0:0.5 4:1e1\n1 1:2 3:-1\n 2:3.0\n0\n"
+SPLIT = b"1\n3\n4\n"
+
+TOKENS = [
+    *(b"0", b"-1", b"1", b"99999999999999999999", b"2147483648", b"4294967295", b"1e999", b"nan", b"?", b"_"),
+    *(b"{", b"}", b",", b":", b" ", b"\n", b"\r", b"'", b'"', b"\\", b"%", b"\0", b"\xff", b"\xef\xbb\xbf"),
+    *(b"@data", b"@attribute ", b"@relation ", b"-C ", b"<", b">", b"&", b"<label name='", b"<!DOCTYPE a ["),
+]
+
+
+def mutate(raw, rng):
+    """Damage a file in one to four places."""
+    raw = bytearray(raw)
+    for _ in range(rng.randint(1, 4)):
+        place = rng.randrange(len(raw) + 1)
+        length = rng.choice((1, 1, 2, 8, 40))
+        kind = rng.randrange(6)
+        if kind == 0 and place < len(raw):
+            raw[place] = rng.randrange(256)
+        elif kind == 1:
+            del raw[place : place + length]
+        elif kind == 2:
+            raw[place:place] = rng.choice(TOKENS)
+        elif kind == 3:
+            raw[place : place + length] = rng.choice(TOKENS)
+        elif kind == 4:
+            raw[place:place] = raw[place : place + length] * rng.choice((1, 2, 30))
+        elif rng.random() < 0.3:
+            del raw[place:]
+    return bytes(raw)
+
+
+def mat(compressed):
+    def build(folder):
+        path = folder / "seed.mat"
+        X = np.array([[0.5, 1, 0], [0, 0, 2.0]])
+        variables = {"data": X, "target": sparse.csc_array([[1.0, 0.0], [0.0, 1.0]]), "note": "text"}
+        savemat(path, variables, do_compression=compressed)
+        return path.read_bytes()
+
+    return build
+
+
+def split(folder):
+    (folder / "whole.txt").write_bytes(XC)
+    (folder / "other.txt").write_bytes(b"2\n")
+    return SPLIT
+
+
+def read_split(path):
+    return read_xc(path.with_name("whole.txt"), train_split=path.with_name("other.txt"), test_split=path)
+
+
+READERS = {
+    "dense.arff": (read_arff, lambda _: DENSE),
+    "sparse.arff": (lambda path: read_arff(path, labels=["y", "z"]), lambda _: SPARSE),
+    "dense-meka.arff": (read_meka, lambda _: DENSE),
+    "sparse-meka.arff": (read_meka, lambda _: SPARSE),
+    "labels.xml": (read_mulan_xml, lambda _: XML),
+    "xc.txt": (read_xc, lambda _: XC),
+    "split.txt": (read_split, split),
+    "xc.txt.gz": (read_xc, lambda _: gzip.compress(XC, mtime=0)),
+    "dense.arff.bz2": (read_arff, lambda _: bz2.compress(DENSE)),
+    "plain.mat": (read_mat, mat(compressed=False)),
+    "packed.mat": (read_mat, mat(compressed=True)),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_two_thousand_damaged_files(tmp_path, name):
+    read, build = READERS[name]
+    seed = build(tmp_path)
+    path = tmp_path / name
+    path.write_bytes(seed)
+    read(path)  # the undamaged file is read; afterwards nothing is imported for the first time
+    rng = random.Random(name)
+    # A split file may show that the other one is wrong.
+    named = re.escape(str(path)) if name != "split.txt" else rf"{re.escape(str(tmp_path))}/(split|other)\.txt"
+    place = r"(?:, byte \d+)?: ." if name.endswith(".mat") else r", line \d+: ."
+    refused = 0
+    tracemalloc.start()
+    try:
+        for _ in range(2000):
+            damaged = mutate(seed, rng)
+            path.write_bytes(damaged)
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            try:
+                read(path)
+            except ValueError as error:
+                refused += 1
+                assert re.match(named + place, str(error)), (damaged, str(error))
+            except Exception as error:
+                raise AssertionError(damaged) from error
+            peak = tracemalloc.get_traced_memory()[1] - before
+            assert peak < GROWTH * len(damaged) + INTERPRETER, damaged
+    finally:
+        tracemalloc.stop()
+    assert 200 < refused < 2000  # the damage is neither too small nor total
+
+
+def short_names(count):
+    return ",".join(np.base_repr(number, 36) for number in range(count))
+
+
+HOSTILE = {
+    "one choice of very many values": (
+        read_arff,
+        f"@relation r\n@attribute a {{{short_names(40_000)}}}\n@data\n0\n",
+    ),
+    "very many attributes": (
+        read_arff,
+        "@relation r\n" + "".join(f"@attribute {n} real\n" for n in range(9_000)) + "@data\n{0 1}\n",
+    ),
+    "very many empty rows": (read_arff, "@relation r\n@attribute a real\n@data\n" + "{}\n" * 60_000),
+    "one row of very many values": (read_arff, "@relation r\n@attribute a real\n@data\n" + "12," * 60_000),
+    "one sparse row of very many values": (
+        read_arff,
+        "@relation r\n@attribute a real\n@data\n{" + "0 1," * 60_000 + "0 1}\n",
+    ),
+    "one row of very many cells": (read_xc, "1 2000000000 2000000000\n" + "10:11 " * 40_000),
+    "one row of very many labels": (read_xc, "1 2000000000 2000000000\n" + "11," * 60_000 + "1\n"),
+    "a header that announces too much": (read_xc, "999999999 2000000000 2000000000\n0 0:1\n"),
+    "very many labels": (
+        read_mulan_xml,
+        "<labels>" + "".join(f"<label name='{n}'/>" for n in range(9_000)) + "</labels>",
+    ),
+    "very deep labels": (read_mulan_xml, "<labels>" + "".join(f"<label name='{n}'>" for n in range(9_000))),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_memory_stays_in_proportion_to_the_file(tmp_path, name):
+    read, text = HOSTILE[name]
+    path = tmp_path / "hostile"
+    path.write_text(text)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        try:
+            read(path)
+        except ValueError as error:
+            assert "hostile, line" in str(error)
+        peak = tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    assert peak < GROWTH * path.stat().st_size + INTERPRETER

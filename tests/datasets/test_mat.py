@@ -1,0 +1,116 @@
+"""MATLAB files, as SciPy writes them and as damage leaves them."""
+
+import re
+import struct
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+
+from mlca.datasets import read_mat
+
+X = np.array([[0.5, 1.0, 0.0], [2.0, 0.0, -3.5]])
+Y = np.array([[1, 0], [1, 1]])
+
+
+@pytest.fixture
+def save(tmp_path):
+    def save(variables, **options):
+        path = tmp_path / "data.mat"
+        savemat(path, variables, **options)
+        return path
+
+    return save
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int16, np.int64, bool])
+def test_matrices_of_all_kinds(save, compressed, dtype):
+    data = X.astype(dtype)
+    path = save({"other": "text", "data": data, "target": Y.astype(dtype)}, do_compression=compressed)
+    table = read_mat(path)
+    np.testing.assert_array_equal(table.X, data.astype(np.float64))
+    np.testing.assert_array_equal(table.Y.toarray(), Y)
+    assert table.X.dtype == np.float64
+    assert table.X.flags.c_contiguous
+    assert table.Y.dtype == np.uint8
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_sparse_matrices(save, compressed):
+    path = save({"data": sparse.csc_array(X), "target": sparse.csc_array(Y.astype(float))}, do_compression=compressed)
+    table = read_mat(path)
+    assert isinstance(table.X, sparse.csr_array)
+    np.testing.assert_array_equal(table.X.toarray(), X)
+    np.testing.assert_array_equal(table.Y.toarray(), Y)
+
+
+def test_labels_of_minus_one_and_one_in_rows(save):
+    data = np.arange(6.0).reshape(3, 2)
+    target = np.array([[1, -1, 1], [-1, -1, 1]])
+    np.testing.assert_array_equal(
+        read_mat(save({"data": data, "target": target})).Y.toarray(), [[1, 0], [0, 0], [1, 1]]
+    )
+
+
+def test_variables_are_named(save):
+    table = read_mat(save({"attributes": X, "tags": Y}), data="attributes", target="tags")
+    np.testing.assert_array_equal(table.X, X)
+
+
+def test_big_endian(tmp_path):
+    def element(kind, raw):
+        return struct.pack(">II", kind, len(raw)) + raw + b"\0" * (-len(raw) % 8)
+
+    def matrix(name, values):
+        body = element(6, struct.pack(">II", 6, 0)) + element(5, struct.pack(">ii", *values.shape))
+        body += element(1, name.encode()) + element(9, values.astype(">f8").tobytes(order="F"))
+        return element(14, body)
+
+    path = tmp_path / "big.mat"
+    header = b"MATLAB 5.0".ljust(124) + struct.pack(">H", 0x0100) + b"MI"
+    path.write_bytes(header + matrix("data", X) + matrix("target", Y))
+    np.testing.assert_array_equal(read_mat(path).X, X)
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({"data": X}, "no matrix of numbers is called 'target'"),
+        ({"data": X, "target": Y * 2}, "must be 0 and 1, or -1 and 1"),
+        ({"data": X, "target": np.ones((5, 5))}, "'data' has shape (2, 3), 'target' (5, 5)"),
+        ({"data": X * 1j, "target": Y}, "'data' is no matrix of real numbers"),
+        ({"data": np.ones((2, 2, 2)), "target": Y}, "'data' is no matrix of real numbers"),
+        ({"data": "text", "target": Y}, "'data' is no matrix of numbers"),
+        ({"data": {"a": 1}, "target": Y}, "'data' is no matrix of numbers"),
+        ({"data": np.full_like(X, np.inf), "target": Y}, "a value of 'data' is infinite"),
+    ],
+)
+def test_variables_that_are_no_dataset(save, variables, problem):
+    with pytest.raises(ValueError, match=r"data\.mat.*: .*" + re.escape(problem)):
+        read_mat(save(variables))
+
+
+def test_files_of_other_kinds(tmp_path):
+    path = tmp_path / "data.mat"
+    for raw in (b"", b"short", b"x" * 500, b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"):
+        path.write_bytes(raw)
+        with pytest.raises(ValueError, match=r"data\.mat, byte 0: .*save it with -v7"):
+            read_mat(path)
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_file_cut_anywhere_is_refused(save, compressed):
+    path = save({"data": X, "target": Y}, do_compression=compressed)
+    whole = path.read_bytes()
+    for length in range(len(whole) - 8):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"data\.mat"):
+            read_mat(path)
+
+
+def test_a_variable_that_grows_beyond_measure_is_refused(save):
+    path = save({"data": np.zeros((9_000_000, 1)), "target": Y}, do_compression=True)
+    with pytest.raises(ValueError, match=r"data\.mat, byte 128: the file grows beyond measure"):
+        read_mat(path)

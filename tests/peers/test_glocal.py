@@ -200,9 +200,7 @@ class TestClassifier:
         assert losses[3] < losses[0]
 
     def test_same_seed_same_factors(self):
-        first, second, other = (
-            GLOCAL(max_rounds=2, random_state=s).fit(self.X, self.Y).U_ for s in (3, 3, 4)
-        )
+        first, second, other = (GLOCAL(max_rounds=2, random_state=s).fit(self.X, self.Y).U_ for s in (3, 3, 4))
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
 

@@ -160,9 +160,7 @@ class TestKernels:
     def test_sparse_rows(self, kernel):
         dense = MLODM(kernel=kernel).fit(self.X, self.Y)
         thin = MLODM(kernel=kernel).fit(sparse.csr_array(self.X), self.Y)
-        assert thin.decision_function(sparse.csr_matrix(self.X)) == pytest.approx(
-            dense.decision_function(self.X)
-        )
+        assert thin.decision_function(sparse.csr_matrix(self.X)) == pytest.approx(dense.decision_function(self.X))
 
     def test_refuses_a_sparse_kernel_and_one_that_is_not_square(self):
         with pytest.raises(ValueError, match="toarray"):

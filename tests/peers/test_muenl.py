@@ -99,11 +99,13 @@ class TestRanking:
         assert emphasis[positive].sum() == pytest.approx(15)
         assert emphasis[~positive].sum() == pytest.approx(15)
 
-    def test_flat_cost_is_reported(self):
-        problem = PairwiseRanking(
-            np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]]), np.array([[3.0, 0.0]]), 1.0, 0.0, True
-        )
-        assert problem.descend(0, 10)
+    @pytest.mark.parametrize(("lambda2", "flat"), [(1e-4, True), (1e-3, False)])
+    def test_stops_where_the_cost_is_flat(self, lambda2, flat):
+        """Both margins are wide, so the gradient is that of the norm: 6 lambda2."""
+        X, targets = np.array([[1.0], [-1.0]]), np.array([[1.0], [-1.0]])
+        problem = PairwiseRanking(X, targets, np.array([[3.0, 0.0]]), 1.0, lambda2, True)
+        assert problem.descend(0, 1) == flat
+        assert (problem.weights[0, 0] == 3.0) == flat
 
 
 class TestForest:
@@ -156,6 +158,11 @@ class TestForest:
     def test_equal_rows_cannot_be_split(self):
         tree = grow_tree(np.ones((64, 8)), np.ones((64, 4)), SHAPE, np.random.default_rng(0))
         assert tree.child.tolist() == [-1]
+
+    def test_scores_alone_can_split(self):
+        tree = grow_tree(np.ones((64, 8)), self.S[:64], SHAPE, np.random.default_rng(0))
+        assert tree.child[0] == 1
+        assert np.count_nonzero(tree.columns[0] >= 8) == SHAPE.score_columns
 
     def test_two_means_ends_with_the_means_of_its_sides(self):
         points = np.ascontiguousarray(self.X[:50, :3])

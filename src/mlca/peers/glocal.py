@@ -21,18 +21,13 @@ PHASE_TOLERANCES = (1e-3, 1e-6)
 
 
 class GLOCAL(ScoreClassifier):
-    r"""Multi-label learning with global and local label correlation.
+    """Multi-label learning with global and local label correlation.
 
     The label matrix is factored into `U` (labels) and `V` (rows) of `k` latent columns, while `W`
     learns to predict `V` from the features; a row's scores are `x W U'`, and labels with a positive
     score are predicted. Correlated labels are drawn towards similar scores: over all rows with weight
     `lambda3`, within each of `g` groups of similar rows with weight `lambda4`. The correlations
     themselves are learned too. Cells of the label matrix may be unknown.
-
-    Learning costs O(n (d + q) k) time a gradient step, of which there are up to
-    `2 max_rounds max_steps` for each factor, and O((n + d + q) k + n q) memory: only products with X
-    are formed, never a matrix of features by features, so d may be in the thousands. Judging a row
-    costs O((d + q) k).
 
     Parameters
     ----------
@@ -68,22 +63,34 @@ class GLOCAL(ScoreClassifier):
         The way from features to the latent space.
     losses_ : list of float
         How well the factors fit after each round: labels by U and V, V by the features.
+    classes_ : ndarray of shape (n_labels,)
+        The names of the labels.
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
+    With n rows, d features and q labels, learning takes O(n (d + q) k) time a gradient step, of which
+    there are up to 2 `max_rounds` `max_steps` for each factor, and O((n + d + q) k + n q) memory. Only
+    products with X are formed, never a matrix of features by features, so d may be in the thousands;
+    sparse rows cost their non-zeros. Each prediction takes O((d + q) k) time.
+
+    The line search amplifies rounding without bound: other computers, or the same rows in another
+    order, end in other factors of the same quality.
+
     There is no intercept: features should be scaled, and a constant column added where one is wanted.
     `lambda3` and `lambda4` are named as in the paper; the released code calls them lambda2 and lambda1.
     Like that code, all weights are rescaled by the numbers of rows, labels and features.
 
     References
     ----------
-    Zhu, Kwok, Zhou: Multi-label learning with global and local label correlation. IEEE Transactions on
-    Knowledge and Data Engineering 30, 1081-1094, 2018.
+    .. [1] Y. Zhu, J. T. Kwok and Z.-H. Zhou, "Multi-label learning with global and local label
+       correlation", IEEE Transactions on Knowledge and Data Engineering 30 (6), 1081-1094, 2018.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0, 0.0, 1.0], [0.9, 0.1, 1.0], [0.1, 1.0, 1.0], [0.0, 0.8, 1.0]])
+    >>> from mlca.peers import GLOCAL
+    >>> X = [[1.0, 0.0, 1.0], [0.9, 0.1, 1.0], [0.1, 1.0, 1.0], [0.0, 0.8, 1.0]]
     >>> model = GLOCAL(k=2, g=1).fit(X, [{"sea", "sun"}, {"sea", "sun"}, {"snow"}, {"snow"}])
     >>> model.predict_labels([[0.0, 1.0, 1.0]])
     [{'snow'}]
@@ -179,9 +186,7 @@ class GLOCAL(ScoreClassifier):
         self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
 
-    def _rescaled(
-        self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int
-    ) -> Penalties:
+    def _rescaled(self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int) -> Penalties:
         """Return the weights per cell of the matrices that they weigh, as the released code has them."""
         return Penalties(
             latent=self.lambda1 * n_known / (self.k * n_rows),

@@ -93,9 +93,7 @@ class Factors:
 
     def loss(self) -> float:
         """Return how far the labels are from U and V, and V from the features."""
-        return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(
-            self.V - self.P
-        )
+        return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(self.V - self.P)
 
     def improve_U(self, correlated: bool, reference: bool = False) -> None:
         """Improve the labels' factor; by the released code's cost if `reference`."""

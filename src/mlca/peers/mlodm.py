@@ -22,17 +22,13 @@ PAIR_CYCLES = 10_000  # a block is strictly convex and settles far sooner
 
 
 class MLODM(ScoreClassifier):
-    r"""Multi-label optimal margin distribution machine.
+    """Multi-label optimal margin distribution machine.
 
     A margin is the difference between the scores of a relevant and an irrelevant label of a row.
     Instead of pushing all margins above a bound, as Rank-SVM does, the machine draws them into the
     band from `1 - theta` to `1 + theta`: squared loss below it, and `mu` times as much above. That
     holds their mean near 1 and their variance low. A row gets the labels whose score reaches its
     threshold, which is learned by least squares from the scores.
-
-    Learning costs O(n\ :sup:`2` (d + q)) time a sweep at most and `8 (n^2 + r)` bytes, where r counts
-    the pairs of a relevant and an irrelevant label over all n rows; above `max_gib` it is refused.
-    Judging a row costs O(n (d + q)).
 
     Parameters
     ----------
@@ -67,22 +63,31 @@ class MLODM(ScoreClassifier):
         further sweep could gain.
     n_sweeps_ : int
         Sweeps that were made.
+    classes_ : ndarray of shape (n_labels,)
+        The names of the labels.
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
+    With n rows, d features, q labels and r pairs of a relevant and an irrelevant label in all rows,
+    learning takes O(n² d) time for the kernel and O(n² q + r) a sweep, and 8 (n² + r) bytes; above
+    `max_gib` it is refused. Each prediction takes O(n (d + q)) time.
+
     The authors' package is not to be had. The dual is derived from the published formulation; the
     optimum is unique, so only stopping after few sweeps may differ from theirs. Rows with no label or
     with all of them give no pair and are left out, and there is no bias, both as in Rank-SVM.
 
     References
     ----------
-    Tan, Tan, Jiang, Zhou: Multi-label optimal margin distribution machine. Machine Learning 109,
-    623-642, 2020.
+    .. [1] Z.-H. Tan, P. Tan, Y. Jiang and Z.-H. Zhou, "Multi-label optimal margin distribution machine",
+       Machine Learning 109, 623-642, 2020.
 
     Examples
     --------
     One row, two labels: the margin ends where its pull, 4 (0.5 - margin), equals the dual weight.
 
+    >>> from mlca.peers import MLODM
     >>> model = MLODM(theta=0.5, C=1.0, kernel="linear").fit([[1.0]], [[1, 0]])
     >>> model.decision_function([[1.0]]).round(6)
     array([[ 0.222222, -0.222222]])
@@ -249,9 +254,7 @@ def best_cuts(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArr
     """
     order = np.argsort(scores, axis=1, kind="stable")
     ranked = np.take_along_axis(scores, order, axis=1)
-    candidates = np.column_stack(
-        [ranked[:, 0] - 0.1, (ranked[:, :-1] + ranked[:, 1:]) / 2, ranked[:, -1] + 0.1]
-    )
+    candidates = np.column_stack([ranked[:, 0] - 0.1, (ranked[:, :-1] + ranked[:, 1:]) / 2, ranked[:, -1] + 0.1])
     # Moving the cut above one more label makes one more error if that label is relevant, one less if not.
     steps = np.where(np.take_along_axis(relevant, order, axis=1), 1, -1)
     errors = np.column_stack([np.zeros(len(scores), dtype=np.int64), np.cumsum(steps, axis=1)])

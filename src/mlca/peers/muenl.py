@@ -28,7 +28,7 @@ class Observation(NamedTuple):
 
 
 class MuENL(ScoreClassifier, StreamClassifier):
-    r"""Multi-label learning with emerging new labels.
+    """Multi-label learning with emerging new labels.
 
     Every label has a linear classifier. Its cost is the hinge loss of its own sign, a hinge loss on
     every pair of a relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared
@@ -37,10 +37,6 @@ class MuENL(ScoreClassifier, StreamClassifier):
     `partial_fit` takes further labelled rows and labels never seen before. `observe` takes rows
     without labels: a forest of random trees finds rows that lie where no known row does, and once
     `buffer_size` of them have come they become a label of their own.
-
-    Learning costs O(sweeps steps n q (d + q)) time; a further `partial_fit` costs a quarter of a whole
-    fit on the rows remembered. Memory is O((n + q)(d + q)). The forest costs
-    O(n_trees tree_rows max_height d) and is grown when it is first asked for.
 
     Parameters
     ----------
@@ -78,9 +74,18 @@ class MuENL(ScoreClassifier, StreamClassifier):
     ----------
     weights_ : ndarray of shape (n_labels, n_features + 1)
         One classifier a row, the bias last.
+    classes_ : ndarray of shape (n_labels,)
+        The names of the labels.
+    n_features_in_ : int
+        The number of columns of X.
 
     Notes
     -----
+    With n rows, d features and q labels, learning takes O(sweeps steps n q (d + q)) time and
+    O((n + q)(d + q)) memory; each further `partial_fit` takes five more sweeps over the rows remembered
+    and the new ones. The forest takes O(n_trees tree_rows max_height d) time and is grown when it is
+    first asked for. Sparse rows cost their non-zeros, but for the forest, which looks at them densely.
+
     The authors' package is not to be had. The classifier and the forest follow a port of it; the
     stream follows the published idea, not a transcription. Several new labels that arrive at the same
     time are taken for one. Weights start between 0 and 1, which is far off where features are in the
@@ -88,13 +93,13 @@ class MuENL(ScoreClassifier, StreamClassifier):
 
     References
     ----------
-    Zhu, Ting, Zhou: Multi-label learning with emerging new labels. IEEE Transactions on Knowledge and
-    Data Engineering 30, 1901-1914, 2018.
+    .. [1] Y. Zhu, K. M. Ting and Z.-H. Zhou, "Multi-label learning with emerging new labels", IEEE
+       Transactions on Knowledge and Data Engineering 30 (10), 1901-1914, 2018.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 0.1], [0.2, 0.0], [1.0, 0.9], [0.8, 1.0]])
+    >>> from mlca.peers import MuENL
+    >>> X = [[0.0, 0.1], [0.2, 0.0], [1.0, 0.9], [0.8, 1.0]]
     >>> model = MuENL(lambda1=0.1).fit(X, [{"low"}, {"low"}, {"high"}, {"high"}])
     >>> model.predict_labels([[0.1, 0.1], [0.9, 0.9]])
     [{'low'}, {'high'}]
@@ -285,9 +290,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         known = np.vstack([_widened(block, len(names)) for _, block in self._buffer])
         labels = sparse.csr_array(np.hstack([known, np.ones((len(known), 1), dtype=np.uint8)]))
         self._buffer = []
-        self._learn(
-            rows, LabelRows(labels.indptr.astype(np.int64), labels.indices.astype(np.int32), len(names) + 1)
-        )
+        self._learn(rows, LabelRows(labels.indptr.astype(np.int64), labels.indices.astype(np.int32), len(names) + 1))
 
     @property
     def _buffered(self) -> int:

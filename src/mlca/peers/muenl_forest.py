@@ -83,9 +83,7 @@ class Forest:
         for block in gen_batches(rows.shape[0], size):
             dense, said, here = _dense(rows[block]), scores[block], votes[block]
             for tree in self.trees:
-                add_votes(
-                    dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
-                )
+                add_votes(dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here)
         return votes / len(self.trees)
 
 

@@ -1,0 +1,182 @@
+"""What every classifier of the package takes, and how it refuses the rest."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from mlca.peers import GLOCAL
+
+
+def bad_rows(X):
+    hole, infinite = X.copy(), X.copy()
+    hole[3, 1], infinite[3, 1] = np.nan, np.inf
+    return {
+        "NaN": (hole, "NaN"),
+        "infinity": (infinite, "infinity"),
+        "no rows": (X[:0], "0 sample"),
+        "one dimension": (X[:, 0], "Expected 2D array"),
+        "words": (np.full(X.shape, "word"), "could not convert string to float|dtype='numeric'"),
+    }
+
+
+def bad_labels(Y):
+    two, hole = Y.copy(), Y.astype(float)
+    two[3, 1], hole[3, 1] = 2, np.nan
+    return {
+        "two": (two, "row 3, column 1"),
+        "NaN": (hole, "row 3, column 1"),
+        "too few rows": (Y[:-1], "X has 70 rows but Y has 69"),
+        "nothing": (None, "requires y"),
+        "words": (np.full(Y.shape, "word"), "indicator matrix of 0 and 1"),
+        "a name for a row": (["sea", *[["sun"]] * 69], "row 0 of Y"),
+    }
+
+
+BAD_ROWS = list(bad_rows(np.zeros((70, 2))))
+BAD_LABELS = list(bad_labels(np.zeros((70, 3))))
+
+
+def assert_untouched(model, call, message):
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        call()
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_bad_rows_are_refused_and_change_nothing(model, data, kind):
+    X, message = bad_rows(data.X)[kind]
+    assert_untouched(model, lambda: model.fit(X, data.Y[: len(X)]), f"{message}|as many|labels")
+    model.fit(data.X, data.Y)
+    assert_untouched(model, lambda: model.predict(X), message)
+    assert_untouched(model, lambda: model.predict_proba(X), message)
+
+
+@pytest.mark.parametrize("kind", BAD_LABELS)
+def test_bad_labels_are_refused_and_change_nothing(model, data, kind):
+    Y, message = bad_labels(data.Y)[kind]
+    assert_untouched(model, lambda: model.fit(data.X, Y), message)
+    model.fit(data.X, data.Y)
+    assert_untouched(model, lambda: model.fit(data.X, Y), message)
+
+
+@pytest.mark.parametrize("kind", BAD_ROWS)
+def test_partial_fit_refuses_bad_rows(stream_model, data, kind):
+    X, message = bad_rows(data.X)[kind]
+    stream_model.partial_fit(data.X, data.Y)
+    wider = np.hstack((data.Y, data.Y))[: len(X)]
+    assert_untouched(stream_model, lambda: stream_model.partial_fit(X, wider), message)
+
+
+@pytest.mark.parametrize("kind", BAD_LABELS)
+def test_partial_fit_refuses_bad_labels(stream_model, data, kind):
+    Y, message = bad_labels(data.Y)[kind]
+    stream_model.partial_fit(data.X, data.Y)
+    assert_untouched(stream_model, lambda: stream_model.partial_fit(data.X, Y), message)
+
+
+def test_wrong_columns_are_refused(model, data):
+    model.fit(data.X, data.Y)
+    message = "X has 3 features, but .* is expecting 2 features"
+    assert_untouched(model, lambda: model.predict(np.zeros((2, 3))), message)
+    if hasattr(model, "partial_fit"):
+        assert_untouched(model, lambda: model.partial_fit(np.zeros((2, 3)), [[1, 0, 0], [0, 0, 1]]), message)
+
+
+def test_nothing_is_predicted_before_anything_is_learned(model, data):
+    for method in (model.predict, model.predict_proba, model.predict_labels):
+        with pytest.raises(NotFittedError):
+            method(data.queries)
+
+
+def test_inputs_are_left_alone(model, data):
+    X, Y, queries = (part.copy() for part in data)
+    model.fit(X, Y)
+    if hasattr(model, "partial_fit"):
+        model.partial_fit(X, Y)
+    model.predict_proba(queries)
+    for after, before in zip((X, Y, queries), data, strict=True):
+        assert_array_equal(after, before)
+
+
+def test_the_model_keeps_nothing_of_its_inputs(model, data):
+    X, Y, queries = (part.copy() for part in data)
+    expected = model.fit(X, Y).predict_proba(queries)
+    X[:], Y[:] = 0, 0
+    assert_array_equal(model.predict_proba(queries), expected)
+
+
+def test_read_only_inputs(model, data):
+    for part in data:
+        part.flags.writeable = False
+    model.fit(data.X, data.Y).predict_proba(data.queries)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: X.tolist(),
+        np.asfortranarray,
+        lambda X: np.repeat(X, 2, axis=0)[::2],
+        lambda X: X.astype(object),
+        pd.DataFrame,
+    ],
+    ids=["lists", "Fortran order", "every other row", "objects", "DataFrame"],
+)
+def test_forms_of_rows(model, data, convert):
+    expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
+    model.fit(convert(data.X), data.Y)
+    assert_array_equal(model.predict_proba(convert(data.queries)), expected)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda Y: Y.astype(bool),
+        lambda Y: Y.astype(float),
+        lambda Y: Y.tolist(),
+        sparse.csr_array,
+        sparse.coo_matrix,
+        pd.DataFrame,
+    ],
+    ids=["bool", "float", "lists", "csr_array", "coo_matrix", "DataFrame"],
+)
+def test_forms_of_labels(model, data, convert):
+    expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
+    assert_array_equal(model.fit(data.X, convert(data.Y)).predict_proba(data.queries), expected)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+def test_sparse_rows(model, data, form):
+    X = np.where(data.X < 0.3, 0, data.X)
+    if not model.__sklearn_tags__().input_tags.sparse:
+        with pytest.raises(TypeError, match=r"Sparse data was passed for X.*toarray"):
+            model.fit(form(X), data.Y)
+        model.fit(X, data.Y)
+        with pytest.raises(TypeError, match=r"Sparse data was passed for X.*toarray"):
+            model.predict(form(data.queries))
+        return
+    expected = clone(model).fit(X, data.Y).predict_proba(data.queries)
+    model.fit(form(X), data.Y)
+    # Sums over sparse rows round differently, which GLOCAL's line searches amplify round by round.
+    tolerance = 0.02 if isinstance(model, GLOCAL) else 1e-6
+    assert_allclose(model.predict_proba(form(data.queries)), expected, rtol=tolerance)
+    assert_allclose(model.predict_proba(data.queries), expected, rtol=tolerance)
+
+
+def test_named_columns(model, data):
+    X = pd.DataFrame(data.X, columns=["width", "height"])
+    Y = pd.DataFrame(data.Y, columns=["sea", "sun", "sand"])
+    model.fit(X, Y)
+    assert_array_equal(model.feature_names_in_, ["width", "height"])
+    assert_array_equal(model.classes_, ["sea", "sun", "sand"])
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["height", "width"]])

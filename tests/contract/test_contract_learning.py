@@ -1,0 +1,174 @@
+"""What every classifier of the package does with rows and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from all_classifiers import CLASSIFIERS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import mlca.peers
+from mlca.peers import GLOCAL, MCIC, MLODM, MuENL
+
+
+def test_all_classifiers_are_here():
+    assert {type(model).__name__ for model in CLASSIFIERS.values()} == {"MLCA", *mlca.peers.__all__}
+
+
+def test_shapes_and_types(model, data):
+    assert model.fit(data.X, data.Y) is model
+    predicted, probabilities = model.predict(data.queries), model.predict_proba(data.queries)
+    assert predicted.shape == probabilities.shape == (15, 3)
+    assert predicted.dtype.kind == "i"
+    assert set(np.unique(predicted)) <= {0, 1}
+    assert probabilities.dtype == np.float64
+    assert np.all((probabilities >= 0) & (probabilities <= 1))
+    assert_array_equal(model.classes_, [0, 1, 2])
+    assert model.n_features_in_ == 2
+    assert model.predict_labels(data.queries) == [set(np.flatnonzero(row)) for row in predicted]
+    assert model.predict(data.queries[:1]).shape == (1, 3)
+
+
+def test_learns_what_is_plain_to_see(model, data):
+    predicted = model.fit(data.X, data.Y).predict(data.X)
+    assert np.mean(predicted == data.Y) > 0.7
+
+
+def test_rows_are_judged_one_by_one(model, data):
+    model.fit(data.X, data.Y)
+    one_by_one = np.vstack([model.predict_proba(row[None]) for row in data.queries])
+    assert_allclose(one_by_one, model.predict_proba(data.queries), rtol=1e-12)
+
+
+def test_permuted_label_columns_permute_the_output(model, data):
+    order = [2, 0, 1]
+    expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)[:, order]
+    permuted = model.fit(data.X, data.Y[:, order])
+    if isinstance(model, MuENL | MLODM | GLOCAL):
+        # Labels are improved one after the other (MuENL, MLODM) or start from numbers drawn in
+        # order (GLOCAL): the way to the optimum differs, so most decisions agree but not all numbers.
+        agree = (permuted.predict_proba(data.queries) > 0.5) == (expected > 0.5)
+        assert agree.mean() > 0.8
+        return
+    assert_array_equal(permuted.predict_proba(data.queries), expected)
+    if not isinstance(model, MCIC):  # gives the first of equal labels, so the order of columns matters
+        expected_labels = clone(model).fit(data.X, data.Y).predict(data.queries)[:, order]
+        assert_array_equal(permuted.predict(data.queries), expected_labels)
+
+
+def test_same_seed_same_model(model, data):
+    again = clone(model).fit(data.X, data.Y)
+    assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), again.predict_proba(data.queries))
+
+
+def test_fit_starts_afresh(model, data):
+    expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
+    model.fit(np.hstack((data.X, data.X)), data.Y[:, :2])
+    assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), expected)
+
+
+def test_a_label_that_never_occurs(model, data):
+    never = np.zeros((70, 1), dtype=int)
+    model.fit(data.X, np.hstack((never, data.Y)))
+    probabilities = model.predict_proba(data.queries)
+    assert np.isfinite(probabilities).all()
+    assert probabilities[:, 0].max() <= 0.5
+    assert probabilities[:, 0].mean() < probabilities[:, 1:].mean()
+
+
+def test_a_label_that_always_occurs(model, data):
+    always = np.ones((70, 1), dtype=int)
+    probabilities = model.fit(data.X, np.hstack((data.Y, always))).predict_proba(data.queries)
+    assert np.isfinite(probabilities).all()
+    assert probabilities[:, 3].mean() > probabilities[:, :3].mean()
+
+
+def test_rows_without_labels(model, data):
+    Y = data.Y.copy()
+    Y[5::2] = 0
+    probabilities = model.fit(data.X, Y).predict_proba(data.queries)
+    assert np.isfinite(probabilities).all()
+    if isinstance(model, MLODM):  # learns from pairs of labels, and such rows have none
+        return
+    assert probabilities.mean() < clone(model).fit(data.X, data.Y).predict_proba(data.queries).mean()
+
+
+def test_no_labels_at_all(model, data):
+    Y = np.zeros((70, 2), dtype=int)
+    if isinstance(model, MLODM):
+        with pytest.raises(ValueError, match="every row has none or all of the labels"):
+            model.fit(data.X, Y)
+        return
+    model.fit(data.X, Y)
+    assert np.isfinite(model.predict_proba(data.queries)).all()
+    assert model.predict_proba(data.queries).max() <= 0.5
+
+
+def test_one_label(model, data):
+    if isinstance(model, MLODM):
+        with pytest.raises(ValueError, match="every row has none or all of the labels"):
+            model.fit(data.X, data.Y[:, :1])
+        return
+    model.fit(data.X, data.Y[:, :1])
+    assert model.predict(data.queries).shape == (15, 1)
+
+
+def test_one_class_a_row(model, data):
+    y = np.array(["left", "right"])[data.Y[:, 0]]
+    predicted = model.fit(data.X, y).predict(data.queries)
+    probabilities = model.predict_proba(data.queries)
+    assert predicted.shape == (15,)
+    assert_array_equal(model.classes_, ["left", "right"])
+    assert_allclose(probabilities.sum(axis=1), 1)
+    assert_array_equal(model.classes_[probabilities.argmax(axis=1)], predicted)
+    assert model.score(data.X, y) > 0.7
+    assert model.predict_labels(data.queries) == [{name} for name in predicted]
+
+
+def test_label_names(model, data):
+    names = np.array(["sea", "sun", "sand"])
+    rows = [set(names[row == 1]) if i else list(names) for i, row in enumerate(data.Y)]
+    model.fit(data.X, rows)
+    assert_array_equal(model.classes_, names)
+    expected = clone(model).fit(data.X, data.Y)
+    assert_array_equal(model.predict_proba(data.queries), expected.predict_proba(data.queries))
+    assert model.predict_labels(data.queries) == [set(names[row == 1]) for row in expected.predict(data.queries)]
+
+
+def test_first_partial_fit_equals_fit(stream_model, data):
+    expected = clone(stream_model).fit(data.X, data.Y).predict_proba(data.queries)
+    stream_model.partial_fit(data.X, data.Y)
+    assert_array_equal(stream_model.predict_proba(data.queries), expected)
+
+
+def test_a_wider_matrix_brings_a_new_label(stream_model, data):
+    stream_model.partial_fit(data.X[:40], data.Y[:40, :2])
+    assert stream_model.predict(data.queries).shape == (15, 2)
+    stream_model.partial_fit(data.X[40:], data.Y[40:])
+    assert_array_equal(stream_model.classes_, [0, 1, 2])
+    probabilities = stream_model.predict_proba(data.queries)
+    assert probabilities.shape == (15, 3)
+    assert np.isfinite(probabilities).all()
+    stream_model.partial_fit(data.X, data.Y)
+    assert stream_model.predict(data.X)[:, 2].any()
+
+
+def test_a_new_name_brings_a_new_label(stream_model, data):
+    stream_model.partial_fit(data.X[:2], [["sea"], ["sun"]])
+    stream_model.partial_fit(data.X[2:4], [["sand", "sea"], []], classes=["snow"])
+    assert_array_equal(stream_model.classes_, ["sea", "sun", "snow", "sand"])
+    assert stream_model.predict_proba(data.queries).shape == (15, 4)
+
+
+def test_new_classes_of_a_1d_y(stream_model, data):
+    y = np.array(["a", "b", "c"])[np.arange(70) % 3]
+    stream_model.partial_fit(data.X[:2], y[:2]).partial_fit(data.X, y)
+    assert_array_equal(stream_model.classes_, ["a", "b", "c"])
+    assert_allclose(stream_model.predict_proba(data.queries).sum(axis=1), 1)
+
+
+def test_labels_never_go_away(stream_model, data):
+    stream_model.partial_fit(data.X, data.Y)
+    with pytest.raises(ValueError, match="labels never go away"):
+        stream_model.partial_fit(data.X, data.Y[:, :2])

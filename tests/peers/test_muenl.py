@@ -286,6 +286,7 @@ class TestUnlabelledStream:
         seen = model.observe(blobs(3, 300, 3)[0])
         assert not seen.is_new.any()
         assert seen.labels.shape == (300, 2)
+        assert model._buffer == []
 
     def test_pieces_are_judged_as_the_whole(self):
         stream, _, _ = blobs(11, 300, 4)

@@ -179,12 +179,13 @@ class MuENL(ScoreClassifier, StreamClassifier):
             ahead = rows[start:]
             labels = (self._scores(ahead) > 0).astype(np.uint8)
             found = np.flatnonzero(self._novelty(ahead) > self.detection_threshold)
-            room = self.buffer_size - self._buffered
+            room = max(1, self.buffer_size - self._buffered)
             stop = int(found[room - 1]) + 1 if len(found) >= room else ahead.shape[0]
             found = found[found < stop]
             judged.append(labels[:stop])
             is_new[start + found] = True
-            self._buffer += [(ahead[found], labels[found])]
+            if len(found):
+                self._buffer.append((ahead[found], labels[found]))
             if self._buffered >= self.buffer_size:
                 self._name_buffer()
             start += stop

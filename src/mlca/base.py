@@ -145,23 +145,19 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 check_array(X, estimator=self, input_name="X")
         else:
             accept = "csr" if self._accepts_sparse else False
-            checked = check_array(
-                X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X"
-            )
+            checked = check_array(X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X")
             rows = _canonical(checked) if sparse.issparse(checked) else checked
         if targets is not None and targets.n_rows != rows.shape[0]:
-            raise ValueError(
-                f"X has {rows.shape[0]} rows but Y has {targets.n_rows}; each row needs its labels"
-            )
+            raise ValueError(f"X has {rows.shape[0]} rows but Y has {targets.n_rows}; each row needs its labels")
         return rows
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
         check_is_fitted(self, "labels_")
-        named = hasattr(self, "feature_names_in_")
-        if named or not _is_plain(X) or X.shape[1] != self.n_features_in_:
+        rows = self._read_rows(X, targets)
+        if hasattr(self, "feature_names_in_") or not _is_plain(X) or X.shape[1] != self.n_features_in_:
             validate_data(self, X, reset=False, skip_check_array=True)
-        return self._read_rows(X, targets)
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this classifier can do."""
@@ -211,13 +207,7 @@ class StreamClassifier(MultiLabelClassifier):
 
 def _is_plain(X: Any) -> bool:
     """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
-    return (
-        type(X) is np.ndarray
-        and X.dtype == np.float64
-        and X.ndim == 2
-        and X.size > 0
-        and X.flags.c_contiguous
-    )
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
 
 
 def _canonical(matrix: Any) -> sparse.csr_array:

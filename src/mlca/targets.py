@@ -120,8 +120,8 @@ def read_targets(
         return _read_indicator(sparse.csr_array(Y), None, known, classes)
     if hasattr(Y, "columns") and hasattr(Y, "to_numpy"):
         return _read_frame(Y, known, classes)
-    if hasattr(Y, "to_numpy"):
-        Y = Y.to_numpy()
+    if hasattr(Y, "__array__"):
+        Y = np.asarray(Y)
     if not isinstance(Y, np.ndarray):
         Y = _array_or_rows(Y)
     if isinstance(Y, np.ndarray):
@@ -158,9 +158,7 @@ def _is_column_of_classes(Y: NDArray[Any]) -> bool:
     return Y.shape[1] == 1 and (Y.dtype.kind not in "biuf" or not bool(np.all((Y == 0) | (Y == 1))))
 
 
-def _read_frame(
-    frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None
-) -> tuple[LabelSet, LabelRows]:
+def _read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
     columns: list[Hashable] = list(frame.columns)
     if len(set(columns)) < len(columns):
         raise ValueError("Y has two columns of the same name; give every label its own")
@@ -240,8 +238,7 @@ def _nonzero_of_bits(Y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 def _not_a_bit(value: Any, row: int, column: int) -> ValueError:
     return ValueError(
-        f"Unknown label type: Y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds "
-        f"{value!r}"
+        f"Unknown label type: Y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds {value!r}"
     )
 
 

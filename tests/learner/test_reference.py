@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
-from tests.learner.reference import Reference
-from tests.learner.states import state
-from tests.learner.streams import parameters, streams
 
 from mlca import MLCA
 from mlca.learner import growing, similarity
+from tests.learner.reference import Reference
+from tests.learner.states import state
+from tests.learner.streams import parameters, streams
 
 
 def assert_equals_reference(X, Y, chosen, rows):
@@ -29,9 +29,7 @@ def assert_equals_reference(X, Y, chosen, rows):
         np.testing.assert_array_equal(learned[name], np.array(value), err_msg=name)
     queries = np.concatenate([X[:5], X[:3] + 0.25])
     rows_of = type(rows) if sparse.issparse(rows) else np.asarray
-    np.testing.assert_array_equal(
-        model.predict_proba(rows_of(queries)), [reference.predict_proba(x) for x in queries]
-    )
+    np.testing.assert_array_equal(model.predict_proba(rows_of(queries)), [reference.predict_proba(x) for x in queries])
 
 
 @pytest.fixture(params=["never screened", "always screened, tiles of 4", "as users have it"], scope="module")

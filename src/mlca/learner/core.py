@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -88,9 +89,7 @@ class Learner:
         while done < rows.shape[0]:
             taken = self.window.take(rows, done)
             if self.window.filled < self.window.size:
-                self.waiting += [
-                    labels[indptr[j] : indptr[j + 1]].copy() for j in range(done, done + taken)
-                ]
+                self.waiting += [labels[indptr[j] : indptr[j + 1]].copy() for j in range(done, done + taken)]
             else:
                 self._learn_waiting()
                 start = indptr[done]
@@ -218,7 +217,15 @@ class Learner:
         """Learn rows of the window until `stop` or until the model is full; return how many."""
         window, groups = self.window, self.groups.sorted
         return learn(
-            window.rows, window.learned, stop, window.filled, indptr, labels, self.model, groups, self.settings
+            window.rows,
+            window.learned,
+            stop,
+            window.filled,
+            indptr,
+            labels,
+            self.model,
+            groups,
+            self.settings,
         )
 
     def _hold_round(self) -> int:
@@ -233,4 +240,4 @@ class Learner:
 def _split(n_rows: int, n_parts: int) -> list[slice]:
     """Cut rows into parts of about equal size."""
     edges = np.linspace(0, n_rows, min(n_parts, max(n_rows, 1)) + 1).astype(int)
-    return [slice(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [slice(low, high) for low, high in pairwise(edges)]

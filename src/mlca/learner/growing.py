@@ -140,12 +140,12 @@ def enlarged_ragged(rows: Ragged, n_rows: int, spare: int) -> Ragged:
 def _places(start: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places of all pairs, row after row."""
     ends = np.cumsum(length)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(start - (ends - length), length)
+    places: NDArray[np.int64] = np.repeat(start - (ends - length), length)
+    places += np.arange(len(places))
+    return places
 
 
-def csr_parts(
-    rows: Ragged, n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+def csr_parts(rows: Ragged, n_rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
     """Return indptr, indices and data of the first rows, with ascending keys in each."""
     length = rows.length[:n_rows]
     places = _places(rows.start[:n_rows], length)
@@ -155,9 +155,7 @@ def csr_parts(
     return indptr, keys[order], values[order]
 
 
-def ragged_from_csr(
-    indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
-) -> Ragged:
+def ragged_from_csr(indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]) -> Ragged:
     """Return rows of pairs with the contents of CSR arrays."""
     length = np.diff(indptr)
     return Ragged(

@@ -22,9 +22,7 @@ class LabelProbabilities(NamedTuple):
 def label_probabilities(model: Model, n_labels: int, smoothing: float) -> LabelProbabilities:
     """Work out every label's probabilities for every bin that it may fall in."""
     n_bins = model.with_.shape[1]
-    result = LabelProbabilities(
-        np.empty(n_labels), np.empty((2, n_bins, n_labels)), np.empty((n_bins, n_labels))
-    )
+    result = LabelProbabilities(np.empty(n_labels), np.empty((2, n_bins, n_labels)), np.empty((n_bins, n_labels)))
     label_posteriors(model.label_totals, model.with_, model.without, model.tally, smoothing, *result)
     return result
 

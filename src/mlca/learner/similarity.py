@@ -96,18 +96,12 @@ class AttributeGroups:
         attribute_means(window, means)
         order = np.random.default_rng([parameters.seed, number]).permutation(len(means))
         room = len(self.centres) + len(means)
-        centres, counts, bandwidths = (
-            enlarged(part, room) for part in (self.centres, self.counts, self.bandwidths)
-        )
+        centres, counts, bandwidths = (enlarged(part, room) for part in (self.centres, self.counts, self.bandwidths))
         threshold = common_threshold(parameters.vigilance, 1)
-        n = learn_means(
-            means[order], parameters.window, threshold, centres, counts, bandwidths, len(self.centres)
-        )
+        n = learn_means(means[order], parameters.window, threshold, centres, counts, bandwidths, len(self.centres))
         self.set(centres[:n], counts[:n], bandwidths[:n])
 
-    def set(
-        self, centres: NDArray[np.float64], counts: NDArray[np.int64], bandwidths: NDArray[np.float64]
-    ) -> None:
+    def set(self, centres: NDArray[np.float64], counts: NDArray[np.int64], bandwidths: NDArray[np.float64]) -> None:
         """Take over centres with their counts and bandwidths."""
         self.centres, self.counts, self.bandwidths = centres, counts, bandwidths
         ages = np.argsort(centres, kind="stable")

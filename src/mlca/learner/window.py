@@ -40,7 +40,7 @@ class Window:
         """Take in as many rows from `start` on as there is room for, and return how many that was."""
         if self.filled == len(self.rows):
             self._slide()
-        n = min(rows.shape[0] - start, len(self.rows) - self.filled)
+        n = min(int(rows.shape[0]) - start, len(self.rows) - self.filled)
         portion = rows[start : start + n]
         target = self.rows[self.filled : self.filled + n]
         target[:] = portion.toarray() if sparse.issparse(portion) else portion

@@ -65,11 +65,11 @@ def median(values: np.ndarray, scratch: np.ndarray) -> float:
     upper = n // 2
     _partition(scratch, 0, n - 1, upper)
     if n % 2 == 1:
-        return scratch[upper]  # type: ignore[no-any-return]
+        return scratch[upper]
     below = scratch[0]
     for i in range(1, upper):
         below = max(below, scratch[i])
-    return (below + scratch[upper]) / 2.0  # type: ignore[no-any-return]
+    return (below + scratch[upper]) / 2.0
 
 
 @compiled

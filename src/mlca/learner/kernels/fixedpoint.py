@@ -15,6 +15,7 @@ d < 2^22.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,9 +57,14 @@ ZERO_UNITS = int(np.float64(ROUND_TO_UNITS).view(np.int64))
 LARGEST_EXPONENT = 64.0
 
 
-@intrinsic
+def _intrinsic(build: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an instruction of LLVM callable from compiled code."""
+    return intrinsic(build)
+
+
+@_intrinsic
 def fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """a * b + c with one rounding."""
+    """Return a * b + c, rounded once."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
@@ -66,9 +72,9 @@ def fused(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), build
 
 
-@intrinsic
+@_intrinsic
 def bits_of(typing_context: Any, number: Any) -> Any:
-    """The 64 bits of a float, as an integer."""
+    """Return the 64 bits of a float as an integer."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -76,9 +82,9 @@ def bits_of(typing_context: Any, number: Any) -> Any:
     return types.int64(types.float64), build
 
 
-@intrinsic
+@_intrinsic
 def float_of(typing_context: Any, number: Any) -> Any:
-    """The float whose 64 bits an integer holds."""
+    """Return the float that has the 64 bits of an integer."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
@@ -103,7 +109,7 @@ def power_of_half(w: float) -> float:
     p = fused(p, f, C2)
     p = fused(p, f, C1)
     p = fused(p, f, 1.0)
-    return float_of(bits_of(p) + (bits_of(shifted) << 52))  # type: ignore[no-any-return,call-arg]
+    return float_of(bits_of(p) + (bits_of(shifted) << 52))
 
 
 @compiled
@@ -116,7 +122,7 @@ def kernel(difference: float, r: float) -> float:
 @compiled
 def in_units(term: float) -> int:
     """Round a term in [0, 1] to a whole number of units."""
-    return bits_of(ROUND_TO_UNITS + term) - ZERO_UNITS  # type: ignore[no-any-return,call-arg]
+    return bits_of(ROUND_TO_UNITS + term) - ZERO_UNITS
 
 
 @compiled

@@ -68,7 +68,7 @@ def nearest_centre(value: float, groups: Groups) -> int:
     """Return the position of the centre nearest to a value, the oldest of equally near ones."""
     centres = groups.centres
     n = centres.shape[0]
-    right = np.searchsorted(centres, value)
+    right = int(np.searchsorted(centres, value))
     smallest = np.inf
     if right < n:
         smallest = abs(centres[right] - value)

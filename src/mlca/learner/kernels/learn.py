@@ -188,9 +188,7 @@ def _move_neighbours(
 
 
 @compiled
-def _count(
-    own: np.ndarray, neighbours: np.ndarray, n: int, model: Model, votes: Votes, settings: Settings
-) -> None:
+def _count(own: np.ndarray, neighbours: np.ndarray, n: int, model: Model, votes: Votes, settings: Settings) -> None:
     n_voted = collect_votes(neighbours, n, settings.vote, model.counts, model.label_counts, votes)
     update_counters(
         own,

@@ -43,4 +43,4 @@ def nth_largest(values: np.ndarray, count: int, n: int, best: np.ndarray) -> flo
             place -= 1
         best[place] = value
         length += 1
-    return best[length - 1]  # type: ignore[no-any-return]
+    return best[length - 1]

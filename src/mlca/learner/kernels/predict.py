@@ -64,9 +64,7 @@ def predict_sparse(
 
 
 @compiled
-def neighbours_of(
-    x: np.ndarray, model: Model, groups: Groups, settings: Settings, r: float, space: Space
-) -> int:
+def neighbours_of(x: np.ndarray, model: Model, groups: Groups, settings: Settings, r: float, space: Space) -> int:
     """List the neighbours of one instance, with their sums, in the working space; return how many there are."""
     n_nodes = model.tally[NODES]
     if settings.mode == CLUSTERED:

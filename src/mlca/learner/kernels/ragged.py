@@ -30,7 +30,7 @@ class Ragged(NamedTuple):
 @compiled
 def has_space(rows: Ragged, places: int) -> bool:
     """Whether the pool has that many free places."""
-    return rows.keys.shape[0] - rows.used[0] >= places  # type: ignore[no-any-return]
+    return rows.keys.shape[0] - rows.used[0] >= places
 
 
 @compiled
@@ -67,7 +67,7 @@ def places_to_append(rows: Ragged, row: int, pairs: int) -> int:
     if length + pairs <= room:
         return 0
     # Rooms double: the sum of all rooms on the way is below twice the last one.
-    return 4 * (length + pairs) + 4  # type: ignore[no-any-return]
+    return 4 * (length + pairs) + 4
 
 
 @compiled

@@ -91,9 +91,7 @@ def put_in_tile(tiles: np.ndarray, node: int, values: np.ndarray) -> None:
 
 
 @compiled_loosely
-def rough_sums(
-    x: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.float32, sums: np.ndarray
-) -> None:
+def rough_sums(x: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.float32, sums: np.ndarray) -> None:
     """Add up about k over the attributes for the first `n_nodes` nodes (and the rest of their last tile)."""
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
@@ -107,9 +105,7 @@ def rough_sums(
 
 
 @compiled_loosely
-def rough_root_sums(
-    x: np.ndarray, tiles: np.ndarray, scales: np.ndarray, n_nodes: int, sums: np.ndarray
-) -> None:
+def rough_root_sums(x: np.ndarray, tiles: np.ndarray, scales: np.ndarray, n_nodes: int, sums: np.ndarray) -> None:
     """Add up about 1 - sqrt(1 - k) over the attributes, each node with its own scales."""
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):

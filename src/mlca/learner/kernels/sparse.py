@@ -56,7 +56,7 @@ def nonzeros(x: np.ndarray) -> np.ndarray:
 @compiled
 def all_ones(x: np.ndarray, own: np.ndarray) -> bool:
     """Whether every non-zero of a row is 1."""
-    for i in own:
+    for i in own:  # noqa: SIM110 - Numba compiles no generators
         if x[i] != 1.0:
             return False
     return True

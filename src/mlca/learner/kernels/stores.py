@@ -57,7 +57,7 @@ def _verb(dense: Callable[..., Any], sparse: Callable[..., Any]) -> Callable[...
         raise NotImplementedError("only compiled code calls this")
 
     def choose(nodes: Any, *arguments: Any) -> Callable[..., Any] | None:
-        if not isinstance(nodes, types.BaseNamedTuple):
+        if not isinstance(nodes, types.NamedTuple):
             return None
         return {DenseNodes: dense, SparseNodes: sparse}.get(nodes.instance_class)
 
@@ -65,9 +65,7 @@ def _verb(dense: Callable[..., Any], sparse: Callable[..., Any]) -> Callable[...
     return verb
 
 
-def _nearest_dense(
-    nodes: DenseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray
-) -> int:
+def _nearest_dense(nodes: DenseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray) -> int:
     if query.mode == COMMON:
         return nearest_common_dense(x, nodes, n_nodes, query.r, query.screen_from, found, sums)
     if query.mode == INDIVIDUAL:
@@ -75,9 +73,7 @@ def _nearest_dense(
     return nearest_clustered_dense(x, nodes, n_nodes, query.grouping, found, sums)
 
 
-def _nearest_sparse(
-    nodes: SparseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray
-) -> int:
+def _nearest_sparse(nodes: SparseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray) -> int:
     own = nonzeros(x)
     if query.mode == COMMON:
         return nearest_common_sparse(x, own, nodes, n_nodes, query.r, found, sums)

@@ -1,0 +1,43 @@
+"""Writes the golden files of format version 1 and their answers. Run once per format version, never again."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from mlca import MLCA
+
+HERE = Path(__file__).parent
+
+
+def main():
+    rng = np.random.default_rng(5)
+    X = np.round(rng.normal(0, 1, (120, 4)), 2)
+    X[np.abs(X) < 0.5] = 0
+    Y = [{name for name, x in zip(("a", "b", "c"), row, strict=False) if x > 0.5} for row in X]
+    models = {
+        "dense": MLCA(vigilance=0.3, n_neighbors=3, window=20).fit(X, Y),
+        "sparse_clustered": MLCA(vigilance=0.2, window=20, attributes="clustered", vote="frequencies").fit(
+            sparse.csr_array(X), Y
+        ),
+        "waiting_individual": MLCA(attributes="individual").fit(X[:30], Y[:30]),
+    }
+    answers = {}
+    for name, model in models.items():
+        model.save(HERE / f"golden_v1_{name}.mlca")
+        rows = X[::17]
+        answers[name] = {
+            "n_nodes": model.n_nodes_,
+            "n_seen": model.n_seen_,
+            "classes": model.classes_.tolist(),
+            "rows": rows.tolist(),
+            "proba": model.predict_proba(rows).tolist(),
+        }
+        model.partial_fit(rows, [{"new"}] * len(rows))
+        answers[name]["proba_after"] = model.predict_proba(rows).tolist()
+    (HERE / "golden_v1.json").write_text(json.dumps(answers, indent=1))
+
+
+if __name__ == "__main__":
+    main()

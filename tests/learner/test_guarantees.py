@@ -1,0 +1,110 @@
+"""The seven guarantees of the specification: bit for bit, whatever the stream."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from tests.learner.states import assert_same_state, state
+from tests.learner.streams import parameters, streams
+
+from mlca import MLCA
+
+FEW = settings(max_examples=60, deadline=None)
+
+
+@FEW
+@given(streams(max_rows=130), parameters(), st.data())
+def test_chunks_and_predictions_in_between_do_not_matter(stream, chosen, data):
+    X, Y = stream
+    whole = MLCA(**chosen).fit(X, Y)
+    parts = MLCA(**chosen)
+    edges = sorted(data.draw(st.sets(st.integers(1, len(X)), max_size=6)) | {0, len(X)})
+    for low, high in zip(edges[:-1], edges[1:], strict=True):
+        parts.partial_fit(X[low:high], Y[low:high])
+        parts.predict(X[:2])
+        assert parts.n_nodes_ > 0
+    assert_same_state(whole, parts)
+    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+@FEW
+@given(streams(max_rows=130), parameters(), st.integers(0, 130))
+def test_labels_may_come_late(stream, chosen, known_until):
+    X, Y = stream
+    from_the_start = MLCA(**chosen).fit(X, Y)
+    late = MLCA(**chosen)
+    cut = min(known_until, len(X))
+    known = max(int(np.flatnonzero(Y[:cut].any(axis=0)).max(initial=0)) + 1, 1)
+    if cut:
+        late.partial_fit(X[:cut], Y[:cut, :known])
+    if cut < len(X):
+        late.partial_fit(X[cut:], Y[cut:])
+    else:
+        late.partial_fit(X[:1], np.zeros((1, Y.shape[1])))
+        from_the_start.partial_fit(X[:1], np.zeros((1, Y.shape[1])))
+    assert_same_state(from_the_start, late)
+    np.testing.assert_array_equal(from_the_start.predict_proba(X), late.predict_proba(X))
+
+
+@FEW
+@given(streams(), parameters(), st.randoms(use_true_random=False))
+def test_columns_may_be_permuted(stream, chosen, random):
+    if chosen["attributes"] == "clustered":
+        chosen = chosen | {"attributes": "individual"}
+    X, Y = stream
+    order = random.sample(range(X.shape[1]), X.shape[1])
+    straight, permuted = MLCA(**chosen).fit(X, Y), MLCA(**chosen).fit(X[:, order], Y)
+    first, second = state(straight), state(permuted)
+    np.testing.assert_array_equal(first.pop("weights")[:, order], second.pop("weights"))
+    first_bandwidths, second_bandwidths = first.pop("bandwidths"), second.pop("bandwidths")
+    if chosen["attributes"] == "individual":
+        first_bandwidths = first_bandwidths[:, order]
+    np.testing.assert_array_equal(first_bandwidths, second_bandwidths)
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+    np.testing.assert_array_equal(straight.predict_proba(X), permuted.predict_proba(X[:, order]))
+
+
+@FEW
+@given(streams(), parameters(), st.sampled_from([sparse.csr_array, sparse.csr_matrix, sparse.coo_array]))
+def test_sparse_rows_give_the_same_model(stream, chosen, kind):
+    X, Y = stream
+    dense, thin = MLCA(**chosen).fit(X, Y), MLCA(**chosen).fit(kind(X), Y)
+    assert sparse.issparse(thin.weights_)
+    assert_same_state(dense, thin)
+    np.testing.assert_array_equal(dense.predict_proba(X), thin.predict_proba(kind(X)))
+    np.testing.assert_array_equal(dense.predict_proba(X), thin.predict_proba(X))
+
+
+@FEW
+@given(streams(max_rows=130), parameters())
+def test_any_number_of_threads_gives_the_same_model(stream, chosen):
+    X, Y = stream
+    one, three = MLCA(**chosen, n_jobs=1).fit(X, Y), MLCA(**chosen, n_jobs=3).fit(X, Y)
+    assert_same_state(one, three)
+    np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
+
+
+@FEW
+@given(streams(max_rows=70), parameters(), st.integers(2, 3))
+def test_epochs_are_passes_over_the_same_rows(stream, chosen, epochs):
+    X, Y = stream
+    repeated = MLCA(**chosen).fit(np.tile(X, (epochs, 1)), np.tile(Y, (epochs, 1)))
+    assert_same_state(repeated, MLCA(**chosen, epochs=epochs).fit(X, Y))
+
+
+@FEW
+@given(streams(), parameters(), st.integers(-20, 20))
+def test_powers_of_two_change_nothing_but_the_scale(stream, chosen, exponent):
+    if chosen["attributes"] == "clustered" and stream[0].shape[1] < 4:
+        chosen = chosen | {"attributes": "common"}  # a window of few means may be constant
+    X, Y = stream
+    # No attribute may be constant in any window: neighbours in the stream always differ. Two rows at least.
+    X = np.concatenate([X, X[:1]]) + np.linspace(0, 1, len(X) + 1)[:, None] * np.arange(1, X.shape[1] + 1)
+    Y = np.concatenate([Y, Y[:1]])
+    plain, scaled = MLCA(**chosen).fit(X, Y), MLCA(**chosen).fit(X * 2.0**exponent, Y)
+    first, second = state(plain), state(scaled)
+    for name in first:
+        factor = 2.0**exponent if name in ("weights", "bandwidths", "centres") else 1
+        np.testing.assert_array_equal(first[name] * factor, second[name], err_msg=name)
+    np.testing.assert_array_equal(plain.predict_proba(X), scaled.predict_proba(X * 2.0**exponent))

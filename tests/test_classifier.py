@@ -1,0 +1,311 @@
+"""The scikit-learn face of MLCA."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.learner.states import assert_same_state
+
+from mlca import MLCA
+
+
+@pytest.fixture
+def stream():
+    rng = np.random.default_rng(7)
+    X = rng.normal(0, 1, (300, 4)) + np.repeat(np.arange(3), 100)[:, None] * 2
+    Y = np.column_stack([X[:, 0] > 1, X[:, 1] > 3, X[:, 2] + X[:, 3] > 4]).astype(int)
+    return X, Y
+
+
+@parametrize_with_checks([MLCA(attributes=mode) for mode in ("common", "individual", "clustered")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+class TestInScikitLearn:
+    def test_pipeline_grid_search_and_cross_validation(self, stream):
+        X, Y = stream
+        folds = KFold(3, shuffle=True, random_state=0)
+        pipeline = make_pipeline(StandardScaler(), MLCA())
+        search = GridSearchCV(pipeline, {"mlca__vigilance": [0.01, 0.3]}, cv=folds)
+        assert search.fit(X, Y).best_score_ > 0.5
+        probabilities = cross_val_predict(MLCA(), X, Y, cv=folds, method="predict_proba")
+        assert probabilities.shape == Y.shape
+
+    def test_joblib_gives_what_one_process_gives(self, stream):
+        X, Y = stream
+        model = MLCA().fit(X, Y)
+        parts = Parallel(n_jobs=2)(delayed(model.predict_proba)(part) for part in np.array_split(X, 3))
+        np.testing.assert_array_equal(np.concatenate(parts), model.predict_proba(X))
+
+    def test_threads_may_predict_at_the_same_time(self, stream):
+        X, Y = stream
+        model = MLCA(n_jobs=2).fit(X, Y)
+        parts = Parallel(n_jobs=4, backend="threading")(delayed(model.predict_proba)(X) for _ in range(8))
+        for part in parts:
+            np.testing.assert_array_equal(part, parts[0])
+
+    def test_clone_has_the_parameters_and_not_the_model(self, stream):
+        X, Y = stream
+        model = MLCA(vigilance=0.2, attributes="clustered").fit(X, Y)
+        assert clone(model).get_params() == model.get_params()
+        assert not hasattr(clone(model), "labels_")
+
+    @pytest.mark.parametrize("n", [30, 300])
+    def test_a_pickled_model_goes_on_learning_as_the_original(self, stream, n):
+        X, Y = stream
+        model = MLCA(attributes="clustered").fit(X[:n], Y[:n])
+        twin = pickle.loads(pickle.dumps(model))
+        assert_same_state(model.partial_fit(X, Y), twin.partial_fit(X, Y))
+
+    def test_random_generators_as_seeds(self, stream):
+        X, Y = stream
+        make = [lambda: MLCA(attributes="clustered", random_state=np.random.RandomState(3))] * 2
+        first, second = (maker().fit(X, Y) for maker in make)
+        assert_same_state(first, second)
+        MLCA(attributes="clustered", random_state=None).fit(X, Y)
+
+
+class TestLabels:
+    def test_indicator_matrix_grows_to_the_right(self, stream):
+        X, Y = stream
+        model = MLCA().partial_fit(X[:100], Y[:100, :1]).partial_fit(X[100:], Y[100:])
+        assert model.classes_.tolist() == [0, 1, 2]
+        assert model.predict(X).shape == Y.shape
+
+    def test_names_grow_in_order_of_appearance(self, stream):
+        X, _ = stream
+        model = MLCA(vigilance=0.1)
+        model.partial_fit(X[:100], [{"first"}] * 100)
+        model.partial_fit(X[200:], [("second", "first")] * 50 + [["third"]] * 50)
+        assert model.classes_.tolist() == ["first", "second", "third"]
+        assert model.predict_labels(X[:1]) == [{"first"}]
+
+    def test_names_and_indicator_give_the_same_model(self, stream):
+        X, Y = stream
+        named = [[f"label {j}" for j in np.flatnonzero(row)] for row in Y]
+        by_name = MLCA().partial_fit(X, named, classes=["label 0", "label 1", "label 2"])
+        assert_same_state(MLCA().fit(X, Y), by_name)
+
+    def test_sparse_indicator_and_frame_give_the_same_model(self, stream):
+        X, Y = stream
+        plain = MLCA().fit(X, Y)
+        assert_same_state(plain, MLCA().fit(X, sparse.csr_array(Y)))
+        frame = MLCA().fit(X, pd.DataFrame(Y, columns=["a", "b", "c"]))
+        assert_same_state(plain, frame)
+        assert frame.classes_.tolist() == ["a", "b", "c"]
+
+    def test_frame_columns_are_matched_by_name(self, stream):
+        X, Y = stream
+        frame = pd.DataFrame(Y, columns=["a", "b", "c"])
+        straight = MLCA().partial_fit(X, frame).partial_fit(X, frame)
+        turned = MLCA().partial_fit(X, frame).partial_fit(X, frame[["c", "a", "b"]])
+        assert_same_state(straight, turned)
+
+    def test_one_class_per_row(self, stream):
+        X, Y = stream
+        y = np.array(["low", "high"])[Y[:, 0]]
+        model = MLCA().fit(X, y)
+        assert model.classes_.tolist() == ["high", "low"]
+        assert (model.predict(X) == y).mean() > 0.9
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+    def test_rows_without_label_and_labels_never_positive(self, stream):
+        X, Y = stream
+        Y = np.column_stack([Y, np.zeros(len(Y), dtype=int)])
+        Y[::3] = 0
+        model = MLCA().fit(X, Y)
+        probabilities = model.predict_proba(X)
+        assert ((probabilities > 0) & (probabilities < 1)).all()
+        assert not model.predict(X)[:, 3].any()
+
+    def test_no_label_at_all(self, stream):
+        X, _ = stream
+        model = MLCA().fit(X, [()] * len(X))
+        assert model.predict_proba(X[:3]).shape == (3, 0)
+        assert model.predict_labels(X[:2]) == [set(), set()]
+
+
+class TestFeatures:
+    def test_names_are_kept_and_checked(self, stream):
+        X, Y = stream
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        model = MLCA().fit(frame, Y)
+        assert model.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(frame[list("dcba")])
+
+    def test_nodes_of_sparse_rows_stay_sparse(self, stream):
+        X, Y = stream
+        X = np.where(X > 1, X, 0)
+        model = MLCA(vigilance=0.3).fit(sparse.csr_matrix(X), Y)
+        assert isinstance(model.weights_, sparse.csr_array)
+        assert model.weights_.nnz < X.size
+        assert_same_state(model, MLCA(vigilance=0.3).fit(X, Y))
+
+    def test_rows_may_change_form_on_the_way(self, stream):
+        X, Y = stream
+        X = np.where(X > 1, X, 0)
+        mixed = MLCA().partial_fit(sparse.csr_array(X[:100]), Y[:100]).partial_fit(X[100:], Y[100:])
+        assert_same_state(mixed, MLCA().fit(X, Y))
+
+
+class TestExplain:
+    @pytest.mark.parametrize("vote", ["counts", "frequencies"])
+    @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
+    def test_the_posterior_can_be_recomputed_by_hand(self, stream, vote, attributes):
+        X, Y = stream
+        model = MLCA(vigilance=0.3, vote=vote, attributes=attributes, smoothing=0.7).fit(X, Y)
+        for x in X[::40]:
+            told = model.explain(x)
+            n = len(told.nodes)
+            if vote == "counts":
+                votes = told.label_counts.sum(axis=0)
+                bins = np.floor(n * votes / max(votes.max(), 1) + 0.5)
+            else:
+                votes = (told.label_counts / told.counts[:, None]).sum(axis=0)
+                bins = np.floor(votes + 0.5)
+            np.testing.assert_allclose(told.votes, votes)
+            np.testing.assert_array_equal(told.bins, bins)
+            prior = (0.7 + model.label_counts_.sum(axis=0)) / (2 * 0.7 + model.n_seen_)
+            np.testing.assert_allclose(told.prior, prior)
+            yes, no = told.likelihood_with * prior, told.likelihood_without * (1 - prior)
+            np.testing.assert_allclose(told.posterior, yes / (yes + no), rtol=1e-12)
+            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
+            assert told.predicted == model.predict_labels(x[None])[0]
+            assert (np.diff(told.similarities) >= 0).all()
+            np.testing.assert_array_equal(told.counts, model.counts_[told.nodes])
+            np.testing.assert_array_equal(told.label_counts, model.label_counts_.toarray()[told.nodes])
+
+    def test_similarity_of_the_common_bandwidth_is_the_metric(self, stream):
+        X, Y = stream
+        model = MLCA(vigilance=0.3).fit(X, Y)
+        told = model.explain(X[5])
+        s = np.median(model.bandwidths_)
+        kernel = np.exp(-((X[5] - model.weights_[told.nodes]) ** 2) / (2 * s * s))
+        np.testing.assert_allclose(told.similarities, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
+
+    def test_it_prints_as_tables(self, stream):
+        X, Y = stream
+        text = str(MLCA().fit(X, Y).explain(X[0]))
+        assert "similarity" in text
+        assert "posterior" in text
+
+    def test_sparse_row_and_one_node(self, stream):
+        X, Y = stream
+        model = MLCA().fit(sparse.csr_array(X[:1]), Y[:1])
+        told = model.explain(sparse.csr_array(X[:1]))
+        assert told.nodes.tolist() == [0]
+        np.testing.assert_array_equal(told.posterior, model.predict_proba(X[:1])[0])
+
+    def test_several_rows_are_refused(self, stream):
+        X, Y = stream
+        with pytest.raises(ValueError, match="one row, not 2"):
+            MLCA().fit(X, Y).explain(X[:2])
+
+
+def bad_rows(X, Y, last):
+    X = X.copy()
+    X[-1, -1] = last
+    return X, Y
+
+
+BAD_BATCHES = {
+    "NaN": (lambda X, Y: bad_rows(X, Y, np.nan), "NaN"),
+    "infinity": (lambda X, Y: bad_rows(X, Y, np.inf), "infinity"),
+    "overflow": (lambda X, Y: bad_rows(X, Y, 1e200), "overflow"),
+    "columns": (lambda X, Y: (X[:, :3], Y), "3 features"),
+    "length": (lambda X, Y: (X, Y[:-1]), "X has 1000 rows but Y has 999"),
+    "not bits": (lambda X, Y: (X, Y + 1), "row 11, column 0 holds"),
+    "narrower": (lambda X, Y: (X, Y[:, :2]), "2 columns, but 3 labels are known"),
+    "empty": (lambda X, Y: (X[:0], Y[:0]), "0 sample"),
+    "empty sparse": (lambda X, Y: (sparse.csr_array(X[:0]), Y[:0]), "0 sample"),
+    "unhashable": (lambda X, Y: (X, [[["nested"]]] * len(X)), "row 0 of Y names a label .* not hashable"),
+    "1-D": (lambda X, Y: (X, Y[:, 0]), "1-D"),
+    "no labels": (lambda X, Y: (X, None), "requires y"),
+    "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), "row 999 of Y is 7"),
+}
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("fault", BAD_BATCHES)
+    @pytest.mark.parametrize("learned", [40, 300])
+    def test_a_bad_batch_is_refused_and_changes_nothing(self, stream, fault, learned):
+        X, Y = stream
+        model, untouched = (MLCA().fit(X[:learned], Y[:learned]) for _ in range(2))
+        spoil, message = BAD_BATCHES[fault]
+        batch = spoil(np.tile(X, (4, 1))[:1000], np.tile(Y, (4, 1))[:1000])
+        for method in (model.partial_fit, model.fit) if fault not in ("columns", "narrower", "1-D") else (
+            model.partial_fit,
+        ):
+            with pytest.raises(ValueError, match=message):
+                method(*batch)
+        assert_same_state(model, untouched)
+        assert model.labels_ == untouched.labels_
+        assert_same_state(model.partial_fit(X, Y), untouched.partial_fit(X, Y))
+
+    @pytest.mark.parametrize(
+        ("parameter", "value", "message"),
+        [
+            ("vigilance", 1.0, "below 1"),
+            ("vigilance", -0.1, "at least 0"),
+            ("vigilance", "high", "finite number"),
+            ("vigilance", float("nan"), "finite number"),
+            ("n_neighbors", 1, "at least 2"),
+            ("n_neighbors", 2.5, "whole number"),
+            ("window", 1, "at least 2"),
+            ("smoothing", 0, "above 0"),
+            ("attributes", "grouped", "'common', 'individual', 'clustered'"),
+            ("rule", "mine", "'published', 'released', 'text'"),
+            ("vote", "loud", "'counts', 'frequencies'"),
+            ("epochs", 0, "at least 1"),
+        ],
+    )
+    def test_bad_parameters_are_named(self, stream, parameter, value, message):
+        with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
+            MLCA(**{parameter: value}).fit(*stream)
+
+    def test_parameters_cannot_change_while_learning_goes_on(self, stream):
+        model = MLCA().fit(*stream).set_params(vigilance=0.5)
+        with pytest.raises(ValueError, match=r"vigilance was 0\.01 .* is 0\.5"):
+            model.partial_fit(*stream)
+        assert model.fit(*stream).n_nodes_ < 300
+
+    @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_labels", "explain"])
+    def test_nothing_is_predicted_before_learning(self, stream, method):
+        with pytest.raises(ValueError, match="not fitted"):
+            getattr(MLCA(), method)(stream[0][:1])
+
+    @pytest.mark.parametrize("attribute", ["n_nodes_", "weights_", "counts_", "bandwidths_"])
+    def test_nothing_is_known_before_learning(self, attribute):
+        assert not hasattr(MLCA(), attribute)
+
+    def test_arguments_are_not_modified(self, stream):
+        X, Y = stream
+        rows = sparse.csr_array(X)
+        copies = X.copy(), Y.copy(), rows.copy()
+        MLCA(vigilance=0.4).fit(X, Y).predict(X)
+        MLCA(vigilance=0.4).fit(rows, Y).predict(rows)
+        np.testing.assert_array_equal(X, copies[0])
+        np.testing.assert_array_equal(Y, copies[1])
+        np.testing.assert_array_equal(rows.data, copies[2].data)
+
+
+def test_memory_for_label_counts_follows_the_labels_that_occur():
+    rng = np.random.default_rng(0)
+    n, q = 15_000, 4_000
+    X = rng.normal(0, 1, (n, 2)) * 100
+    labels = [rng.choice(q, 5, replace=False).tolist() for _ in range(n)]
+    model = MLCA(vigilance=0.01).partial_fit(X, labels, classes=range(q))
+    assert model.n_nodes_ > 10_000
+    held = model._learner.model
+    arrays = [*held.nodes, held.counts, held.bandwidths, *held.label_counts, held.with_, held.without]
+    assert sum(array.nbytes for array in arrays) < 100e6

@@ -1,5 +1,7 @@
 """MATLAB files, as SciPy writes them and as damage leaves them."""
 
+import bz2
+import gzip
 import re
 import struct
 
@@ -57,6 +59,17 @@ def test_labels_of_minus_one_and_one_in_rows(save):
 def test_variables_are_named(save):
     table = read_mat(save({"attributes": X, "tags": Y}), data="attributes", target="tags")
     np.testing.assert_array_equal(table.X, X)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gzip.compress), (".bz2", bz2.compress)])
+def test_compressed_as_a_whole(save, suffix, pack):
+    path = save({"data": X, "target": Y})
+    packed = path.with_name(path.name + suffix)
+    packed.write_bytes(pack(path.read_bytes()))
+    np.testing.assert_array_equal(read_mat(packed).X, X)
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"byte 0: the compressed file is damaged"):
+        read_mat(packed)
 
 
 def test_big_endian(tmp_path):

@@ -56,6 +56,10 @@ def test_published_statistics(name):
     assert summary.cardinality == pytest.approx(cardinality, abs=0.001)
     assert sparse.issparse(data.X) == (name not in DENSE)
     assert data.X.dtype == np.float64
+    assert data.Y.indices.dtype == data.Y.indptr.dtype == np.int32
+    if sparse.issparse(data.X):
+        assert data.X.indices.dtype == data.X.indptr.dtype == np.int32
+        assert data.X.has_canonical_format
     assert (data.Y.dtype, set(data.Y.data)) == (np.uint8, {1})
     assert np.isfinite(data.X.data if sparse.issparse(data.X) else data.X).all()
     assert len(set(data.feature_names)) == data.X.shape[1]

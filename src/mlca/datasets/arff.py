@@ -151,7 +151,5 @@ def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]
         feature_names=tuple(attribute.name for attribute in features),
         label_names=tuple(header.attributes[place].name for place in sorted(labels)),
         categorical=np.array([attribute.codes is not None for attribute in features], dtype=bool),
-        categories={
-            attribute.name: attribute.values for attribute in features if attribute.codes is not None
-        },
+        categories={attribute.name: attribute.values for attribute in features if attribute.codes is not None},
     )

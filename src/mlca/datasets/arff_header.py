@@ -129,9 +129,7 @@ def _read_relation(line: str, number: int, path: str | PathLike[str]) -> str:
 def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attribute:
     parts = _ATTRIBUTE.fullmatch(line)
     if parts is None:
-        raise bad_file(
-            path, number, "expected a name, in quotes if it has spaces, and a type after @attribute"
-        )
+        raise bad_file(path, number, "expected a name, in quotes if it has spaces, and a type after @attribute")
     name, kind = unquote(parts[1]), parts[2]
     if _NUMERIC.fullmatch(kind):
         return Attribute(name, None)

@@ -109,19 +109,17 @@ def _read_sparse(
     cells = {}
     for place, attribute in enumerate(attributes):
         is_label = place in labels
-        cells[str(place)] = (is_label, n_labels if is_label else place - n_labels, attribute)
+        cells[str(place)] = (is_label, n_labels if is_label else place - n_labels, attribute.convert, attribute)
         n_labels += is_label
-    must_be_named = {digits for digits, (_, _, attribute) in cells.items() if attribute.omitted != 0}
+    must_be_named = {digits for digits, (_, _, _, attribute) in cells.items() if attribute.omitted != 0}
     for number, row in rows:
         pairs = _sparse_pairs(row, number, path)
         for digits, word in pairs:
             if digits not in cells:
-                raise bad_file(
-                    path, number, f"{digits[:40]!r} is none of the {len(attributes)} attributes, from 0"
-                )
-            is_label, column, attribute = cells[digits]
+                raise bad_file(path, number, f"{digits[:40]!r} is none of the {len(attributes)} attributes, from 0")
+            is_label, column, convert, attribute = cells[digits]
             try:
-                value = attribute.convert(word)
+                value = convert(word)
             except (KeyError, ValueError):
                 raise _no_value([(int(digits), word)], attributes, number, path) from None
             if not is_label:
@@ -139,21 +137,18 @@ def _read_sparse(
     )
 
 
-def _sparse_pairs(row: str, number: int, path: str | PathLike[str]) -> list[tuple[str, str]]:
+def _sparse_pairs(row: str, number: int, path: str | PathLike[str]) -> list[list[str]]:
     """Split a row such as ``{2 1, 5 'dark blue'}`` into places and words."""
     if not (row.startswith("{") and row.endswith("}")):
         raise bad_file(path, number, "a sparse row stands in braces on one line; write all rows alike")
     inside = row[1:-1]
     if not inside.strip():
         return []
-    pairs = []
-    for piece in _pieces(inside, number, path):
-        parts = piece.split(None, 1)
-        if len(parts) < 2:
-            raise bad_file(
-                path, number, f"expected an attribute's number and its value, found {piece[:40]!r}"
-            )
-        pairs.append((parts[0], _word(parts[1])))
+    pairs = [piece.split(None, 1) for piece in _pieces(inside, number, path)]
+    for pair in pairs:
+        if len(pair) < 2:
+            raise bad_file(path, number, f"expected an attribute's number and its value, found {' '.join(pair)[:40]!r}")
+        pair[1] = _word(pair[1])
     return pairs
 
 
@@ -187,13 +182,9 @@ def _no_value(
         try:
             attribute.convert(word)
         except KeyError:
-            return bad_file(
-                path, number, f"{word[:40]!r} is none of the values of attribute {attribute.name!r}"
-            )
+            return bad_file(path, number, f"{word[:40]!r} is none of the values of attribute {attribute.name!r}")
         except ValueError:
-            return bad_file(
-                path, number, f"{word[:40]!r} is no number, as attribute {attribute.name!r} asks for"
-            )
+            return bad_file(path, number, f"{word[:40]!r} is no number, as attribute {attribute.name!r} asks for")
     raise AssertionError("every word is a value of its attribute")
 
 

@@ -226,8 +226,7 @@ _ENTRIES = (
         "medical",
         "Radiology reports and their disease codes",
         MULAN,
-        "J. P. Pestian et al.: A shared task involving multi-label classification of clinical free text. "
-        "BioNLP 2007",
+        "J. P. Pestian et al.: A shared task involving multi-label classification of clinical free text. BioNLP 2007",
         (978, 1449, 45),
         (_mulan("medical"),),
         _kdis("medical", "Medical"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BufferedReader
 from os import PathLike
 from pathlib import Path
@@ -19,6 +19,8 @@ _BUFFER = 2**16
 # a few hostile bytes must not fill the memory.
 MOST_GROWTH = 50
 SMALL = 64 * 2**20
+
+_SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
 
 
 def bad_file(path: str | PathLike[str], line: int, problem: str) -> ValueError:
@@ -55,24 +57,47 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
     room = room_for(path)
     number = 0
     with _open(path) as stream:
-        try:
-            while raw := stream.readline(room + 1):
-                number += 1
-                room -= len(raw)
-                if room < 0:
-                    raise bad_file(
-                        path,
-                        number,
-                        f"the file grows to more than {MOST_GROWTH} times its size; "
-                        "decompress it by hand if you trust it",
-                    )
-                yield number, _decode(raw, first=number == 1)
-        except (EOFError, zlib.error, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # the disk, not the file
-            raise bad_file(
-                path, number + 1, f"the compressed file is damaged ({error}); fetch it again"
-            ) from None
+        while raw := _read(stream.readline, room + 1, path, f"line {number + 1}"):
+            number += 1
+            room -= len(raw)
+            if room < 0:
+                raise bad_file(path, number, _SWELLS)
+            yield number, _decode(raw, first=number == 1)
+
+
+def whole_file(path: str | PathLike[str]) -> bytes:
+    """Return the bytes of a file, decompressed as `numbered_lines` does.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ValueError
+        If the file is not what its suffix says, is cut off, or grows beyond measure.
+    """
+    room = room_for(path)
+    with _open(path) as stream:
+        content = _read(stream.read, room + 1, path, "byte 0")
+    if len(content) > room:
+        raise ValueError(f"{path}, byte {room}: {_SWELLS}")
+    return content
+
+
+def _read(read: Callable[[int], bytes], size: int, path: str | PathLike[str], place: str) -> bytes:
+    """Read up to so many bytes and tell where a compressed file is damaged."""
+    try:
+        return read(size)
+    except (EOFError, zlib.error, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk, not the file
+        raise ValueError(f"{path}, {place}: the compressed file is damaged ({error}); fetch it again") from None
 
 
 def _open(path: str | PathLike[str]) -> BinaryIO:

@@ -92,9 +92,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
         return folder
     except (DownloadError, ValueError) as error:
         troubles.append(str(error))
-    raise DownloadError(
-        f"{entry.name} could not be downloaded.\n  " + "\n  ".join([*troubles, by_hand(entry)])
-    )
+    raise DownloadError(f"{entry.name} could not be downloaded.\n  " + "\n  ".join([*troubles, by_hand(entry)]))
 
 
 def by_hand(entry: Entry) -> str:

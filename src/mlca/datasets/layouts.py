@@ -65,16 +65,13 @@ class ExtremeText:
     def read(self, paths: Mapping[str, Path]) -> Table:
         """Read the dataset from where its files are."""
         train, test = (paths[split] for split in self.splits) if self.splits else (None, None)
-        table = join(
-            [read_xc(paths[name], train_split=train, test_split=test, one_based=False) for name in self.data]
-        )
+        table = join([read_xc(paths[name], train_split=train, test_split=test, one_based=False) for name in self.data])
         if self.xml is None:
             return table
         names = tuple(read_mulan_xml(paths[self.xml]))
         if len(names) != table.Y.shape[1]:
             raise ValueError(
-                f"{paths[self.xml]} names {len(names)} labels, the data have {table.Y.shape[1]}; "
-                "fetch both again"
+                f"{paths[self.xml]} names {len(names)} labels, the data have {table.Y.shape[1]}; fetch both again"
             )
         return replace(table, label_names=names)
 

@@ -13,9 +13,7 @@ from mlca.datasets.folders import by_hand, fetch, find
 from mlca.datasets.table import Table
 
 
-def load_dataset(
-    name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False
-) -> Bunch:
+def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False) -> Bunch:
     """Load a multi-label dataset of the field by its name.
 
     The dataset is looked for in the folder that ``MLCA_DATA`` names, then in the cache, and
@@ -65,9 +63,7 @@ def load_dataset(
     table = _load_all(entry)
     if subset != "all":
         if table.split is None:
-            raise ValueError(
-                f"the copy of {entry.name} at hand does not tell train from test. {by_hand(entry)}"
-            )
+            raise ValueError(f"the copy of {entry.name} at hand does not tell train from test. {by_hand(entry)}")
         table = table.rows(table.split[subset == "test"])
     return _bunch(entry, table, as_frame=as_frame)
 

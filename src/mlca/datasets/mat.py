@@ -10,14 +10,13 @@ import math
 import zlib
 from collections.abc import Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.datasets.files import room_for
+from mlca.datasets.files import room_for, whole_file
 from mlca.datasets.table import Table
 
 _HEADER_BYTES = 128
@@ -37,7 +36,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     Parameters
     ----------
     path : path-like
-        The file, of version 5 to 7; 7.3 is another format.
+        The file, of version 5 to 7 (7.3 is another format), perhaps with ``.gz`` or ``.bz2`` at its end.
     data, target : str
         Names of the two variables.
 
@@ -107,16 +106,14 @@ class _Reader:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
-        self.content = memoryview(Path(path).read_bytes())
+        self.content = memoryview(whole_file(path))
         self.room = room_for(path)
         self.place = 0  # of the variable that is being read, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
             raise self.bad("not a MATLAB file of version 5; in MATLAB, save it with -v7")
         self.order = "<" if mark == b"IM" else ">"
-        version = int(
-            np.frombuffer(self.content[_HEADER_BYTES - 4 : _HEADER_BYTES - 2], self.order + "u2")[0]
-        )
+        version = int(np.frombuffer(self.content[_HEADER_BYTES - 4 : _HEADER_BYTES - 2], self.order + "u2")[0])
         if version != 0x0100:
             raise self.bad("a MATLAB file of another version; in MATLAB, save it with -v7")
 
@@ -189,9 +186,7 @@ class _Reader:
             raise self.bad(f"variable {name!r} is no matrix of numbers")
         values = self.numbers(next(parts, None))
         if len(values) != math.prod(shape):
-            raise self.bad(
-                f"variable {name!r} has {len(values)} values, its size asks for {math.prod(shape)}"
-            )
+            raise self.bad(f"variable {name!r} has {len(values)} values, its size asks for {math.prod(shape)}")
         return name, values.reshape(shape, order="F")
 
     def parts(self, body: memoryview) -> Iterator[tuple[int, memoryview]]:

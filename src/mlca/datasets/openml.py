@@ -36,9 +36,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
     X = np.asarray(found.data, dtype=np.float64)
     Y = np.asarray(found.target).reshape(len(X), -1)
     if not np.isin(Y, ("FALSE", "TRUE")).all():
-        raise ValueError(
-            f"OpenML's dataset {name!r}, version {version}, has targets other than TRUE and FALSE"
-        )
+        raise ValueError(f"OpenML's dataset {name!r}, version {version}, has targets other than TRUE and FALSE")
     folder.mkdir(parents=True, exist_ok=True)
     labels = "".join(f"<label name={quoteattr(label)}/>\n" for label in found.target_names)
     _write(folder / f"{name}-openml.xml", f"<labels>\n{labels}</labels>\n")

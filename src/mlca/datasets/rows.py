@@ -75,8 +75,10 @@ class SparseRows:
         if infinite.any():
             cell = int(infinite.argmax())
             raise bad_file(path, self.line_of(cell), f"the value of {what} {columns[cell]} is infinite")
-        shape = (len(self), n_columns)
-        matrix = sparse.csr_array((values, columns, np.frombuffer(self._ends, np.int64)), shape=shape)
+        ends = np.frombuffer(self._ends, np.int64)
+        if len(columns) <= np.iinfo(np.int32).max:
+            ends = ends.astype(np.int32)  # or SciPy would widen the columns as well
+        matrix = sparse.csr_array((values, columns, ends), shape=(len(self), n_columns))
         if not matrix.has_canonical_format:
             matrix.sort_indices()
             self._refuse_repeated(matrix, path, what)
@@ -91,6 +93,4 @@ class SparseRows:
         repeated[starts - 1] = False  # neighbours across two rows are no repetition
         if repeated.any():
             cell = int(repeated.argmax()) + 1
-            raise bad_file(
-                path, self.line_of(cell), f"{what} {matrix.indices[cell]} is named twice in the row"
-            )
+            raise bad_file(path, self.line_of(cell), f"{what} {matrix.indices[cell]} is named twice in the row")

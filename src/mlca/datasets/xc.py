@@ -110,9 +110,7 @@ def _read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) ->
     return n_rows, n_features, n_labels
 
 
-def _read_row(
-    line: str, number: int, features: SparseRows, labels: SparseRows, path: str | PathLike[str]
-) -> None:
+def _read_row(line: str, number: int, features: SparseRows, labels: SparseRows, path: str | PathLike[str]) -> None:
     """Append one row to the features and to the labels."""
     row = _ROW.fullmatch(line)
     if row is None:
@@ -142,9 +140,7 @@ def _shift_to_zero(
     kinds = [("attribute", features, n_features), ("label", labels, n_labels)]
     numbers = [np.frombuffer(rows.columns, np.int32) for _, rows, _ in kinds]
     if one_based is None:
-        one_too_high = any(
-            columns.max(initial=-1) == kind[2] for columns, kind in zip(numbers, kinds, strict=True)
-        )
+        one_too_high = any(columns.max(initial=-1) == kind[2] for columns, kind in zip(numbers, kinds, strict=True))
         shifts = [int(one_too_high and columns.min(initial=1) > 0) for columns in numbers]
     else:
         shifts = [int(one_based)] * 2
@@ -169,9 +165,7 @@ def _read_split(
     train = _read_row_numbers(train_split, n_rows, taken)
     test = _read_row_numbers(test_split, n_rows, taken)
     if 0 in taken and n_rows in taken:
-        raise bad_file(
-            train_split, 1, f"row 0 is named, here or in {test_split}, and so is row {n_rows} of {n_rows}"
-        )
+        raise bad_file(train_split, 1, f"row 0 is named, here or in {test_split}, and so is row {n_rows} of {n_rows}")
     shift = 0 if 0 in taken else 1
     return train - shift, test - shift
 

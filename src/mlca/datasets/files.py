@@ -65,7 +65,7 @@ def numbered_lines(path: str | PathLike[str]) -> Iterator[tuple[int, str]]:
             yield number, _decode(raw, first=number == 1)
 
 
-def whole_file(path: str | PathLike[str]) -> bytes:
+def whole_file(path: str | PathLike[str]) -> bytearray:
     """Return the bytes of a file, decompressed as `numbered_lines` does.
 
     Parameters
@@ -75,7 +75,7 @@ def whole_file(path: str | PathLike[str]) -> bytes:
 
     Returns
     -------
-    bytes
+    bytearray
 
     Raises
     ------
@@ -83,10 +83,12 @@ def whole_file(path: str | PathLike[str]) -> bytes:
         If the file is not what its suffix says, is cut off, or grows beyond measure.
     """
     room = room_for(path)
+    content = bytearray()
     with _open(path) as stream:
-        content = _read(stream.read, room + 1, path, "byte 0")
-    if len(content) > room:
-        raise ValueError(f"{path}, byte {room}: {_SWELLS}")
+        while block := _read(stream.read, _BUFFER, path, f"byte {len(content)}"):
+            content += block
+            if len(content) > room:
+                raise ValueError(f"{path}, byte {room}: {_SWELLS}")
     return content
 
 

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from render import assert_told_apart_in_grey, assert_well_drawn, pixels
 
+from mlca import MLCA
+from mlca.datasets import three_discs
 from mlca.metrics import Prequential, Record, StreamMeasures
 from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
 from mlca.plots.style import ACCENT, COLOURS, MARKERS
@@ -45,9 +47,12 @@ class TestCriticalDifference:
     def test_a_ruler_longer_than_the_scale(self):
         result = ranked(3, n_datasets=2)
         assert result.critical_difference > 2
-        assert_well_drawn(plot_critical_difference(result).figure)
+        ax = plot_critical_difference(result)
+        assert_well_drawn(ax.figure)
+        best = next(text.get_position()[0] for text in ax.texts if text.get_text() == "1")
+        assert max(line.get_xdata()[-1] for line in ax.lines if line.get_marker() == "|") <= best + 1e-9
 
-    @pytest.mark.parametrize("size", [(5, 3), (9, 4), (12, 8)])
+    @pytest.mark.parametrize("size", [(5, 3), (14, 2.4), (12, 8)])
     def test_fits_the_axes_that_it_is_given(self, size):
         figure, ax = plt.subplots(figsize=size)
         assert plot_critical_difference(ranked(14), ax=ax) is ax
@@ -111,6 +116,18 @@ class TestNodes:
         assert titles[:4] == ["no label", "left", "right", "top"] and titles[-1] == "left + right + top"
         assert sum(len(group.get_offsets()) for group in ax.collections) == len(model.weights_)
 
+    def test_of_mlca(self):
+        (stage,) = three_discs(200, condition="together")
+        model = MLCA(vigilance=0.1).fit(stage.X, stage.Y)
+        ax = plot_nodes(model)
+        assert_well_drawn(ax.figure)
+        assert sum(len(group.get_offsets()) for group in ax.collections) == model.n_nodes_
+        assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+    def test_of_a_crowd(self):
+        few, many = (plot_nodes(Discs(n)).collections[0].get_sizes().max() for n in (300, 3000))
+        assert few > 5 * many
+
     def test_colour_follows_the_predicted_set_and_size_the_count(self):
         ax = plot_nodes([[0, 0], [1, 1], [2, 0]], [["b"], ["a", "b"], ["b"]], counts=[1, 5, 10])
         first, second = ax.collections
@@ -168,6 +185,10 @@ class TestStream:
         assert ax.lines[0].get_ydata()[0] == 0.5
         marks = [segment[0][0] for segment in ax.collections[0].get_segments()]
         assert marks == [0, 850, 1900, 3000]
+
+    def test_labels_called_by_number(self):
+        ax = plot_stream(run({0: 0, 1: 2000}))
+        assert [text.get_text() for text in ax.texts] == ["label 0", "label 1"]
 
     def test_of_several_runs(self):
         runs = {name: run(APPEARED, rate=1 + i) for i, name in enumerate(LONG_NAMES[10:15])}

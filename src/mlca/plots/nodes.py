@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NO_LABEL = "no label"
 MOST_SETS = 11  # more colours and markers than this nobody tells apart
 SMALLEST_AREA, LARGEST_AREA = 14.0, 130.0  # of a marker, in square points
+CROWD = 400  # nodes; of more, each is drawn smaller
 
 
 def plot_nodes(
@@ -140,8 +141,9 @@ def _groups(titles: Sequence[str]) -> list[NodeGroup]:
 
 
 def _areas(counts: ArrayLike | None, n_nodes: int) -> NDArray[np.float64]:
+    room = min(1.0, CROWD / n_nodes)
     if counts is None:
-        return np.full(n_nodes, 40.0)
+        return np.full(n_nodes, 40.0 * room)
     won = np.asarray(counts, dtype=np.float64)
     share: NDArray[np.float64] = won / max(won.max(), 1.0)
-    return SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * share
+    return room * (SMALLEST_AREA + (LARGEST_AREA - SMALLEST_AREA) * share)

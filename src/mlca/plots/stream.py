@@ -141,8 +141,9 @@ def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int,
     """Put labels that appear within `spacing` rows after another one together with it."""
     gathered: list[tuple[int, list[str]]] = []
     for label, row in sorted(appeared.items(), key=lambda entry: entry[1]):
+        name = label if isinstance(label, str) else f"label {label}"
         if gathered and row - gathered[-1][0] < spacing:
-            gathered[-1][1].append(str(label))
+            gathered[-1][1].append(name)
         else:
-            gathered.append((row, [str(label)]))
+            gathered.append((row, [name]))
     return gathered

@@ -181,10 +181,12 @@ def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
     rows = np.asarray(X)
     if rows.ndim == 2:
         return X, Y
-    if isinstance(Y, np.ndarray):
-        return rows[np.newaxis], Y[np.newaxis]
+    if sp.issparse(Y):
+        return rows[np.newaxis], Y
+    if hasattr(Y, "__array__"):
+        return rows[np.newaxis], np.asarray(Y)[np.newaxis]
     # An empty list would be read as an indicator matrix of no columns; an empty tuple is a row of no names.
-    return rows[np.newaxis], [Y if Y else ()]
+    return rows[np.newaxis], [() if Y == [] else Y]
 
 
 def _require_as_many_rows(X: Any, targets: LabelRows) -> None:

@@ -12,9 +12,9 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tests.learner.states import assert_same_state
 
 from mlca import MLCA
+from tests.learner.states import assert_same_state
 
 
 @pytest.fixture
@@ -243,8 +243,8 @@ class TestBadInput:
         model, untouched = (MLCA().fit(X[:learned], Y[:learned]) for _ in range(2))
         spoil, message = BAD_BATCHES[fault]
         batch = spoil(np.tile(X, (4, 1))[:1000], np.tile(Y, (4, 1))[:1000])
-        for method in (model.partial_fit, model.fit) if fault not in ("columns", "narrower", "1-D") else (
-            model.partial_fit,
+        for method in (
+            (model.partial_fit, model.fit) if fault not in ("columns", "narrower", "1-D") else (model.partial_fit,)
         ):
             with pytest.raises(ValueError, match=message):
                 method(*batch)

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tests.learner.states import assert_same_state
-from tests.learner.streams import parameters, streams
 
 from mlca import MLCA, load
+from tests.learner.states import assert_same_state
+from tests.learner.streams import parameters, streams
 
 GOLDEN = Path(__file__).parent / "data"
 
@@ -65,7 +65,7 @@ def test_one_class_per_row_is_kept(tmp_path):
 
 def test_labels_that_a_file_cannot_hold_are_named(tmp_path):
     model = MLCA().fit([[1.0], [2.0]], [{("a", "tuple")}, set()])
-    with pytest.raises(ValueError, match="'a', 'tuple'.* is a tuple"):
+    with pytest.raises(ValueError, match=r"'a', 'tuple'.* is a tuple"):
         model.save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
@@ -254,7 +254,7 @@ class TestForeignFiles:
 
     def test_any_zip_is_not_a_model(self, tmp_path):
         rewritten(tmp_path / "other.mlca", {"word/document.xml": b"<x/>"})
-        with pytest.raises(ValueError, match="without mlca.json"):
+        with pytest.raises(ValueError, match=r"without mlca\.json"):
             load(tmp_path / "other.mlca")
 
     def test_a_truncated_file_is_refused_wherever_it_ends(self, saved):

@@ -230,7 +230,7 @@ class MLCA(StreamClassifier):
             self._learn(rows, targets)
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
-        self._learner.learn(rows, *targets)
+        self._learner.learn(rows, *targets, n_jobs=effective_n_jobs(self.n_jobs))
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         rows = super()._read_rows(X, targets)

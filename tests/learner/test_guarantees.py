@@ -1,13 +1,17 @@
 """The seven guarantees of the specification: bit for bit, whatever the stream."""
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
-from tests.learner.states import assert_same_state, state
-from tests.learner.streams import parameters, streams
 
 from mlca import MLCA
+from mlca.learner import core, threads
+from tests.learner.states import assert_same_state, state
+from tests.learner.streams import parameters, streams
 
 FEW = settings(max_examples=60, deadline=None)
 
@@ -19,7 +23,7 @@ def test_chunks_and_predictions_in_between_do_not_matter(stream, chosen, data):
     whole = MLCA(**chosen).fit(X, Y)
     parts = MLCA(**chosen)
     edges = sorted(data.draw(st.sets(st.integers(1, len(X)), max_size=6)) | {0, len(X)})
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         parts.partial_fit(X[low:high], Y[low:high])
         parts.predict(X[:2])
         assert parts.n_nodes_ > 0
@@ -76,9 +80,21 @@ def test_sparse_rows_give_the_same_model(stream, chosen, kind):
     np.testing.assert_array_equal(dense.predict_proba(X), thin.predict_proba(X))
 
 
+@pytest.fixture(params=["as users have it", "blocks always, of any length"], scope="module")
+def threading(request):
+    patch = pytest.MonkeyPatch()
+    if request.param != "as users have it":
+        patch.setattr(threads, "WORTHWHILE", 0)
+        patch.setattr(threads, "SHORTEST_BLOCK", 1)
+        patch.setattr(threads, "PAUSE", 3)
+        patch.setattr(core, "LONGEST_BLOCK", 1)
+    yield
+    patch.undo()
+
+
 @FEW
-@given(streams(max_rows=130), parameters())
-def test_any_number_of_threads_gives_the_same_model(stream, chosen):
+@given(streams(max_rows=200), parameters())
+def test_any_number_of_threads_gives_the_same_model(threading, stream, chosen):
     X, Y = stream
     one, three = MLCA(**chosen, n_jobs=1).fit(X, Y), MLCA(**chosen, n_jobs=3).fit(X, Y)
     assert_same_state(one, three)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -27,6 +26,7 @@ from mlca.learner.kernels.sparse import SparseNodes
 from mlca.learner.kernels.votes import LEARNED, NODES
 from mlca.learner.labels import LabelProbabilities, label_probabilities
 from mlca.learner.similarity import AttributeGroups, Parameters
+from mlca.learner.threads import LONGEST_BLOCK, Foresight, Team
 from mlca.learner.window import Window
 
 
@@ -64,6 +64,7 @@ class Learner:
         self._settled: Learner | None = None
         self._probabilities: LabelProbabilities | None = None
         self._scale: float | None = None
+        self._foresight: Foresight | None = None
 
     @property
     def sparse_nodes(self) -> bool:
@@ -80,8 +81,25 @@ class Learner:
         """The number of instances that have come, whether learned or waiting."""
         return int(self.model.tally[LEARNED]) + len(self.waiting)
 
-    def learn(self, rows: Any, indptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int) -> None:
-        """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`, all below `n_labels`."""
+    def learn(
+        self,
+        rows: Any,
+        indptr: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        n_labels: int,
+        n_jobs: int = 1,
+    ) -> None:
+        """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`, all below `n_labels`.
+
+        Several threads look ahead together where nodes are dense; the model does not depend on their number.
+        """
+        team = Team(n_jobs if rows.shape[0] >= LONGEST_BLOCK and not self.sparse_nodes else 1)
+        with team:
+            self._foresight = Foresight(team, self.settings) if team.size > 1 else None
+            self._take_in(rows, indptr, labels, n_labels)
+            self._foresight = None
+
+    def _take_in(self, rows: Any, indptr: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int) -> None:
         self._forget_derived()
         self.n_labels = max(self.n_labels, n_labels)
         self.model = with_labels(self.model, self.n_labels)
@@ -125,7 +143,8 @@ class Learner:
         arguments = (self.model, self.groups.sorted, self.settings, prepared)
         parts = _split(rows.shape[0], n_jobs)
 
-        def predict(part: slice) -> None:
+        def predict(start: int, step: int) -> None:
+            part = parts[start]
             if sparse.issparse(rows):
                 some = rows[part]
                 indptr = some.indptr.astype(np.int64)
@@ -134,11 +153,8 @@ class Learner:
             else:
                 predict_dense(rows[part], *arguments, out[part])
 
-        if len(parts) == 1:
-            predict(parts[0])
-        else:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(predict, parts))
+        with Team(len(parts)) as team:
+            team.run(predict)
         return out
 
     def neighbours(self, x: NDArray[np.float64]) -> Neighbours:
@@ -216,6 +232,9 @@ class Learner:
     def _learn_up_to(self, stop: int, indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> int:
         """Learn rows of the window until `stop` or until the model is full; return how many."""
         window, groups = self.window, self.groups.sorted
+        if self._foresight is not None:
+            done, self.model = self._foresight.learn(window, stop, indptr, labels, self.model, groups)
+            return done
         return learn(
             window.rows,
             window.learned,

@@ -66,12 +66,12 @@ def empty_ragged(n_rows: int) -> Ragged:
     )
 
 
-def with_room(model: Model, n_features: int, row_labels: int) -> Model:
-    """Return the model with room for at least one more instance of up to `row_labels` labels, whatever it does."""
+def with_room(model: Model, n_features: int, row_labels: int, new_nodes: int = 1) -> Model:
+    """Return the model with room for so many new nodes, and for an instance of so many labels that joins any node."""
     n_nodes = int(model.tally[NODES])
     capacity = len(model.counts)
-    if n_nodes == capacity:
-        capacity = max(capacity + 64, capacity + capacity // 2)
+    if n_nodes + new_nodes > capacity:
+        capacity = max(n_nodes + new_nodes, capacity + 64, capacity + capacity // 2)
     nodes = model.nodes
     if isinstance(nodes, SparseNodes):
         # As much as `shortage` asks for: all neighbours may move and every list may move once.

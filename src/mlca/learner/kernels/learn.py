@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mlca.compiled import compiled
 from mlca.learner.kernels.bandwidth import attribute_bandwidths, median
 from mlca.learner.kernels.fixedpoint import PER_UNIT, SCALE
-from mlca.learner.kernels.groups import Groups, empty_grouping, group_attributes
+from mlca.learner.kernels.groups import Grouping, Groups, empty_grouping, group_attributes
 from mlca.learner.kernels.ragged import Ragged, add_to, has_space, open_row, places_to_append
 from mlca.learner.kernels.stores import CLUSTERED, COMMON, Query, create, move, nearest, shortage, unfold
 from mlca.learner.kernels.votes import (
@@ -74,54 +74,61 @@ def learn(
     `recent` holds `filled` instances of the stream in order, the window before `first` among them. Row
     `first + j` has the labels `labels[indptr[j]:indptr[j + 1]]`. Stops early when the model's arrays are full.
     """
-    d = recent.shape[1]
     tally = model.tally
     neighbours = np.empty(settings.n_neighbors, np.int64)
     sums = np.empty(settings.n_neighbors, np.int64)
-    grouping = empty_grouping(d)
+    grouping = empty_grouping(recent.shape[1])
     votes = empty_votes(model.with_.shape[0])
     movers = settings.n_neighbors if settings.rule == TEXT else 2
     for position in range(first, last):
         x = recent[position]
         own = labels[indptr[position - first] : indptr[position - first + 1]]
         n_nodes = tally[NODES]
-        if shortage(model.nodes, n_nodes, x, movers) or not has_space(model.label_counts, own.shape[0]):
+        if shortage(model.nodes, n_nodes, x, movers):
             return position - first
-        if n_nodes == 0:
-            _add_node(recent, position, filled, own, model, settings)
-            _finish(own, model)
-            continue
-        r = 0.0
-        threshold = settings.threshold
-        if settings.mode == COMMON:
-            r = SCALE / (model.bandwidth_sums[0] / n_nodes)
-        elif settings.mode == CLUSTERED:
-            group_attributes(x, groups, model.bandwidth_sums, n_nodes, grouping)
-            threshold = clustered_threshold(settings.vigilance, grouping.size[0])
-        query = Query(settings.mode, r, grouping, settings.screen_from)
-        n = nearest(model.nodes, n_nodes, x, query, neighbours, sums)
-        if sums[0] > threshold:
-            _add_node(recent, position, filled, own, model, settings)
-            n = min(n + 1, settings.n_neighbors)
-            for j in range(n - 1, 0, -1):
-                neighbours[j] = neighbours[j - 1]
-            neighbours[0] = n_nodes
+        n, threshold = 0, -1
+        if n_nodes > 0:
+            query = ask(x, n_nodes, model.bandwidth_sums, groups, settings, grouping)
+            threshold = vigilance_threshold(settings, grouping)
+            n = nearest(model.nodes, n_nodes, x, query, neighbours, sums)
+        if not has_label_space(own, neighbours, n, model.label_counts):
+            return position - first
+        if n == 0 or sums[0] > threshold:
+            bandwidths = window_bandwidths(recent, position, filled, settings.window, settings.mode)
+            create(model.nodes, n_nodes, x, bandwidths)
+            become_node(own, bandwidths, neighbours, n, model, settings, votes)
         else:
-            places = places_to_append(model.label_counts, neighbours[0], own.shape[0])
-            if not has_space(model.label_counts, places):
-                return position - first
-            for label in own:
-                add_to(model.label_counts, neighbours[0], label, 1.0)
-            _move_neighbours(x, neighbours, n, n > 1 and sums[1] <= threshold, model, settings)
-        _count(own, neighbours, n, model, votes, settings)
-        _finish(own, model)
+            join_winner(x, own, neighbours, sums, n, threshold, model, settings, votes)
     return last - first
 
 
 @compiled
-def clustered_threshold(vigilance: float, n_groups: int) -> int:
-    """Return V J in whole units: a sum is above V J exactly if it is above this."""
-    return int(np.floor(vigilance * n_groups * PER_UNIT))
+def ask(
+    x: np.ndarray,
+    n_nodes: int,
+    bandwidth_sums: np.ndarray,
+    groups: Groups,
+    settings: Settings,
+    grouping: Grouping,
+) -> Query:
+    """Return how an instance is compared with nodes while learning; its attributes are grouped where the mode does."""
+    r = 0.0
+    if settings.mode == COMMON:
+        r = SCALE / (bandwidth_sums[0] / n_nodes)
+    elif settings.mode == CLUSTERED:
+        group_attributes(x, groups, bandwidth_sums, n_nodes, grouping)
+    return Query(settings.mode, r, grouping, settings.screen_from)
+
+
+@compiled
+def vigilance_threshold(settings: Settings, grouping: Grouping) -> int:
+    """Return the right side of the vigilance test in units.
+
+    For clustered attributes it is V J of this instance: a sum is above V J exactly if it is above V J rounded down.
+    """
+    if settings.mode == CLUSTERED:
+        return int(np.floor(settings.vigilance * grouping.size[0] * PER_UNIT))
+    return settings.threshold
 
 
 @compiled
@@ -148,19 +155,60 @@ def window_bandwidths(recent: np.ndarray, position: int, filled: int, window: in
 
 
 @compiled
-def _add_node(
-    recent: np.ndarray, position: int, filled: int, own: np.ndarray, model: Model, settings: Settings
+def has_label_space(own: np.ndarray, neighbours: np.ndarray, n: int, label_counts: Ragged) -> bool:
+    """Whether an instance's labels can be counted, at a new node or at the winner."""
+    places = own.shape[0]
+    if n > 0:
+        places = max(places, places_to_append(label_counts, neighbours[0], own.shape[0]))
+    return has_space(label_counts, places)
+
+
+@compiled
+def become_node(
+    own: np.ndarray,
+    bandwidths: np.ndarray,
+    neighbours: np.ndarray,
+    n: int,
+    model: Model,
+    settings: Settings,
+    votes: Votes,
 ) -> None:
+    """Case I: count an instance that was made a node; it is its own nearest neighbour."""
     node = model.tally[NODES]
-    bandwidths = window_bandwidths(recent, position, filled, settings.window, settings.mode)
     model.bandwidths[node] = bandwidths
     model.bandwidth_sums[:] += bandwidths
     model.counts[node] = 1
     open_row(model.label_counts, node, own.shape[0])
     for label in own:
         add_to(model.label_counts, node, label, 1.0)
-    create(model.nodes, node, recent[position], bandwidths)
     model.tally[NODES] += 1
+    if n > 0:  # the very first instance changes no counter
+        n = min(n + 1, settings.n_neighbors)
+        for j in range(n - 1, 0, -1):
+            neighbours[j] = neighbours[j - 1]
+        neighbours[0] = node
+        _count(own, neighbours, n, model, votes, settings)
+    _finish(own, model)
+
+
+@compiled
+def join_winner(
+    x: np.ndarray,
+    own: np.ndarray,
+    neighbours: np.ndarray,
+    sums: np.ndarray,
+    n: int,
+    threshold: int,
+    model: Model,
+    settings: Settings,
+    votes: Votes,
+) -> None:
+    """Cases II and III: the nearest node takes the instance in."""
+    for label in own:
+        add_to(model.label_counts, neighbours[0], label, 1.0)
+    _move_neighbours(x, neighbours, n, n > 1 and sums[1] <= threshold, model, settings)
+    _count(own, neighbours, n, model, votes, settings)
+    _finish(own, model)
 
 
 @compiled

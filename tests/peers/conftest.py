@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 
+from mlca.datasets import load_dataset
 from mlca.metrics import evaluate
 
 
@@ -27,9 +27,6 @@ class Dataset(NamedTuple):
 @pytest.fixture(scope="session")
 def dataset() -> Callable[[str], Dataset]:
     """Load a dataset of MLCA_DATA as dense arrays; use it in tests marked `data`."""
-    if "MLCA_DATA" not in os.environ:
-        pytest.skip("MLCA_DATA names no folder of datasets")
-    from mlca.datasets import load_dataset
 
     def load(name: str) -> Dataset:
         loaded = load_dataset(name)

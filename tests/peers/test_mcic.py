@@ -103,6 +103,11 @@ def test_without_decay_speed_does_not_matter():
     assert_array_equal(slow.predict_proba(X), fast.predict_proba(X))
 
 
+def test_a_cluster_may_be_as_large_as_theta():
+    assert MCIC(theta=0.5, decay=0).fit([[0.0], [1.0]], [[1], [1]]).n_immature_ == 1
+    assert MCIC(theta=0.499, decay=0).fit([[0.0], [1.0]], [[1], [1]]).n_immature_ == 2
+
+
 @pytest.mark.parametrize(("maturity", "n_needed"), [(2, 3), (2.5, 3), (3, 4), (4.9, 5)])
 def test_maturity_needs_more_weight_than_that(maturity, n_needed):
     model = MCIC(decay=0, maturity=maturity)
@@ -126,6 +131,13 @@ def test_clusters_fade_by_units_of_time_and_are_removed():
     model.partial_fit([[1.0]], [[0, 1]])  # time 4: the first cluster is down to 0.875 and removed
     assert (model.n_mature_, model.n_immature_) == (0, 1)
     assert_array_equal(model.predict_proba([[0.0]]), [[0, 1]])
+
+
+@pytest.mark.parametrize(("n_rows", "n_kept"), [(8, 2), (7, 1)])
+def test_a_mature_cluster_stays_while_it_weighs_as_much_as_maturity(n_rows, n_kept):
+    model = MCIC(theta=0.1, decay=1, maturity=2, speed=10)  # a clean-up every second unit
+    X = np.where(np.arange(20) < n_rows, 0.0, 9.0)[:, None]  # row 20 begins unit 2: a quarter is left of 8 or 7
+    assert model.fit(X, np.ones((20, 1))).n_mature_ == n_kept
 
 
 def test_an_immature_cluster_must_grow_to_stay():
@@ -152,6 +164,13 @@ def test_votes_weigh_by_weight_and_ask_the_nearest():
     model = MCIC(theta=0.1, decay=0, n_clusters=2, maturity=10)
     model.fit([[0.0], [0.0], [0.0], [1.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
     assert_allclose(model.predict_proba([[0.2]]), [[3 / 4, (1 + 1) / 4]])
+
+
+def test_rounding_does_not_lift_a_score_above_one():
+    X = np.arange(60.0)[:, None]
+    model = MCIC(theta=0, decay=0.01, n_clusters=20, maturity=3, speed=2)
+    for i in range(60):
+        assert model.partial_fit(X[i : i + 1], [[1, 1]]).predict_proba(X[:1]).max() <= 1
 
 
 def test_number_of_labels_follows_the_stream():
@@ -214,9 +233,7 @@ def test_storage_of_removed_clusters_is_used_again():
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("scaled", "expected"), [(True, (0.443, 0.106, 0.510)), (False, (0.317, 0.152, 0.620))]
-)
+@pytest.mark.parametrize(("scaled", "expected"), [(True, (0.443, 0.106, 0.510)), (False, (0.317, 0.152, 0.620))])
 def test_emotions(dataset, mean_over_ten_folds, scaled, expected):
     emotions = dataset("emotions")
     data = emotions.scaled() if scaled else emotions

@@ -147,10 +147,10 @@ def _draw(
     line, font = layout.line, layout.font
 
     ruler = layout.height - MARGIN - line
-    ruler_end = place(k) + critical_difference * inches_a_rank
-    ax.plot([place(k), ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
+    ruler_end = layout.left + critical_difference * inches_a_rank
+    ax.plot([layout.left, ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
     ax.text(
-        (place(k) + ruler_end) / 2,
+        (layout.left + ruler_end) / 2,
         ruler + 0.25 * line,
         f"CD = {critical_difference:.2f}",
         fontsize=font,

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import re
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -72,19 +73,60 @@ def test_compressed_as_a_whole(save, suffix, pack):
         read_mat(packed)
 
 
+def element(kind, raw, order="<"):
+    return struct.pack(f"{order}II", kind, len(raw)) + raw + b"\0" * (-len(raw) % 8)
+
+
+def matrix(name, values, order="<"):
+    body = element(6, struct.pack(f"{order}II", 6, 0), order)
+    body += element(5, struct.pack(f"{order}ii", *values.shape), order)
+    body += element(1, name.encode(), order)
+    return element(14, body + element(9, values.astype(f"{order}f8").tobytes(order="F"), order), order)
+
+
+def sparse_matrix(name, shape, rows, starts, values):
+    body = element(6, struct.pack("<II", 5, len(rows))) + element(5, struct.pack("<ii", *shape))
+    body += element(1, name.encode()) + element(5, np.array(rows, "<i4").tobytes())
+    return element(14, body + element(5, np.array(starts, "<i4").tobytes()) + element(9, np.array(values).tobytes()))
+
+
+def header(order="<"):
+    return b"MATLAB 5.0".ljust(124) + struct.pack(f"{order}H", 0x0100) + (b"IM" if order == "<" else b"MI")
+
+
 def test_big_endian(tmp_path):
-    def element(kind, raw):
-        return struct.pack(">II", kind, len(raw)) + raw + b"\0" * (-len(raw) % 8)
-
-    def matrix(name, values):
-        body = element(6, struct.pack(">II", 6, 0)) + element(5, struct.pack(">ii", *values.shape))
-        body += element(1, name.encode()) + element(9, values.astype(">f8").tobytes(order="F"))
-        return element(14, body)
-
     path = tmp_path / "big.mat"
-    header = b"MATLAB 5.0".ljust(124) + struct.pack(">H", 0x0100) + b"MI"
-    path.write_bytes(header + matrix("data", X) + matrix("target", Y))
+    path.write_bytes(header(">") + matrix("data", X, ">") + matrix("target", Y, ">"))
     np.testing.assert_array_equal(read_mat(path).X, X)
+
+
+def test_a_compressed_variable_that_ends_too_early(tmp_path):
+    path = tmp_path / "cut.mat"
+    packed = zlib.compress(matrix("data", X))[:-4]  # all of the data, but not the checksum at the end
+    path.write_bytes(header() + struct.pack("<II", 15, len(packed)) + packed + matrix("target", Y))
+    with pytest.raises(ValueError, match=r"cut\.mat, byte 128: a compressed variable is cut off"):
+        read_mat(path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "starts", "values"),
+    [
+        ((2, 2), [0, 1], [0, 1, 2], [1.0]),  # a value too few
+        ((2, 2), [0], [0, 1, 2], [1.0, 1.0]),  # a row number too few
+        ((2, 2), [0, 2], [0, 1, 2], [1.0, 1.0]),  # a row too far
+        ((2, 2), [0, -1], [0, 1, 2], [1.0, 1.0]),
+        ((2, 2), [0, 1], [0, 2], [1.0, 1.0]),  # a column too few
+        ((2, 2), [0, 1], [0, 2, 1], [1.0, 1.0]),  # a column that ends before it starts
+        ((2, 2), [0, 1], [1, 1, 2], [1.0, 1.0]),
+        ((2, 2), [0, 0], [0, 2, 2], [1.0, 1.0]),  # a cell named twice
+        ((2_000_000_000, 2), [0, 1], [0, 1, 2], [1.0, 1.0]),  # more rows than the file has bytes
+    ],
+)
+def test_sparse_variables_that_do_not_fit_together(tmp_path, shape, rows, starts, values):
+    path = tmp_path / "bad.mat"
+    path.write_bytes(header() + sparse_matrix("data", shape, rows, starts, values) + matrix("target", Y))
+    with pytest.raises(ValueError, match=r"bad\.mat, byte 128: the sparse variable 'data'"):
+        read_mat(path)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,11 @@ def test_order_of_cells_does_not_matter(write):
     assert table.X.has_canonical_format
 
 
+def test_the_same_column_at_the_end_of_a_row_and_at_the_start_of_the_next(write):
+    table = read_xc(write("3 3 1\n 2:3 0:1\n\n 2:5\n"))
+    np.testing.assert_array_equal(table.X.toarray(), [[1, 0, 3], [0, 0, 0], [0, 0, 5]])
+
+
 def test_file_without_any_cell(write):
     table = read_xc(write("2 3 2\n\n\n"))
     assert (table.X.shape, table.Y.shape) == ((2, 3), (2, 2))

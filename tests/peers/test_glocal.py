@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 from mlca.metrics import average_precision
 from mlca.peers.glocal import GLOCAL, find_groups
-from mlca.peers.glocal_factors import Factors, Penalties, descend, settled, spectral_square, unit_rows
+from mlca.peers.glocal_factors import Factors, Penalties, descend, settled, spectral_square, stands_still, unit_rows
 
 PENALTIES = Penalties(latent=0.7, overall=0.3, local=0.4, U=0.11, V=0.13, W=0.17)
 
@@ -175,6 +175,31 @@ class TestBlocks:
     def test_descend_does_not_move_where_nothing_is_gained(self):
         start = np.ones(3)
         assert descend(start, lambda x: float(np.sum(x)), lambda x: -np.ones(3), 60) is start
+
+    def test_descend_stays_where_the_ground_is_flat(self):
+        start = np.ones(3)
+        assert descend(start, lambda x: 1e-7 * float(np.sum(x)), lambda x: np.full(3, 1e-7), 60) is start
+
+    def test_stands_still(self):
+        assert not stands_still([5.0, 5.0, 5.0, 5.0])
+        assert stands_still([5.0, 5.0, 5.0, 5.0, 4.0])  # the last gain is not looked at
+        assert not stands_still([5.1, 5.0, 5.0, 5.0, 5.0])
+        assert stands_still([9.0, 5.0, 5.0, 5.0, 5.0, 5.0])
+
+    @pytest.mark.parametrize("cost", ["reference", "consistent"])
+    def test_rounds_take_the_factors_in_the_order_of_the_specification(self, cost):
+        (factors, _), (by_hand, _) = random_factors(), random_factors()
+        losses = GLOCAL(cost=cost, max_rounds=1)._alternate(factors)
+        by_hand.improve_U(correlated=False)
+        by_hand.improve_V()
+        by_hand.improve_W(correlated=False)
+        first = by_hand.loss()
+        by_hand.improve_Z()
+        by_hand.improve_V()
+        by_hand.improve_U(correlated=True, reference=cost == "reference")
+        by_hand.improve_W(correlated=True, reference=cost == "reference")
+        assert losses == [first, by_hand.loss()]
+        assert np.array_equal(factors.W, by_hand.W)
 
     def test_settled(self):
         assert not settled([5.0, 5.0, 5.0, 5.0], 1e-3)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
+from threadpoolctl import threadpool_limits
 
 from mlca.base import Rows
 from mlca.parameters import check_choice, check_real, check_whole
@@ -183,7 +184,9 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        self.losses_ = self._alternate(factors)
+        # The products are thin: threads would mostly wait for one another, and their number change the rounding.
+        with threadpool_limits(1):
+            self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
 
     def _rescaled(self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int) -> Penalties:

@@ -232,7 +232,7 @@ def descend(
         downhill = -gradient(point)
         steepness = float(np.sum(downhill**2))
         length = float(np.sqrt(steepness))
-        if length < FLAT or _stands_still(costs):
+        if length < FLAT or stands_still(costs):
             break
         step = 4.0 * (costs[-2] - costs[-1]) / steepness if len(costs) > 1 else 0.0
         if step * length <= np.finfo(np.float64).eps:
@@ -254,7 +254,7 @@ def descend(
     return point
 
 
-def _stands_still(costs: list[float]) -> bool:
+def stands_still(costs: list[float]) -> bool:
     """Whether the three gains before the last were all tiny."""
     return len(costs) >= 5 and bool(np.all(np.abs(np.diff(costs[-5:-1])) < STILL))
 

@@ -183,9 +183,7 @@ class MCIC(StreamClassifier):
         weights: NDArray[np.float64] = self._fading(clusters, time) * self._clusters.weights[clusters]
         return weights
 
-    def _distances(
-        self, x: NDArray[np.float64], clusters: NDArray[np.int64], time: int
-    ) -> NDArray[np.float64]:
+    def _distances(self, x: NDArray[np.float64], clusters: NDArray[np.int64], time: int) -> NDArray[np.float64]:
         """Return the distance of x to the centre of each cluster."""
         drift = self._fading(clusters, time) if self.center == "reference" else np.ones(len(clusters))
         return _distances_to_centers(x, clusters, drift, self._clusters.sums, self._clusters.weights)
@@ -294,9 +292,7 @@ class _Clusters:
         self.insert(cluster, x, labels, time, fading=1.0)
         return cluster
 
-    def insert(
-        self, cluster: int, x: NDArray[np.float64], labels: NDArray[np.int32], time: int, fading: float
-    ) -> None:
+    def insert(self, cluster: int, x: NDArray[np.float64], labels: NDArray[np.int32], time: int, fading: float) -> None:
         """Add a row to a cluster."""
         self.radii[cluster] = self.radius_with(cluster, x, fading)
         self.sums[cluster] = fading * self.sums[cluster] + x

@@ -171,9 +171,7 @@ def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_queries))
 
 
-def _nearest(
-    queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, left_out: int
-) -> NDArray[np.int64]:
+def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, left_out: int) -> NDArray[np.int64]:
     """Return the k rows nearest to each query, nearest first, the earlier row first among equals.
 
     With `left_out` >= 0, row `left_out + i` is no neighbour of query i.

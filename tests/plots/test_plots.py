@@ -195,6 +195,7 @@ class TestStream:
         ax = plot_stream(runs, "hamming_loss")
         assert_well_drawn(ax.figure)
         assert ax.get_ylabel() == "Hamming loss (lower is better)"
+        assert [line.get_ydata()[0] for line in ax.lines] == [0.5] * 5  # the windowed ones
         looks = {(line.get_color(), line.get_linestyle(), line.get_marker()) for line in ax.lines}
         assert len(looks) == 5
 
@@ -242,6 +243,7 @@ class TestGrid:
             image = ax.images[0]
             lightness = image.cmap(image.norm(np.array([0.0, 1.0])))[:, :3].sum(axis=1)
             assert lightness.argmax() == best
+            assert [text.get_color() for text in ax.texts] == ["black" if i == best else "white" for i in (0, 1)]
 
     def test_long_names_and_missing_results_only(self):
         ax = plot_grid(np.full((3, 2), np.nan), LONG_NAMES[:3], LONG_NAMES[14:16])
@@ -263,6 +265,7 @@ class TestFolds:
         ax = plot_folds(results, "hamming_loss")
         assert_well_drawn(ax.figure)
         assert [label.get_text() for label in ax.get_yticklabels()] == LONG_NAMES
+        assert ax.yaxis.get_inverted()  # the first at the top
 
     def test_missing_folds(self):
         ax = plot_folds({"some": [0.1, np.nan, 0.3], "none": [np.nan], "one": [0.2]})

@@ -206,6 +206,19 @@ class TestClassifier:
         likely = model.predict_proba(1e6 * self.X)
         assert likely.min() > 0 and likely.max() < 1
 
+    def test_of_two_classes_one_number_decides(self):
+        model = MuENL(sweeps=3).fit(self.X, np.where(self.Y[:, 0], "yes", "no"))
+        decision = model.decision_function(self.X)
+        assert decision.shape == (300,)
+        assert np.array_equal(model.predict(self.X), np.where(decision > 0, "yes", "no"))
+        assert model.predict_proba(self.X)[:, 1] == pytest.approx(1 / (1 + np.exp(-decision)))
+
+    def test_of_many_classes_the_best_wins_however_large_the_scores(self):
+        blob = self.Y @ [1, 2]
+        model = MuENL(sweeps=3).fit(self.X, blob)
+        far = 1e4 * self.X
+        assert np.array_equal(model.predict(far), model.classes_[np.argmax(model.decision_function(far), axis=1)])
+
     def test_fit_forgets(self):
         used = MuENL(sweeps=2, buffer_size=10).fit(self.X, self.Y)
         used.observe(self.X + 5)

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 
 import matplotlib.pyplot as plt
@@ -295,6 +296,10 @@ class TestStyle:
     def test_pictures_are_the_same_every_time(self):
         one, other = (pixels(plot_nodes(Discs()).figure) for _ in range(2))
         assert np.array_equal(one, other)
+
+    def test_matplotlib_is_loaded_by_the_first_picture_only(self):
+        program = "import sys, mlca.plots; sys.exit('matplotlib' in sys.modules or 'pandas' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
     def test_without_matplotlib_the_error_says_what_to_install(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

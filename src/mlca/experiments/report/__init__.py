@@ -1,14 +1,86 @@
-"""The report of ``mlca reproduce``."""
+"""The report of ``mlca reproduce``: what came out, beside what the paper says.
+
+An experiment hands over a `Section`: sentences, tables of plain numbers, figures as SVG text. Nothing in
+here knows where they come from, and nothing is computed here but their look:
+
+1. `names` gives every section, table and figure a name, which its link on the page and its file share.
+2. `cells` rounds the numbers of a table column by column, once for all formats.
+3. `page` writes the HTML: `page.html` is the frame, `page.css` the look (light, dark, phone, print),
+   `page.js` sorts tables, and `svg` fits pictures into the page. `markdown` writes the same for readers of
+   text; CSV files keep all digits.
+4. `write_report` puts the files into a folder. Each is replaced as a whole, the report itself last, so that
+   whoever opens it in the middle of a run sees one that is complete.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import uuid
 from pathlib import Path
 
+from mlca.experiments.report.cells import known_or_not_available
+from mlca.experiments.report.markdown import markdown_page
+from mlca.experiments.report.names import FIGURES, TABLES, name_sections
+from mlca.experiments.report.page import html_page
 from mlca.experiments.report.sections import Figure, Report, Section, Table
 
 __all__ = ["Figure", "Report", "Section", "Table", "write_report"]
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write ``report.html``, ``report.md``, one CSV a table and one SVG a figure, and return their paths."""
-    raise NotImplementedError
+    """Write a report as HTML, Markdown, one CSV file a table and one SVG file a figure.
+
+    Parameters
+    ----------
+    report : Report
+        What to write.
+    folder : Path
+        Where to; made if it is not there. Files of an earlier report with the same names are replaced.
+
+    Returns
+    -------
+    list of Path
+        ``report.html``, ``report.md``, then the CSV and SVG files, section by section.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> table = Table("Exact match", ("condition", "paper", "measured"), (("together", 0.972, 0.9713),))
+    >>> section = Section("continual", "Continual learning", "20 seeds.", "Agrees with the paper.", (table,), ())
+    >>> with TemporaryDirectory() as folder:
+    ...     paths = write_report(Report("The paper, reproduced", (section,), ()), Path(folder))
+    ...     [path.relative_to(folder).as_posix() for path in paths]
+    ['report.html', 'report.md', 'tables/continual-exact-match.csv']
+    """
+    sections = name_sections(report)
+    parts: dict[Path, str] = {}
+    for named in sections:
+        parts |= {folder / TABLES / f"{name}.csv": _csv(table) for name, table in named.tables}
+        parts |= {folder / FIGURES / f"{name}.svg": figure.svg for name, figure in named.figures}
+    pages = {
+        folder / "report.html": html_page(report, sections),
+        folder / "report.md": markdown_page(report, sections),
+    }
+    for path, text in (parts | pages).items():
+        _replace(path, text)
+    return [*pages, *parts]
+
+
+def _csv(table: Table) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([known_or_not_available(value) for value in row] for row in table.rows)
+    return file.getvalue()
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

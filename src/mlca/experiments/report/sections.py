@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+
 @dataclass(frozen=True)
 class Table:
     """One table: named columns and rows of numbers and names.
@@ -13,9 +14,10 @@ class Table:
     title : str
         The table's caption; the name of its CSV file is made from it.
     columns : tuple of str
-        Heads of the columns.
+        Heads of the columns. Numbers below a head with the word "difference" carry their sign.
     rows : tuple of tuple of str, float, int or None
-        One cell a column. ``None`` and a float that is not a number are missing and shown as "N/A".
+        One cell a column, the first naming the row. ``None`` and NaN are missing and shown as "N/A"; the
+        text "not run" says that nobody tried. Both sort last.
     note : str, default=""
         A sentence below the table.
     """
@@ -24,6 +26,11 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str | float | int | None, ...], ...]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"table {self.title!r} has {len(self.columns)} columns, but a row of {len(row)} cells")
 
 
 @dataclass(frozen=True)

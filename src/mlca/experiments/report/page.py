@@ -1,0 +1,143 @@
+"""The report as one HTML file that needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+
+from mlca.experiments.report.cells import Cell, columns_of
+from mlca.experiments.report.names import NamedSection
+from mlca.experiments.report.sections import Figure, Report, Table
+from mlca.experiments.report.svg import inline_svg
+
+WIDE = 9
+"""Tables with more columns are printed on a landscape page."""
+
+
+def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
+    """Return the whole report as HTML.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    sections : sequence of NamedSection
+        Its sections with the names that links use.
+
+    Returns
+    -------
+    str
+        A page whose policy forbids every request and every script but its own, so that not even a picture
+        can break the promise to be one self-contained file.
+    """
+    script = _part("page.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Template(_part("page.html")).substitute(
+        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
+        title=_text(report.title),
+        style=_part("page.css"),
+        contents="\n".join(map(_entry, sections)),
+        sections="\n".join(map(_section, sections)),
+        facts="\n".join(f"<dt>{_text(name)}</dt><dd>{_text(value)}</dd>" for name, value in report.facts),
+        script=script,
+    )
+
+
+def _part(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _text(text: str) -> str:
+    """Escape a text; browsers would read a bare carriage return as a new line."""
+    return escape(text).replace("\r", "&#13;")
+
+
+def _entry(named: NamedSection) -> str:
+    link = f'<a href="#{named.name}">{_text(named.section.title)}</a>'
+    return f"<li>{link}{_paragraph('', named.section.verdict)}</li>"
+
+
+def _section(named: NamedSection) -> str:
+    section = named.section
+    paragraphs = [_paragraph("", text) for text in re.split(r"\n\s*\n", section.introduction)]
+    return "\n".join(
+        [
+            f'<section id="{named.name}">',
+            f"<h2>{_text(section.title)}</h2>",
+            *paragraphs,
+            _paragraph("verdict", section.verdict),
+            *(_table(name, table) for name, table in named.tables),
+            *(_figure(name, figure) for name, figure in named.figures),
+            "</section>",
+        ]
+    )
+
+
+def _paragraph(kind: str, text: str) -> str:
+    """Return a paragraph, or nothing where there is nothing to say."""
+    if not text.strip():
+        return ""
+    return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
+
+
+def _table(name: str, table: Table) -> str:
+    columns = columns_of(table)
+    heads = [f'<th scope="col"{_classes(number=column.is_numeric)}>{_text(column.head)}</th>' for column in columns]
+    rows = [
+        "<tr>"
+        + "".join(
+            _cell(cell, is_numeric=column.is_numeric, names_row=i == 0)
+            for i, (column, cell) in enumerate(zip(columns, row, strict=True))
+        )
+        + "</tr>"
+        for row in zip(*(column.cells for column in columns), strict=True)
+    ]
+    return "\n".join(
+        [
+            f'<figure id="{name}"{_classes(wide=len(columns) > WIDE)}>',
+            f'<figcaption id="{name}--caption">{_text(table.title)}</figcaption>',
+            f'<div class="box"><table aria-labelledby="{name}--caption">',
+            f"<thead><tr>{''.join(heads)}</tr></thead>",
+            "<tbody>",
+            *rows,
+            "</tbody>",
+            "</table></div>",
+            _paragraph("note", table.note),
+            "</figure>",
+        ]
+    )
+
+
+def _cell(cell: Cell, *, is_numeric: bool, names_row: bool) -> str:
+    tag, scope = ("th", ' scope="row"') if names_row else ("td", "")
+    value = "" if cell.number is None else f' data-value="{_javascript_number(cell.number)}"'
+    return f"<{tag}{scope}{_classes(number=is_numeric, missing=cell.missing)}{value}>{_text(cell.text)}</{tag}>"
+
+
+def _javascript_number(number: float) -> str:
+    return repr(number).replace("inf", "Infinity")
+
+
+def _classes(**applies: bool) -> str:
+    names = [name for name, does in applies.items() if does]
+    return f' class="{" ".join(names)}"' if names else ""
+
+
+# Names have no double hyphens: what begins with a name and one belongs to that part alone.
+def _figure(name: str, figure: Figure) -> str:
+    return "\n".join(
+        [
+            f'<figure id="{name}">',
+            f'<figcaption id="{name}--caption">{_text(figure.title)}</figcaption>',
+            f'<div class="box picture" role="img" aria-labelledby="{name}--caption">',
+            inline_svg(figure.svg, f"{name}--svg-"),
+            "</div>",
+            _paragraph("note", figure.note),
+            "</figure>",
+        ]
+    )

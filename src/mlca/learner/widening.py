@@ -1,0 +1,43 @@
+"""Attributes that appear late: a learner that knows d attributes becomes one that knows more.
+
+An attribute that nobody has mentioned was 0 in every instance so far. So the instances in the window and the nodes
+get zeros there, and each node the bandwidth of a constant attribute where nodes have one an attribute. While the
+first window fills nothing has been learned yet, and the result is the learner that had known the attribute from
+the start. Later it is not, because the number of attributes enters Silverman's rule: nodes keep the bandwidths
+that they were made with, new ones are estimated over all attributes, and the vigilance test counts all of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlca.learner.core import Learner
+from mlca.learner.kernels.bandwidth import attribute_bandwidths
+from mlca.learner.state import capture, restore
+
+
+def widened(learner: Learner, n_features: int) -> Learner:
+    """Return a learner with more attributes, the new ones on the right; the old learner must not be used again.
+
+    Parameters
+    ----------
+    learner : Learner
+        One with dense nodes.
+    n_features : int
+        The number of attributes that are known now.
+
+    Returns
+    -------
+    Learner
+        The learner that goes on.
+    """
+    state = capture(learner)
+    added = n_features - learner.n_features
+    for name in ("weights", "recent"):
+        state[name] = np.pad(state[name], ((0, 0), (0, added)))
+    if learner.parameters.attributes != "common":
+        constant = np.empty(n_features)
+        attribute_bandwidths(np.zeros((learner.window.size, n_features)), constant, np.empty((3, n_features)))
+        new = np.broadcast_to(constant[:added], (learner.n_nodes, added))
+        state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
+    return restore(learner.parameters, n_features, learner.n_labels, False, state)

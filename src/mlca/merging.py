@@ -1,0 +1,98 @@
+"""Models that learned parts of a stream become one model.
+
+Parts may be learned anywhere: by threads, by processes, on other machines (`mlca.dask`). What is here brings the
+labels of the parts together by their names; how nodes are brought together is told in `mlca.learner.merging`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mlca.classifier import MLCA
+from mlca.learner.merging import merged
+from mlca.targets import LabelSet
+
+
+def merge(models: Iterable[MLCA]) -> MLCA:
+    """Make one model of models that learned the parts of a stream.
+
+    The nodes of each model are replayed into the first as weighted prototypes, in one pass. Exact are the number of
+    instances, the sum of the nodes' counts, how often each label was learned and with it each label's prior.
+    Nodes and counters approximate those of one model that learned the parts in sequence.
+
+    Parameters
+    ----------
+    models : iterable of MLCA
+        Fitted models with the same parameters and features, in the order of their parts. They stay as they are.
+
+    Returns
+    -------
+    MLCA
+        A new model, with the first one's parameters and the labels of all, in order of appearance. It goes on
+        learning where the last model ended.
+
+    Raises
+    ------
+    ValueError
+        If there is no model, or two of them do not fit together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlca import MLCA
+    >>> from mlca.merging import merge
+    >>> rng = np.random.default_rng(0)
+    >>> low = MLCA(vigilance=0.1).fit(rng.normal(0, 1, (200, 2)), [{"calm"}] * 200)
+    >>> high = MLCA(vigilance=0.1).fit(rng.normal(9, 1, (300, 2)), [{"storm", "alarm"}] * 300)
+    >>> both = merge([low, high])
+    >>> both.n_seen_, int(both.counts_.sum()), both.predict_labels([[0, 0], [9, 9]]) == [{"calm"}, {"storm", "alarm"}]
+    (500, 500, True)
+    """
+    models = list(models)
+    if not models:
+        raise ValueError("merge needs at least one model")
+    for number, model in enumerate(models):
+        check_is_fitted(model, "labels_")
+        _check_fits(model, models[0], number)
+    names: dict[Hashable, int] = {}
+    columns = [
+        np.array([names.setdefault(name, len(names)) for name in model.labels_.names], dtype=np.int32)
+        for model in models
+    ]
+    whole = copy.copy(models[0])
+    whole._learner = merged([model._learner for model in models], columns, len(names))
+    whole.labels_ = LabelSet(tuple(names), models[0].labels_.single)
+    return whole
+
+
+def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
+    """Raise ValueError unless a model can be merged into the first."""
+    if replace(model._learner.parameters, seed=0) != replace(first._learner.parameters, seed=0):
+        raise ValueError(
+            f"model {number} was learned with {model._learner.parameters}, the first with "
+            f"{first._learner.parameters}; learn all parts with the same parameters"
+        )
+    if model.n_features_in_ != first.n_features_in_:
+        raise ValueError(
+            f"model {number} has {model.n_features_in_} features, the first {first.n_features_in_}; "
+            "learn all parts with the same columns"
+        )
+    if _feature_names(model) != _feature_names(first):
+        raise ValueError(
+            f"model {number} has other feature names, or another order of them, than the first; "
+            "learn all parts with the same columns"
+        )
+    if model.labels_.single != first.labels_.single:
+        raise ValueError(
+            f"model {number} and the first differ in the kind of labels: one learned a 1-D y, the other label sets; "
+            "give all parts labels of one kind"
+        )
+
+
+def _feature_names(model: MLCA) -> list[str]:
+    return list(getattr(model, "feature_names_in_", []))

@@ -1,0 +1,200 @@
+"""MLCA for River: rows and labels are dicts, and both may bring names that were never seen before.
+
+A row {feature: value} becomes an array with a column a feature, in the order in which features first appeared; a
+feature that the row does not mention is 0 in it. Labels {label: bool} become columns likewise. What follows is the
+learner of `mlca.MLCA`, row by row, so a stream whose first row names all features gives exactly the model that
+`partial_fit` makes of it. A feature that appears later joins as a column of zeros (see `mlca.learner.widening`,
+which also says what of that is exact).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.classifier import LARGEST_VALUE, MLCA
+from mlca.learner.core import Learner
+from mlca.learner.widening import widened
+
+try:
+    from river import base
+except ImportError:
+    raise ImportError('mlca.river needs River: pip install "mlca[river]"') from None
+
+# Types whose values need no closer look.
+_PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
+
+
+class MLCAClassifier(base.MultiLabelClassifier):
+    """Multi-label classifier that learns row by row, takes new labels and features at any time and never forgets.
+
+    Features may appear, vanish or change their order; a feature that a row does not mention is 0. Labels may appear.
+    Features are used as they are: put a scaler before the classifier where their units differ, and
+    `river.preprocessing.FeatureHasher` where every row brings new words, since each row with a new feature
+    rebuilds the model's arrays.
+
+    Parameters
+    ----------
+    vigilance
+        How far a row may be from the nearest node before it becomes a node of its own, in [0, 1). Small values
+        keep nearly every row.
+    n_neighbors
+        The number of nodes that vote.
+    window
+        The number of latest rows that a new node's bandwidth is estimated from.
+    smoothing
+        Laplace smoothing of all probabilities.
+    attributes
+        "common": one bandwidth for all features (MLCA). "individual": each node its own for each (MLCA-I).
+        "clustered": one a group of features (MLCA-C).
+    rule
+        How nodes move: "published", "released" or "text"; see `mlca.MLCA`.
+    vote
+        Whether neighbours vote with their label "counts" or with label "frequencies".
+    seed
+        Used by `attributes="clustered"` only: the order in which features are grouped.
+
+    Examples
+    --------
+    >>> from mlca.river import MLCAClassifier
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> model = preprocessing.StandardScaler() | MLCAClassifier(vote="frequencies")
+    >>> evaluate.progressive_val_score(datasets.Yeast().take(500), model, metrics.multioutput.ExactMatch())
+    ExactMatch: 10.62%
+
+    A label, or a feature, that appears late needs no preparation:
+
+    >>> model = MLCAClassifier()
+    >>> for i in range(30):
+    ...     model.learn_one({"wind": i % 3}, {"calm": True})
+    >>> for i in range(30):
+    ...     model.learn_one({"wind": 20 + i % 3, "rain": 5 + i % 2}, {"storm": True})
+    >>> model.predict_one({"rain": 5, "wind": 21})
+    {'calm': False, 'storm': True}
+    """
+
+    def __init__(
+        self,
+        vigilance: float = 0.01,
+        n_neighbors: int = 10,
+        window: int = 50,
+        smoothing: float = 1.0,
+        attributes: str = "common",
+        rule: str = "published",
+        vote: str = "counts",
+        seed: int = 0,
+    ) -> None:
+        self.vigilance = vigilance
+        self.n_neighbors = n_neighbors
+        self.window = window
+        self.smoothing = smoothing
+        self.attributes = attributes
+        self.rule = rule
+        self.vote = vote
+        self.seed = seed
+        model = MLCA(vigilance, n_neighbors, window, smoothing, attributes, rule, vote, random_state=seed)
+        model._check_parameters()
+        # Until a feature is known there is one column all the same; the first feature takes it.
+        self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
+        self._features: dict[Hashable, int] = {}
+        self._labels: dict[Hashable, int] = {}
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes."""
+        return self._learner.settled().n_nodes
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: Mapping[Hashable, bool]) -> None:
+        """Learn one row.
+
+        Parameters
+        ----------
+        x
+            The features. Those never seen before are welcome; those not mentioned are 0.
+        y
+            The labels: those of the row are true. Labels not mentioned are false.
+        """
+        _check_numbers(x)
+        if not isinstance(y, Mapping):
+            raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
+        self._meet(x)
+        for label in y:
+            self._labels.setdefault(label, len(self._labels))
+        own = sorted(self._labels[label] for label, true in y.items() if true)
+        self._learner.learn(
+            self._row(x), np.array([0, len(own)]), np.array(own, dtype=np.int32), n_labels=len(self._labels)
+        )
+
+    def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
+        """Return the probability of each label seen so far.
+
+        Parameters
+        ----------
+        x
+            The features. Those never learned are ignored: every node is 0 there, so they cannot tell nodes apart.
+
+        Returns
+        -------
+        dict
+            For each label, the probability that it is false and that it is true. Empty before anything is learned.
+        """
+        probabilities = self._probabilities(x).tolist()
+        return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
+
+    def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, bool]:
+        """Return whether the row has each label seen so far: whether that is more likely than not.
+
+        Parameters
+        ----------
+        x
+            The features.
+
+        Returns
+        -------
+        dict
+            True or False for each label. Empty before anything is learned.
+        """
+        decisions = (self._probabilities(x) > 0.5).tolist()
+        return dict(zip(self._labels, decisions, strict=True))
+
+    def _probabilities(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+        _check_numbers(x)
+        if not self._labels:
+            return np.empty(0)
+        probabilities: NDArray[np.float64] = self._learner.settled().probabilities(self._row(x))[0]
+        return probabilities
+
+    def _meet(self, x: Mapping[Hashable, Any]) -> None:
+        """Give every feature of a row that is not known yet its column."""
+        if x.keys() <= self._features.keys():
+            return
+        for feature in x:
+            self._features.setdefault(feature, len(self._features))
+        if len(self._features) > self._learner.n_features:
+            self._learner = widened(self._learner, len(self._features))
+
+    def _row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+        row = np.zeros((1, self._learner.n_features))
+        row[0, : len(self._features)] = [x.get(feature, 0.0) for feature in self._features]
+        return row
+
+
+def _check_numbers(x: Mapping[Hashable, Any]) -> None:
+    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+    if not _PLAIN_NUMBERS.issuperset(map(type, x.values())):
+        for feature, value in x.items():
+            if not isinstance(value, Real | np.bool_):
+                raise ValueError(
+                    f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
+                    "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
+                )
+    for feature, value in x.items():
+        if not -LARGEST_VALUE <= value <= LARGEST_VALUE:
+            raise ValueError(
+                f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; fill gaps with "
+                "river.preprocessing.StatImputer, rescale what is larger"
+            )

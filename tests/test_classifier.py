@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlca import MLCA
+from mlca.learner.kernels.predict import predict_dense
 from tests.learner.states import assert_same_state
 
 
@@ -45,6 +47,18 @@ class TestInScikitLearn:
         model = MLCA().fit(X, Y)
         parts = Parallel(n_jobs=2)(delayed(model.predict_proba)(part) for part in np.array_split(X, 3))
         np.testing.assert_array_equal(np.concatenate(parts), model.predict_proba(X))
+
+    def test_read_only_rows_and_models_need_no_new_compilation(self, stream, tmp_path):
+        X, Y = stream
+        model = MLCA().fit(X, Y)
+        expected = model.predict_proba(X)
+        compiled = len(predict_dense.signatures)
+        joblib.dump((model, X), tmp_path / "both")
+        read_only, rows = joblib.load(tmp_path / "both", mmap_mode="r")
+        assert not rows.flags.writeable
+        np.testing.assert_array_equal(read_only.predict_proba(rows), expected)
+        assert_same_state(model.partial_fit(X, Y), read_only.partial_fit(rows, Y))
+        assert len(predict_dense.signatures) == compiled
 
     def test_threads_may_predict_at_the_same_time(self, stream):
         X, Y = stream

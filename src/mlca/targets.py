@@ -139,7 +139,8 @@ def _array_or_rows(Y: Any) -> Any:
     rows = list(Y)
     if rows and all(isinstance(row, list | np.ndarray) for row in rows):
         # Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn. Anything else is names.
-        if len({len(row) for row in rows}) == 1 and all(_is_bit(cell) for row in rows for cell in row):
+        widths = {len(row) for row in rows}
+        if len(widths) == 1 and widths != {0} and all(_is_bit(cell) for row in rows for cell in row):
             return np.array(rows).reshape(len(rows), -1)
         return rows
     return rows if any(map(_is_row_of_names, rows)) else np.array(rows)

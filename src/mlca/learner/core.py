@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.learner.growing import csr_parts, empty_model, with_labels, with_room
+from mlca.learner.growing import csr_parts, empty_model, with_labels, with_room, writable
 from mlca.learner.kernels.bandwidth import median
 from mlca.learner.kernels.fixedpoint import SCALE, UNIT
 from mlca.learner.kernels.learn import Model, learn
@@ -123,9 +123,19 @@ class Learner:
         if not self.waiting:
             return self
         if self._settled is None:
-            self._settled = self.copy()
-            self._settled._learn_waiting()
+            settled = self.copy()
+            settled._learn_waiting()
+            self._settled = settled  # only now: threads that predict together must not see it half-way
         return self._settled
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # joblib hands large arrays to its workers as read-only files, which compiled code would take for
+        # another type and compile anew.
+        self.__dict__.update(state)
+        self.model = writable(self.model)
+        self.window.rows = writable(self.window.rows)
+        self.groups.set(*map(writable, (self.groups.centres, self.groups.counts, self.groups.bandwidths)))
+        self._forget_derived()
 
     def copy(self) -> Self:
         """Return a learner that goes on by itself from here."""
@@ -147,11 +157,10 @@ class Learner:
             part = parts[start]
             if sparse.issparse(rows):
                 some = rows[part]
-                indptr = some.indptr.astype(np.int64)
-                indices = some.indices.astype(np.int32)
-                predict_sparse(indptr, indices, some.data, self.n_features, *arguments, out[part])
+                indptr, indices = some.indptr.astype(np.int64), some.indices.astype(np.int32)
+                predict_sparse(indptr, indices, writable(some.data), self.n_features, *arguments, out[part])
             else:
-                predict_dense(rows[part], *arguments, out[part])
+                predict_dense(writable(rows[part]), *arguments, out[part])
 
         with Team(len(parts)) as team:
             team.run(predict)

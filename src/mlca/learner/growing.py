@@ -40,6 +40,7 @@ def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool
             scales=np.empty((0, own_scales)),
             scale_tiles=np.empty((0, own_scales, TILE), np.float32),
             largest=np.zeros(3),
+            reach=np.zeros(n_features),
         )
     return Model(
         nodes=nodes,
@@ -91,6 +92,7 @@ def with_room(model: Model, n_features: int, row_labels: int, new_nodes: int = 1
             scales=enlarged(nodes.scales, capacity),
             scale_tiles=enlarged(nodes.scale_tiles, n_tiles),
             largest=nodes.largest,
+            reach=nodes.reach,
         )
     longest = int(model.label_counts.length[:n_nodes].max(initial=0))
     return model._replace(
@@ -112,6 +114,13 @@ def with_labels(model: Model, n_labels: int) -> Model:
         with_=enlarged(model.with_, room),
         without=enlarged(model.without, room),
     )
+
+
+def writable(arrays: Any) -> Any:
+    """Return an array, or a tuple of arrays and tuples, with whatever cannot be written replaced by a copy."""
+    if isinstance(arrays, np.ndarray):
+        return arrays if arrays.flags.writeable else np.array(arrays)
+    return type(arrays)(*(writable(part) for part in arrays))
 
 
 def enlarged(array: NDArray[Any], length: int) -> NDArray[Any]:

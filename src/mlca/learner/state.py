@@ -143,6 +143,7 @@ def _restore_nodes(learner: Learner, state: State) -> DenseNodes | SparseNodes:
         scales=np.empty((n_nodes, nodes.scales.shape[1])),
         scale_tiles=np.zeros((n_tiles, *nodes.scale_tiles.shape[1:]), np.float32),
         largest=nodes.largest,
+        reach=nodes.reach,
     )
     for node in range(n_nodes):
         if own_scales:

@@ -1,8 +1,7 @@
 """Similarity of one instance to dense nodes: which N are nearest, and how near exactly.
 
-Sums are in units of 2^-40 (see fixedpoint); small is similar. Under a common and under individual
-bandwidths the nodes are screened in float32 first (see screen); clustered attributes are computed
-exactly for every node.
+Sums are in units of 2^-40 (see fixedpoint); small is similar. From some number of nodes on they are screened in
+float32 first (see screen), and only what survives is computed exactly.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from mlca.learner.kernels.screen import (
     SHRINK,
     put_in_tile,
     rough_error,
+    rough_group_error,
+    rough_group_sums,
     rough_root_sums,
     rough_sums,
 )
@@ -33,7 +34,8 @@ class DenseNodes(NamedTuple):
     """Weights of nodes, one row a node, and their float32 tiles for screening.
 
     Under individual bandwidths `scales` holds each node's r, and `scale_tiles` its tiles; else they are
-    empty. `largest` bounds all nodes: sum|y| (sum r|y| under individual bandwidths), r and 1 / r.
+    empty. `largest` bounds all nodes: sum|y| (sum r|y| under individual bandwidths), r and 1 / r; `reach` bounds
+    their |y| in each attribute.
     """
 
     weights: NDArray[np.float64]
@@ -41,6 +43,7 @@ class DenseNodes(NamedTuple):
     scales: NDArray[np.float64]
     scale_tiles: NDArray[np.float32]
     largest: NDArray[np.float64]
+    reach: NDArray[np.float64]
 
 
 @compiled
@@ -56,6 +59,8 @@ def refresh_dense(nodes: DenseNodes, node: int) -> None:
         for i in range(weights.shape[0]):
             norm += abs(weights[i])
     nodes.largest[0] = max(nodes.largest[0], norm)
+    for i in range(weights.shape[0]):
+        nodes.reach[i] = max(nodes.reach[i], abs(weights[i]))
 
 
 @compiled
@@ -116,36 +121,53 @@ def nearest_individual_dense(
 
 @compiled
 def nearest_clustered_dense(
-    x: np.ndarray, nodes: DenseNodes, n_nodes: int, grouping: Grouping, found: np.ndarray, sums: np.ndarray
+    x: np.ndarray,
+    nodes: DenseNodes,
+    n_nodes: int,
+    grouping: Grouping,
+    screen_from: int,
+    found: np.ndarray,
+    sums: np.ndarray,
 ) -> int:
     """List the nearest nodes under one bandwidth a group of attributes; return how many there are."""
-    d = x.shape[0]
-    order, n_groups = grouping.order, grouping.size[0]
-    grouped_x, grouped_r = np.empty(d), np.empty(d)
-    start = 0
+    d, n_groups, order = x.shape[0], grouping.size[0], grouping.order
+    grouped_x, grouped_y, grouped_r = np.empty(d), np.empty(d), np.empty(d)
+    starts, ends, sizes = np.zeros(n_groups, np.int64), grouping.ends[:n_groups], np.empty(n_groups)
+    largest_r, smallest_r = 0.0, np.inf
     for j in range(n_groups):
-        for place in range(start, grouping.ends[j]):
+        starts[j] = ends[j - 1] if j > 0 else 0
+        sizes[j] = ends[j] - starts[j]
+        for place in range(starts[j], ends[j]):
             grouped_x[place] = x[order[place]]
             grouped_r[place] = grouping.scales[j]
-        start = grouping.ends[j]
-    grouped_y = np.empty(d)
+        largest_r, smallest_r = max(largest_r, grouping.scales[j]), min(smallest_r, grouping.scales[j])
     terms = np.empty(d, np.int64)
+    # Sums of all terms before a place: a group's sum is a difference of two, with no branch on its size.
+    before = np.zeros(d + 1, np.int64)
+    in_range = nodes.largest[0] <= LARGEST_NORM and largest_r <= LARGEST_SCALE and smallest_r * LARGEST_SCALE >= 1.0
+    screened = n_nodes >= screen_from and in_range
+    rough, small_x = _rough_space(x, nodes, n_nodes if screened else 0)
+    bar = 0.0
+    if screened:
+        rough_group_sums(small_x, nodes.tiles, grouping, n_nodes, rough)
+        best = np.empty(found.shape[0], np.float32)
+        bar = nth_largest(rough, n_nodes, found.shape[0], best) - 2.0 * rough_group_error(grouping, nodes.reach)
     length = 0
     for k in range(n_nodes):
+        if screened and rough[k] < bar:
+            continue
         weights = nodes.weights[k]
         for place in range(d):
             grouped_y[place] = weights[order[place]]
         for place in range(d):
             terms[place] = dissimilarity(grouped_x[place] - grouped_y[place], grouped_r[place])
+        running = 0
+        for place in range(d):
+            running += terms[place]
+            before[place + 1] = running
         total = 0
-        start = 0
         for j in range(n_groups):
-            end = grouping.ends[j]
-            units = 0
-            for place in range(start, end):
-                units += terms[place]
-            total += group_root(units, end - start)
-            start = end
+            total += group_root(before[ends[j]] - before[starts[j]], sizes[j])
         length = insert(found, sums, length, k, total)
     return length
 

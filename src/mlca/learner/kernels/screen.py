@@ -24,6 +24,10 @@ The fixed-point rounding of the exact terms (2^-41 each) is below 1 u a term and
 
 The root of MLCA-I, 1 - sqrt(1 - 2^-z^2), is a smooth function of |z| with slope at most 0.84; a quartic to the
 eighth power takes the cubic's place and 2 u r |y| is added up with each attribute's own r.
+
+MLCA-C's sum is one of roots of group means. If D bounds the error of a group's mean, sqrt(D) bounds that of its root;
+D is the bound above for one attribute, with the largest |y| of any node in the group's attributes, plus the error of
+adding. Measured on Yeast: 7 times the exact kernel for all nodes.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from __future__ import annotations
 import numpy as np
 
 from mlca.compiled import compiled, compiled_loosely
+from mlca.learner.kernels.groups import Grouping
 
 TILE = 64
 
@@ -124,3 +129,47 @@ def rough_error(n_attributes: int, fit_error: float, scaled_norm: float, largest
     d = float(n_attributes)
     adding = 1.01 * d * HALF_ULP * largest_sum
     return d * (fit_error + ROUNDING) + 1.7 * HALF_ULP * scaled_norm + adding
+
+
+@compiled_loosely
+def rough_group_sums(x: np.ndarray, tiles: np.ndarray, grouping: Grouping, n_nodes: int, sums: np.ndarray) -> None:
+    """Add up about the roots of the groups' means of 1 - k, negated: the largest sum is the nearest node's."""
+    width = tiles.shape[2]
+    part = np.empty(width, np.float32)
+    for tile in range((n_nodes + width - 1) // width):
+        total = sums[tile * width : (tile + 1) * width]
+        total[:] = np.float32(0.0)
+        start = 0
+        for j in range(grouping.size[0]):
+            end = grouping.ends[j]
+            r = np.float32(grouping.scales[j] * SHRINK)
+            part[:] = np.float32(0.0)
+            for place in range(start, end):
+                i = grouping.order[place]
+                value = x[i]
+                column = tiles[tile, i]
+                for lane in range(width):
+                    part[lane] += rough_kernel(value - column[lane], r)
+            share = np.float32(1.0) / np.float32(end - start)
+            for lane in range(width):
+                mean = np.float32(1.0) - part[lane] * share
+                total[lane] -= np.sqrt(max(mean, np.float32(0.0)))
+            start = end
+
+
+@compiled
+def rough_group_error(grouping: Grouping, reach: np.ndarray) -> float:
+    """Bound the error of every rough sum of groups' roots; `reach[i]` is the largest |y| of any node in attribute i."""
+    total = 0.0
+    start = 0
+    for j in range(grouping.size[0]):
+        end = grouping.ends[j]
+        size = float(end - start)
+        farthest = 0.0
+        for place in range(start, end):
+            farthest = max(farthest, reach[grouping.order[place]])
+        in_mean = FIT_ERROR + ROUNDING + 1.7 * HALF_ULP * grouping.scales[j] * farthest + 1.01 * size * HALF_ULP
+        total += np.sqrt(min(in_mean, 1.0))
+        start = end
+    n_groups = float(grouping.size[0])
+    return total + 2.0 * HALF_ULP * n_groups * (n_groups + 2.0)

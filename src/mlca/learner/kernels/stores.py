@@ -70,7 +70,7 @@ def _nearest_dense(nodes: DenseNodes, n_nodes: int, x: Row, query: Query, found:
         return nearest_common_dense(x, nodes, n_nodes, query.r, query.screen_from, found, sums)
     if query.mode == INDIVIDUAL:
         return nearest_individual_dense(x, nodes, n_nodes, query.screen_from, found, sums)
-    return nearest_clustered_dense(x, nodes, n_nodes, query.grouping, found, sums)
+    return nearest_clustered_dense(x, nodes, n_nodes, query.grouping, query.screen_from, found, sums)
 
 
 def _nearest_sparse(nodes: SparseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -109,7 +110,7 @@ class _Rounding:
         text = f"{size:,.{decimals}f}" if size >= 10_000 else f"{size:.{decimals}f}"
         is_zero = float(text.replace(",", "")) == 0
         if is_zero and size and not signed:
-            text, is_zero = f"{size:.2g}", False
+            text, is_zero = re.sub("e-0*", "e−", f"{size:.2g}"), False
         if is_zero:
             return text
         return ("−" if number < 0 else "+" if signed else "") + text

@@ -73,5 +73,5 @@ def _free_name(text: str, taken: set[str]) -> str:
 
 def _plain(text: str) -> str:
     """Keep letters and digits that every file system knows; accents go, the rest becomes hyphens."""
-    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower())[:LONGEST].strip("-") or "part"
+    ascii_text = unicodedata.normalize("NFKD", text.casefold()).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_text)[:LONGEST].strip("-") or "part"

@@ -1,0 +1,276 @@
+"""The HTML report in a real Chromium: what readers see, on a wide screen, on a phone, in the dark, on paper."""
+
+import io
+import shutil
+import socket
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import pytest
+from sample_report import realistic_report
+
+from mlca.experiments.report import Figure, Report, Section, Table, write_report
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
+
+# The ratio of WCAG 2 between each text and what lies behind it.
+CONTRASTS = """() => {
+  const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const luminance = (colour) => parse(colour).slice(0, 3)
+    .map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const background = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (parse(colour)[3] !== 0) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const texts = [...document.body.querySelectorAll("*:not(svg, svg *, script)")]
+    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
+  return texts.map((element) => {
+    const [a, b] = [getComputedStyle(element).color, background(element)].map(luminance);
+    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.textContent];
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    html, *_ = write_report(realistic_report(), tmp_path_factory.mktemp("report"))
+    plt.close("all")
+    return html
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a file in a fresh profile; the page remembers its requests and errors."""
+    contexts = []
+
+    def open_page(path, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.requests, page.errors = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("console", lambda message: page.errors.append(message.text))
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(path.as_uri(), wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def write_section(folder, tables=(), figures=()):
+    section = Section("section", "Section", "Introduction.", "Verdict.", tuple(tables), tuple(figures))
+    return write_report(Report("Report", (section,), ()), folder)[0]
+
+
+def column(page, number):
+    return page.locator(f"tbody tr > :nth-child({number})").all_text_contents()
+
+
+def test_no_errors_and_nothing_from_outside(open_page, report):
+    page = open_page(report)
+    page.wait_for_load_state("networkidle")
+    assert page.errors == []
+    assert [url for url in page.requests if not url.startswith("data:")] == [report.as_uri()]
+
+
+def test_every_figure_is_visible(open_page, report):
+    page = open_page(report)
+    pictures = page.locator(".picture svg")
+    assert pictures.count() == sum(len(section.figures) for section in realistic_report().sections)
+    for picture in pictures.all():
+        box = picture.bounding_box()
+        assert box["width"] > 200
+        assert box["height"] > 100
+        pixels = plt.imread(io.BytesIO(picture.screenshot()))[..., :3]
+        assert (pixels.min(axis=2) < 0.5).mean() > 0.005, "a picture without ink"
+
+
+def test_ids_are_unique_and_links_find_them(open_page, report):
+    page = open_page(report)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
+    assert len(set(ids)) == len(ids) > 100
+    links = page.evaluate(
+        "[...document.querySelectorAll('a, use')].map((e) => e.getAttribute('href') ?? e.getAttribute('xlink:href'))"
+    )
+    clips = page.evaluate("[...document.querySelectorAll('[clip-path]')].map((e) => e.getAttribute('clip-path'))")
+    targets = {link.removeprefix("#") for link in links} | {clip[5:-1] for clip in clips}
+    assert targets <= set(ids)
+    assert {"continual", "comparison", "grid", "timing"} < targets
+    page.get_by_role("navigation").get_by_text("Exact match over the vigilance V").click()
+    assert page.url.endswith("#grid")
+
+
+def test_pictures_that_share_ids_keep_their_own(open_page, tmp_path):
+    pictures = [
+        f'<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x"><svg width="40" height="40">'
+        f'<defs><rect id="a" width="40" height="40" fill="{colour}"/></defs><use href="#a" data-note=\'id="a"\'/></svg>'
+        for colour in ("#ff0000", "#0000ff")
+    ]
+    page = open_page(write_section(tmp_path, figures=[Figure("Square", svg) for svg in pictures]))
+    shots = [plt.imread(io.BytesIO(svg.screenshot())) for svg in page.locator("svg").all()]
+    assert [shot[20, 20, :3].round().tolist() for shot in shots] == [[1, 0, 0], [0, 0, 1]]
+    assert "DOCTYPE" not in page.locator("main").inner_text()
+
+
+def test_a_picture_cannot_reach_out_or_run(open_page, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as outside:
+        outside.setblocking(False)
+        svg = (
+            '<svg width="40" height="40" onload="window.ran = 1"><script>window.ran = 2</script>'
+            f'<image href="http://127.0.0.1:{outside.getsockname()[1]}/x.png" width="9" height="9"/></svg>'
+        )
+        page = open_page(write_section(tmp_path, figures=[Figure("Bad", svg)]))
+        assert page.evaluate("window.ran") is None
+        with pytest.raises(BlockingIOError):  # nobody has called
+            outside.accept()
+
+
+def test_numbers_sort_as_numbers_and_missing_ones_last(open_page, tmp_path):
+    values = (9.5, None, 10.25, -3.0, "not run", float("inf"), 100.0, float("-inf"), 9.5)
+    table = Table("T", ("row", "value"), tuple((f"row {i}", value) for i, value in enumerate(values)))
+    page = open_page(write_section(tmp_path, [table]))
+    head = page.locator("thead th").nth(1)
+    names = {"ascending": "730826514", "descending": "562083714", "none": "012345678"}
+    assert head.get_attribute("aria-sort") == "none"
+    for order in ("ascending", "descending", "none", "ascending"):
+        head.get_by_role("button").click()
+        assert head.get_attribute("aria-sort") == order
+        assert "".join(name[-1] for name in column(page, 1)) == names[order]
+    assert column(page, 2) == ["−∞", "−3.0", "9.5", "9.5", "10.2", "100.0", "∞", "N/A", "not run"]
+
+
+def test_names_sort_by_keyboard_in_natural_order(open_page, tmp_path):
+    rows = (("fold 10", 1), ("Fold 9", 2), ("", 3), ("élan", 4), (7, 5), ("fold 2", 6))
+    page = open_page(write_section(tmp_path, [Table("T", ("name", "n"), rows)]))
+    page.locator("nav a").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert column(page, 1) == ["7", "élan", "fold 2", "Fold 9", "fold 10", ""]
+    page.keyboard.press("Space")
+    assert column(page, 1) == ["fold 10", "Fold 9", "fold 2", "élan", "7", ""]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert column(page, 2) == ["1", "2", "3", "4", "5", "6"]
+    assert page.locator("thead th").evaluate_all("(heads) => heads.map((head) => head.ariaSort)") == [
+        "none",
+        "ascending",
+    ]
+
+
+def test_sorting_moves_only_rows(open_page, report):
+    page = open_page(report)
+    table = page.locator("#comparison table").first
+    places = "(heads) => heads.map((head) => [head.offsetLeft, head.offsetTop, head.offsetWidth, head.offsetHeight])"
+    before = table.locator("thead *").evaluate_all(places)
+    table.get_by_role("button").nth(3).click()
+    assert table.locator("thead *").evaluate_all(places) == before
+    values = [float(text) for text in table.locator("tbody td:nth-child(4)").all_text_contents()]
+    assert all(a <= b for a, b in pairwise(values))
+    others = page.locator("table").nth(3).locator("[aria-sort=none]")
+    assert others.count() == page.locator("table").nth(3).locator("thead th").count()
+
+
+def test_numbers_stand_right_in_figures_of_one_width(open_page, report):
+    page = open_page(report)
+    cells = page.locator("#comparison tbody td")
+    assert set(cells.evaluate_all("(cells) => cells.map((cell) => getComputedStyle(cell).textAlign)")) == {"right"}
+    style = cells.first.evaluate("(cell) => getComputedStyle(cell).fontVariantNumeric")
+    assert "tabular-nums" in style
+
+
+@pytest.mark.parametrize("width", [360, 390, 768, 1280])
+def test_the_page_never_scrolls_sideways(open_page, report, width):
+    page = open_page(report, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.evaluate("window.scrollTo(1000, 0)")
+    assert page.evaluate("window.scrollX") == 0
+
+
+def test_endless_words_do_not_widen_a_phone(open_page, tmp_path):
+    word = "supercalifragilistic" * 12
+    table = Table(word, (word, "number", word), ((word, 1, word),), word)
+    section = Section(word, word, word, word, (table,), ())
+    page = open_page(write_report(Report(word, (section,), ((word, word),)), tmp_path)[0], 360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.locator("tbody th").bounding_box()["width"] < 180
+
+
+def test_wide_tables_scroll_in_their_box_and_keep_the_first_column(open_page, report):
+    page = open_page(report, 360)
+    box = page.locator("#comparison .box").first
+    assert box.evaluate("(box) => box.scrollWidth > 2 * box.clientWidth")
+    name, number = box.locator("tbody th").first, box.locator("tbody td").first
+    before = name.bounding_box()["x"], number.bounding_box()["x"]
+    box.evaluate("(box) => { box.scrollLeft = 150; }")
+    assert name.bounding_box()["x"] == before[0]
+    assert number.bounding_box()["x"] == before[1] - 150
+
+
+def test_pictures_on_a_phone_can_be_read(open_page, report):
+    """Shrunk to two thirds at most; those still too wide scroll in their box."""
+    wide = [svg.bounding_box()["width"] for svg in open_page(report, 2400).locator(".picture svg").all()]
+    phone = [svg.bounding_box()["width"] for svg in open_page(report, 360).locator(".picture svg").all()]
+    assert all(0.6 < b / a <= 1 for a, b in zip(wide, phone, strict=True))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out(open_page, report, scheme):
+    page = open_page(report, color_scheme=scheme)
+    page.locator("th button").first.click()
+    contrasts = page.evaluate(CONTRASTS)
+    assert len(contrasts) > 200
+    assert min(contrasts)[0] > 4.5, min(contrasts)
+    is_dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    assert is_dark == (scheme == "dark")
+    cards = page.locator(".picture").evaluate_all("(boxes) => boxes.map((b) => getComputedStyle(b).backgroundColor)")
+    assert set(cards) == {"rgb(255, 255, 255)"}
+
+
+def test_paper_is_white_and_cuts_nothing(open_page, report):
+    a4_landscape = 1009  # pixels between margins of 15 mm
+    page = open_page(report, a4_landscape, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert min(page.evaluate(CONTRASTS))[0] > 4.5
+    boxes = page.locator(".box").evaluate_all("(boxes) => boxes.map((box) => box.scrollWidth - box.clientWidth)")
+    assert set(boxes) == {0}
+    pages = page.pdf(prefer_css_page_size=True, format="A4").count(b"/Type /Page\n")
+    assert pages > 1
+
+
+def test_any_name_reads_in_the_browser_as_it_was_written(open_page, tmp_path):
+    names = [
+        '</script><b>"&amp;',
+        "<!-- --> <![CDATA[x]]>",
+        "a\r\nb\tc",
+        "日本語 العربية ‮x",
+        "&lt;&#60;",
+        "'$title ${x}",
+    ]
+    rows = tuple((name, 1) for name in names)
+    page = open_page(write_section(tmp_path, [Table("<T>", ("n<a>me", "one"), rows)]))
+    assert column(page, 1) == names
+    assert page.locator("figcaption").text_content() == "<T>"
+    assert page.locator("thead th").first.text_content() == "n<a>me"
+    assert page.errors == []

@@ -192,9 +192,10 @@ def _check_numbers(x: Mapping[Hashable, Any]) -> None:
                     f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
                     "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
                 )
-    for feature, value in x.items():
-        if not -LARGEST_VALUE <= value <= LARGEST_VALUE:
-            raise ValueError(
-                f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; fill gaps with "
-                "river.preprocessing.StatImputer, rescale what is larger"
-            )
+    usable = np.abs(np.array([*x.values()], dtype=np.float64)) <= LARGEST_VALUE
+    if not usable.all():
+        feature, value = list(x.items())[int(np.argmin(usable))]
+        raise ValueError(
+            f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; fill gaps with "
+            "river.preprocessing.StatImputer, rescale what is larger"
+        )

@@ -1,0 +1,229 @@
+"""MLCA for River: dicts in and out, and behind them the very model that `partial_fit` makes."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from river import checks, datasets, evaluate, metrics, preprocessing
+
+from mlca import MLCA
+from mlca.learner.kernels.bandwidth import SMALLEST_DEVIATION
+from mlca.river import MLCAClassifier
+from mlca.targets import LabelSet
+from tests.learner.states import assert_same_state, state
+from tests.learner.streams import parameters, streams
+
+FEW = settings(max_examples=40, deadline=None)
+
+
+def as_rows(X, Y):
+    return [
+        ({f"x{j}": value for j, value in enumerate(x)}, {f"y{j}": bool(value) for j, value in enumerate(y)})
+        for x, y in zip(X.tolist(), Y.tolist(), strict=True)
+    ]
+
+
+def learned(rows, model=None, **chosen):
+    model = MLCAClassifier(**chosen) if model is None else model
+    for x, y in rows:
+        model.learn_one(x, y)
+    return model
+
+
+def inside(model):
+    """Return the MLCA whose learner a River model holds."""
+    shell = MLCA(attributes=model.attributes)
+    shell._learner, shell.labels_ = model._learner, LabelSet(tuple(model._labels))
+    return shell
+
+
+def rivers_own_checks():
+    """List River's checks; its bundled Yeast takes the place of the dataset that they would download."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "Music", datasets.Yeast)
+        return list(checks.yield_checks(MLCAClassifier()))
+
+
+@pytest.mark.parametrize("check", rivers_own_checks(), ids=lambda check: check.__name__)
+def test_passes_rivers_own_check(check):
+    check(MLCAClassifier())
+
+
+@FEW
+@given(streams(max_rows=130), parameters())
+def test_a_row_equals_partial_fit_on_the_same_row(stream, chosen):
+    X, Y = stream
+    rows = as_rows(X, Y)
+    model, expected = MLCAClassifier(**chosen), MLCA(**chosen)
+    names = [f"y{j}" for j in range(Y.shape[1])]
+    for j, (x, y) in enumerate(rows):
+        model.learn_one(x, y)
+        expected.partial_fit(X[j : j + 1], Y[j : j + 1], classes=names)
+        if j % 17 == 0:
+            of_true = [chances[True] for chances in model.predict_proba_one(x).values()]
+            assert of_true == expected.predict_proba(X[j : j + 1])[0].tolist()
+    assert_same_state(inside(model), expected)
+    for x, row in zip(X[:9], rows, strict=False):
+        assert list(model.predict_one(row[0]).values()) == expected.predict([x])[0].astype(bool).tolist()
+
+
+@FEW
+@given(streams(max_rows=90), parameters(), st.randoms(use_true_random=False))
+def test_order_of_features_and_zeros_left_out_do_not_matter(stream, chosen, random):
+    rows = as_rows(*stream)
+    thinned = []
+    for x, y in rows[1:]:
+        features = [name for name, value in x.items() if value != 0 or random.random() < 0.5]
+        random.shuffle(features)
+        thinned.append(({name: x[name] for name in features}, y))
+    assert_same_state(inside(learned(rows, **chosen)), inside(learned([rows[0], *thinned], **chosen)))
+
+
+@FEW
+@given(streams(max_rows=90), parameters(), st.data())
+def test_features_that_appear_while_the_first_window_fills_were_known_from_the_start(stream, chosen, data):
+    X, Y = stream
+    last = min(chosen["window"], len(X)) - 1
+    births = sorted(data.draw(st.lists(st.integers(0, last), min_size=X.shape[1], max_size=X.shape[1])))
+    for j, birth in enumerate(births):
+        X[:birth, j] = 0.0
+    rows = [
+        ({name: value for (name, value), birth in zip(x.items(), births, strict=True) if birth <= number}, y)
+        for number, (x, y) in enumerate(as_rows(X, Y))
+    ]
+    assert_same_state(inside(learned(rows, **chosen)), inside(learned(as_rows(X, Y), **chosen)))
+
+
+@FEW
+@given(streams(max_rows=90), parameters())
+def test_a_feature_that_appears_later_is_a_column_of_zeros_so_far(stream, chosen):
+    X, Y = stream
+    assume(len(X) >= 2)
+    chosen["window"] = min(chosen["window"], len(X))
+    rows = as_rows(X, Y)
+    model = learned(rows, **chosen)
+    before, d = state(inside(model)), X.shape[1]
+    queries = [x for x, _ in rows[:5]]
+    expected = [model.predict_proba_one(x) for x in queries]
+    model._meet({"late": 1.0, "later": 2.0})
+    after = state(inside(model))
+    np.testing.assert_array_equal(after["weights"], np.pad(before["weights"], ((0, 0), (0, 2))))
+    for name in ("counts", "label_counts", "with", "without", "n", "centres"):
+        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+    if chosen["attributes"] == "common":
+        np.testing.assert_array_equal(after["bandwidths"], before["bandwidths"])
+    else:
+        np.testing.assert_array_equal(after["bandwidths"][:, :d], before["bandwidths"])
+        np.testing.assert_array_equal(after["bandwidths"][:, d:], constant_bandwidth(chosen["window"], d + 2))
+    if chosen["attributes"] != "clustered":  # there zeros are members of a group, and sizes of groups count
+        assert [model.predict_proba_one(x) for x in queries] == expected
+        assert [model.predict_proba_one({**x, "late": 3.0}) for x in queries] == expected
+    learned([({**x, "late": 1.0}, y) for x, y in rows[:2]], model)
+    assert model._learner.n_seen == len(X) + 2
+
+
+def constant_bandwidth(m, d):
+    return (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * SMALLEST_DEVIATION * float(m) ** (-1.0 / (4.0 + d))
+
+
+def test_features_never_learned_are_ignored_in_prediction():
+    rows = as_rows(np.random.default_rng(0).normal(0, 1, (80, 3)), np.ones((80, 1), int))
+    model = learned(rows)
+    x = rows[0][0]
+    assert model.predict_proba_one({**x, "unknown": 5.0}) == model.predict_proba_one(x)
+    assert "unknown" not in model._features
+
+
+def test_labels_may_appear_late_and_be_left_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(0, 1, (120, 3))
+    Y = np.column_stack([X[:, 0] > 0, (X[:, 1] > 0) & (np.arange(120) > 60)]).astype(int)
+    rows = as_rows(X, Y)
+    only_true = [(x, {name: True for name, true in y.items() if true}) for x, y in rows]
+    early, late = learned(rows), learned(only_true)
+    assert_same_state(inside(early), inside(late))
+    assert late.predict_one(rows[0][0]) == early.predict_one(rows[0][0])
+
+
+def test_a_label_that_is_only_ever_false_is_known():
+    model = learned([({"a": 1.0}, {"never": False}), ({"a": 2.0}, {"never": False})])
+    assert model.predict_one({"a": 1.0}) == {"never": False}
+    chances = model.predict_proba_one({"a": 1.0})["never"]
+    assert 0 < chances[True] < 0.5
+    assert chances[False] + chances[True] == 1.0
+
+
+def test_before_anything_is_learned_nothing_is_predicted():
+    assert MLCAClassifier().predict_one({"a": 1.0}) == {}
+    assert MLCAClassifier().predict_proba_one({}) == {}
+
+
+def test_rows_without_features_are_rows_of_zeros():
+    model = learned([({}, {"quiet": True}), ({}, {"quiet": True}), ({"noise": 3.0}, {"loud": True})])
+    zeros = learned([({"noise": 0.0}, {"quiet": True})] * 2 + [({"noise": 3.0}, {"loud": True})])
+    assert_same_state(inside(model), inside(zeros))
+    assert model.predict_one({}) == zeros.predict_one({"noise": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ({"a": 1.0, "colour": "red"}, {"l": True}, "feature 'colour' is 'red', not a number.*OneHotEncoder"),
+        ({"a": None}, {"l": True}, "feature 'a' is None, not a number.*StatImputer"),
+        ({"a": float("nan")}, {"l": True}, "feature 'a' is nan.*StatImputer"),
+        ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
+        ({"a": -1e200}, {"l": True}, "within 1e"),
+        ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
+    ],
+)
+def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message):
+    model = learned([({"a": 1.0}, {"l": True}), ({"a": 2.0}, {"m": True})])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match=message):
+        model.learn_one(x, y)
+    assert pickle.dumps(model) == before
+
+
+def test_numbers_of_every_kind_are_welcome():
+    rows = [({"a": np.float32(1.5), "b": np.int64(2), "c": True, "d": np.bool_(False)}, {"l": True})]
+    plain = [({"a": 1.5, "b": 2.0, "c": 1.0, "d": 0.0}, {"l": True})]
+    assert_same_state(inside(learned(rows)), inside(learned(plain)))
+
+
+def test_parameters_are_checked_at_once():
+    with pytest.raises(ValueError, match="vigilance must be"):
+        MLCAClassifier(vigilance=1.5)
+
+
+def test_a_pickled_model_goes_on_exactly():
+    rng = np.random.default_rng(2)
+    rows = as_rows(rng.normal(0, 1, (100, 3)), rng.integers(0, 2, (100, 2)))
+    model = learned(rows[:70], vigilance=0.2)
+    twin = learned(rows[70:], pickle.loads(pickle.dumps(model)))
+    assert_same_state(inside(learned(rows[70:], copy.deepcopy(model))), inside(twin))
+
+
+def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():
+    stream = list(datasets.Yeast().take(300))
+    pipeline = preprocessing.StandardScaler() | MLCAClassifier(vote="frequencies")
+    measured = evaluate.progressive_val_score(stream, pipeline, metrics.multioutput.ExactMatch())
+    scaler, model, hits = preprocessing.StandardScaler(), MLCAClassifier(vote="frequencies"), []
+    for x, y in stream:
+        predicted = model.predict_one(scaler.transform_one(x))
+        if predicted:  # River does not count a row for which nothing is predicted
+            hits.append(predicted == y)
+        scaler.learn_one(x)
+        model.learn_one(scaler.transform_one(x), y)
+    assert measured.get() == pytest.approx(np.mean(hits))
+    assert measured.get() > 0.05
+
+
+def test_without_river_the_error_says_what_to_install():
+    code = "import sys; sys.modules['river'] = None; import mlca.river"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'ImportError: mlca.river needs River: pip install "mlca[river]"' in answer.stderr

@@ -1,0 +1,213 @@
+"""Past one machine: prediction and learning over Dask collections.
+
+Prediction is work on blocks that know nothing of each other: each block of rows meets a copy of the model wherever
+the block is, and what comes out is lazy, with the type that it will have. Learning is a stream: blocks come to the
+model one after another, in their order, and at no time is more than one of them in memory here. Where that
+is too slow, parts of the stream are learned apart, each by a model of its own, and `merge` makes one of them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mlca.base import MultiLabelClassifier, StreamClassifier
+from mlca.merging import merge
+
+try:
+    import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
+    from dask.base import compute
+    from dask.delayed import delayed
+except ImportError:
+    raise ImportError('mlca.dask needs Dask: pip install "mlca[dask]"') from None
+
+__all__ = ["merge", "partial_fit", "predict", "predict_proba"]
+
+Model = TypeVar("Model", bound=StreamClassifier)
+
+
+def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
+    """Return the probability of each label for each row, lazily.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of this package, as it is now: what it learns later does not matter.
+    X : dask Array or dask DataFrame of shape (n_samples, n_features)
+        The rows to judge, in blocks.
+
+    Returns
+    -------
+    dask Array or dask DataFrame of shape (n_samples, n_labels)
+        Of float64, in the blocks of X. A DataFrame has the labels as columns, and the index of X.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mlca.dask
+    >>> from mlca import MLCA
+    >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
+    >>> mlca.dask.predict_proba(model, da.zeros((100, 1), chunks=(40, 1)))
+    dask.array<_judge, shape=(100, 2), dtype=float64, chunksize=(40, 2), chunktype=numpy.ndarray>
+    """
+    return _by_blocks(model, "predict_proba", X, single=False)
+
+
+def predict(model: MultiLabelClassifier, X: Any) -> Any:
+    """Return the labels of each row, lazily.
+
+    Parameters
+    ----------
+    model : classifier
+        A fitted classifier of this package, as it is now: what it learns later does not matter.
+    X : dask Array or dask DataFrame of shape (n_samples, n_features)
+        The rows to judge, in blocks.
+
+    Returns
+    -------
+    dask Array, DataFrame or Series
+        An indicator of 0 and 1 (int64), one column a label; where y was 1-D, one class per row. In the blocks of
+        X; a DataFrame or Series has the index of X.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> import mlca.dask
+    >>> from mlca import MLCA
+    >>> rows = pd.DataFrame({"height": [1.0, 1.1, 8.0, 8.1]}, index=["a", "b", "c", "d"])
+    >>> model = MLCA(n_neighbors=2).fit(rows, [{"low"}, {"low"}, {"high"}, {"high"}])
+    >>> mlca.dask.predict(model, dd.from_pandas(rows, npartitions=2)).compute()
+       low  high
+    a    1     0
+    b    1     0
+    c    0     1
+    d    0     1
+    """
+    return _by_blocks(model, "predict", X, single=model.labels_.single)
+
+
+def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Model:
+    """Learn block after block, in their order: exactly as one `partial_fit` a block.
+
+    Parameters
+    ----------
+    model : classifier
+        The model that learns. It stays here; the blocks come to it.
+    X : dask Array or dask DataFrame of shape (n_samples, n_features)
+        The rows, in blocks.
+    Y : dask Array, DataFrame, Series or Bag
+        Their labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of an
+        array X where the lengths of both are known.
+    classes : iterable of hashable, optional
+        Labels that may come, as in `partial_fit`.
+
+    Returns
+    -------
+    classifier
+        The model itself.
+
+    Raises
+    ------
+    ValueError
+        If the blocks of X and Y do not match, or a block cannot be learned. The blocks before it are learned.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mlca.dask
+    >>> from mlca import MLCA
+    >>> X = da.random.default_rng(0).normal(size=(300, 4), chunks=(100, 4))
+    >>> mlca.dask.partial_fit(MLCA(), X, (X > 0).astype(int)).n_seen_
+    300
+
+    Parts of a stream learned apart, by the workers of a cluster where there is one:
+
+    >>> import dask
+    >>> learn = dask.delayed(lambda x: MLCA().fit(x, (x > 0).astype(int)))
+    >>> mlca.dask.merge(dask.compute(*map(learn, X.to_delayed().ravel()))).n_seen_
+    300
+    """
+    for number, (rows, targets) in enumerate(_paired_blocks(X, Y)):
+        x, y = compute(rows, targets)  # type: ignore[no-untyped-call]
+        if len(y) == 0 and x.shape[0] == 0:
+            continue
+        try:
+            model.partial_fit(x, y, classes)
+        except ValueError as error:
+            error.add_note(f"This was block {number} of X and Y; the blocks before it are learned.")
+            raise
+    return model
+
+
+def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:
+    # A copy, because the model may learn on before anything is computed; one task, so that it is sent once a worker.
+    frozen = delayed(copy.deepcopy(model), pure=False)
+    if _is_array(X):
+        meta = _empty_answer(model, method, single)
+        chunks = (X.chunks[0],) if single else (X.chunks[0], (len(model.classes_),))
+        whole_rows = X.rechunk({1: X.shape[1]})
+        return whole_rows.map_blocks(
+            _judge, frozen, method, meta, drop_axis=[1] if single else [], chunks=chunks, meta=meta
+        )
+    if _is_frame(X):
+        meta = _framed(_empty_answer(model, method, single), X._meta.index, model)
+        return X.map_partitions(_judge_frame, frozen, method, meta, meta=meta)
+    raise TypeError(f"X is a {type(X).__name__}; mlca.dask takes dask arrays and dask DataFrames")
+
+
+def _empty_answer(model: MultiLabelClassifier, method: str, single: bool) -> Any:
+    """Return what a block without rows is answered: nothing, but of the right width and type."""
+    if single:
+        return np.empty(0, model.classes_.dtype)
+    return np.empty((0, len(model.classes_)), np.float64 if method == "predict_proba" else np.int64)
+
+
+def _judge(rows: Any, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
+    return getattr(model, method)(rows) if rows.shape[0] > 0 else empty
+
+
+def _judge_frame(rows: pd.DataFrame, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
+    return _framed(getattr(model, method)(rows), rows.index, model) if len(rows) > 0 else empty
+
+
+def _framed(answer: Any, index: pd.Index, model: MultiLabelClassifier) -> Any:
+    if answer.ndim == 1:
+        return pd.Series(answer, index=index)
+    return pd.DataFrame(answer, index=index, columns=list(model.labels_.names))
+
+
+def _paired_blocks(X: Any, Y: Any) -> Iterator[tuple[Any, Any]]:
+    """Return the blocks of X, each with its labels, as delayed objects in order."""
+    if _is_array(X) and _is_array(Y) and X.shape[0] == Y.shape[0]:
+        Y = Y.rechunk({0: X.chunks[0]})
+    rows, targets = _blocks(X), _blocks(Y)
+    if len(rows) != len(targets):
+        raise ValueError(
+            f"X has {len(rows)} blocks and Y {len(targets)}; give both the same blocks (repartition, or rechunk with "
+            "known lengths: compute_chunk_sizes)"
+        )
+    return zip(rows, targets, strict=True)
+
+
+def _blocks(collection: Any) -> list[Any]:
+    if _is_array(collection):
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: collection.shape[1]})
+        return list(collection.to_delayed().ravel())
+    if hasattr(collection, "to_delayed"):
+        return list(collection.to_delayed())
+    raise TypeError(f"a {type(collection).__name__} is not a Dask collection; call the model's own partial_fit")
+
+
+def _is_array(collection: Any) -> bool:
+    return isinstance(collection, da.Array)
+
+
+def _is_frame(collection: Any) -> bool:
+    return isinstance(collection, dd.DataFrame)

@@ -1,9 +1,10 @@
 """Models in files: a zip of .npy arrays and a JSON header, which can be read but never run.
 
-A file holds `mlca.json` (what the file is, its format version, parameters, label and feature names) and one
-`.npy` member an array of the learner's state. Nothing is compressed, so a file cannot unfold into more
-than its own size; nothing is pickled, so it cannot execute; every array is checked against the others
-before compiled code sees it. Files of older format versions stay readable.
+A file holds `mlca.json` (what the file is, its format version, parameters, label and feature names, and the
+recipe of the columns where the command line trained the model) and one `.npy` member an array of the
+learner's state. Nothing is compressed, so a file cannot unfold into more than its own size; nothing is
+pickled, so it cannot execute; every array is checked against the others before compiled code sees it. Files
+of older format versions stay readable.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mlca import __version__
 from mlca.classifier import MLCA
 from mlca.learner.similarity import Parameters
 from mlca.learner.state import State, capture, restore, state_schema
+from mlca.tables.recipe import Recipe, recipe_from_json
 from mlca.targets import LabelSet
 
 FORMAT = "mlca model"
@@ -54,6 +56,9 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         "single": model.labels_.single,
         "feature_names": list(getattr(model, "feature_names_in_", [])),
     }
+    recipe = recipe_of(model)
+    if recipe is not None:
+        header["recipe"] = recipe.to_json()
     state = capture(learner)
     _write_atomically(Path(path), header, state)
 
@@ -101,6 +106,19 @@ def load(path: str | os.PathLike[str]) -> MLCA:
         raise ValueError(f"{path}: damaged or not written by mlca ({error})") from None
     except NotImplementedError as error:  # encrypted or exotic zip members
         raise ValueError(f"{path}: not written by mlca ({error})") from None
+
+
+def recipe_of(model: MLCA) -> Recipe | None:
+    """Return how a model's tables are read; None if it was not trained by the command line."""
+    recipe: Recipe | None = vars(model).get("recipe_")
+    if recipe is not None and recipe.layout.n_features != model.n_features_in_:
+        return None  # the model was fitted anew, to other columns
+    return recipe
+
+
+def set_recipe(model: MLCA, recipe: Recipe) -> None:
+    """Let a model remember how its tables are read; `save` keeps it and `load` brings it back."""
+    model.__dict__["recipe_"] = recipe
 
 
 class _BadModelError(ValueError):
@@ -206,6 +224,8 @@ def _read_version_1(archive: zipfile.ZipFile, header: dict[str, Any]) -> MLCA:
         if len(feature_names) != n_features:
             raise _BadModelError(f"names {len(feature_names)} features, not {n_features}")
         model.feature_names_in_ = feature_names
+    if header.get("recipe") is not None:
+        set_recipe(model, recipe_from_json(header["recipe"], n_features))
     return model
 
 

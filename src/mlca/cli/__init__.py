@@ -19,6 +19,14 @@ from importlib import import_module
 from mlca import __version__
 
 COMMANDS = {
+    "train": "learn a model from a table of your own",
+    "update": "let a model go on learning",
+    "predict": "write the labels of new rows",
+    "evaluate": "measure a model on rows whose labels are known",
+    "inspect": "show what a model knows",
+    "explain": "show why a row gets its labels",
+    "completion": "print a script that completes commands in a shell",
+    "bench": "measure speed, in units of this machine's own limits",
     "datasets": "list, describe and fetch the field's datasets",
 }
 

@@ -1,0 +1,24 @@
+"""Measure speed on this machine, in units of its own limits.
+
+Probes first how many exponentials a second the machine sums, then prints for each workload rows a second, attribute
+pairs a second and their ratio to the probe, beside plain NumPy, scikit-learn and River. Real datasets are used where
+MLCA_DATA names their folder, else generated ones of the same shapes. Takes a few minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from mlca.bench.running import run_benchmarks
+
+    results = run_benchmarks()
+    print(results.to_json() if args.json else results)
+    return 0

@@ -1,0 +1,39 @@
+"""Print a script that completes commands, options and files in a shell.
+
+For bash: mlca completion bash > ~/.local/share/bash-completion/completions/mlca
+"""
+
+from __future__ import annotations
+
+import argparse
+
+_FILES = ("FILE", "MODEL")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the script; return the exit code."""
+    try:
+        import shtab
+    except ImportError:
+        raise ValueError('completion needs shtab: pip install "mlca[cli]"') from None
+    from mlca.cli import build_parser
+
+    parser = build_parser()
+    _complete_files(parser, shtab.FILE)
+    print(shtab.complete(parser, args.shell))
+    return 0
+
+
+def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
+    """Mark the arguments that are files, in all commands."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                _complete_files(command, files)
+        elif action.metavar in _FILES:
+            vars(action)["complete"] = files

@@ -1,0 +1,173 @@
+"""Measure a model on rows whose labels are known.
+
+A label that the model has never learned counts as missed. With --prequential every row is predicted first
+and learned afterwards, in memory only: the model file stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from mlca.cli.progress import Progress, has_terminal
+from mlca.cli.sparkline import sparkline
+from mlca.cli.tablefiles import (
+    Faults,
+    add_data_arguments,
+    add_model_argument,
+    load_with_recipe,
+    oddities,
+    oddities_in_words,
+    opened,
+    tell_differences,
+)
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.metrics import Evaluation, Prequential, Record
+    from mlca.tables.batches import TableFile
+    from mlca.tables.recipe import Recipe
+
+# Rows that are predicted before they are learned together, and rows between two points of the curve.
+_STEP = 10
+_EVERY = 200
+_CURVES = {"exact_match": "exact match", "example_f1": "F1 by example", "hamming_loss": "Hamming loss"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_model_argument(parser)
+    add_data_arguments(parser)
+    parser.add_argument("--prequential", action="store_true", help="predict each row, then learn it; show the curve")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="with --prequential: draw the curve into a .png, .svg or .pdf"
+    )
+    parser.set_defaults(refuse=parser.error)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print; return the exit code."""
+    if args.picture and not args.prequential:
+        args.refuse("--picture draws the curve of --prequential; give both")
+    model, recipe = load_with_recipe(args.model)
+    with opened(args) as file:
+        tell_differences(file, recipe, labels=True)
+        if args.prequential:
+            return _run_prequential(model, recipe, file, args)
+        measures, unknown = _evaluate(model, recipe, file, args)
+    if args.json:
+        facts = {"measures": _without_nan(measures.as_dict()), "unknown_labels": unknown, **oddities(file)}
+        print(json.dumps(facts))
+    else:
+        remarks = oddities_in_words(file)
+        if unknown:
+            remarks.append(f"labels that the model does not know, counted as missed: {', '.join(unknown)}")
+        print("\n".join([str(measures), *remarks]))
+    return 0
+
+
+def _evaluate(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Namespace) -> tuple[Evaluation, list[str]]:
+    """Predict the whole file and compare; return also the labels that the model does not know."""
+    import numpy as np
+
+    from mlca.metrics import evaluate
+    from mlca.targets import LabelSet, read_targets
+
+    probabilities, truth = [], []
+    with Progress() as progress:
+        for batch in file.batches(recipe.layout, Faults(args)):
+            probabilities.append(model.predict_proba(batch.X))
+            truth += batch.labels
+            progress.advance(len(batch.numbers), file.source.fraction(), model.n_nodes_)
+    if not truth:
+        raise ValueError(f"{file.source.name}: no row could be measured")
+    known = tuple(str(name) for name in model.classes_.tolist())
+    labels, rows = read_targets([tuple(own) for own in truth], LabelSet(known))
+    scores = np.zeros((len(truth), len(labels.names)))
+    scores[:, : len(known)] = np.vstack(probabilities)
+    return evaluate(rows.to_csr(), scores), [str(name) for name in labels.names[len(known) :]]
+
+
+def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Namespace) -> int:
+    from mlca.metrics import prequential
+
+    with _live_curve() as show:
+        steps = _steps(model, recipe, file, Faults(args))
+        result = prequential(model, steps, every=_EVERY, on_record=show)
+    if not result.records:
+        raise ValueError(f"{file.source.name}: no row could be measured")
+    if args.picture:
+        _draw(result, args.picture)
+    if args.json:
+        records = [_without_nan(record.as_dict()) for record in result.records]
+        print(json.dumps({"records": records, "window": result.window, **oddities(file)}))
+    else:
+        curves = _curves_in_words(list(result.records), result.window)
+        print("\n".join([str(result), "", *curves, *oddities_in_words(file)]))
+    return 0
+
+
+def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
+    """Yield a few rows at a time; the first also tells which labels the model knows already."""
+    for batch in file.batches(recipe.layout, faults):
+        for start in range(0, len(batch.numbers), _STEP):
+            step = slice(start, start + _STEP)
+            yield batch.X[step], [tuple(own) for own in batch.labels[step]]
+
+
+@contextmanager
+def _live_curve() -> Iterator[Callable[[Record], None] | None]:
+    """Show the curve while it grows, on a terminal."""
+    if not has_terminal():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    records: list[Record] = []
+    with Live(console=Console(stderr=True), transient=True) as live:
+
+        def show(record: Record) -> None:
+            records.append(record)
+            live.update("\n".join(_curves_in_words(records, None)))
+
+        yield show
+
+
+def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
+    """Draw the recent past of each measure as a line of blocks, from 0 to 1."""
+    last = records[-1]
+    lines = [
+        f"{last.row:,} rows, {last.n_nodes or 0:,} nodes, {last.n_labels:,} labels, {last.rows_per_second:,.0f} rows/s"
+    ]
+    if window is not None:
+        lines[0] = f"over the last {window:,} rows, a block every {_EVERY} rows or more, between 0 and 1:"
+    for name, title in _CURVES.items():
+        values = [getattr(record.windowed, name) for record in records]
+        lines.append(f"{title:<13} {sparkline(values)} {values[-1]:.3f}")
+    return lines
+
+
+def _draw(result: Prequential, picture: str) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("agg")
+    except ImportError:
+        raise ValueError('pictures need Matplotlib: pip install "mlca[plots]"') from None
+    from mlca.plots import plot_stream
+
+    figure = plot_stream(result).get_figure(root=True)
+    if figure is not None:
+        figure.savefig(picture)
+    print(f"Drew {picture}", file=sys.stderr)
+
+
+def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values with null, which JSON has, in place of NaN, which it has not."""
+    return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in values.items()}

@@ -1,0 +1,159 @@
+"""Show what a model knows: parameters, nodes, labels with their counts, growth, memory, typical nodes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlca.cli.sparkline import sparkline
+from mlca.cli.tablefiles import add_model_argument
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.tables.recipe import Recipe
+
+_SHOWN_LABELS = 20
+_TYPICAL_NODES = 3
+_TELLING_COLUMNS = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_model_argument(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, with every label")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look into the model and print; return the exit code."""
+    from mlca.storage import load, recipe_of
+
+    model = load(args.model)
+    facts = _facts(model, recipe_of(model), args.model)
+    print(json.dumps(facts) if args.json else "\n".join(_in_words(facts)))
+    return 0
+
+
+def _facts(model: MLCA, recipe: Recipe | None, path: str) -> dict[str, Any]:
+    from mlca.metrics.stream.prequential import pickled_size
+
+    counts = model.counts_
+    return {
+        "model": path,
+        "rows": model.n_seen_,
+        "nodes": model.n_nodes_,
+        "nodes_of_one_row": int((counts == 1).sum()),
+        "rows_of_largest_node": int(counts.max(initial=0)),
+        "features": model.n_features_in_,
+        "sparse": hasattr(model.weights_, "indptr"),
+        "file_bytes": Path(path).stat().st_size,
+        "memory_bytes": pickled_size(model),
+        "parameters": model.get_params(),
+        "growth": [] if recipe is None else [note._asdict() for note in recipe.growth],
+        "recipe": None if recipe is None else recipe.layout.to_json(),
+        "labels": _label_facts(model, recipe),
+    }
+
+
+def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
+    """Return for each label, the most frequent first, its rows and its most typical nodes."""
+    import numpy as np
+
+    by_label = model.label_counts_.tocsc()
+    totals = np.asarray(by_label.sum(axis=0)).ravel()
+    describe = _describer(model, recipe)
+    facts = []
+    for column in np.argsort(-totals, kind="stable").tolist():
+        nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
+        own = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
+        # Typical is a node that stands for many rows of the label, and for few without it.
+        best = np.argsort(-(own * own / model.counts_[nodes]), kind="stable")[:_TYPICAL_NODES]
+        facts.append(
+            {
+                "label": model.classes_[column].item()
+                if hasattr(model.classes_[column], "item")
+                else model.classes_[column],
+                "rows": int(totals[column]),
+                "share": float(totals[column] / max(1, model.n_seen_)),
+                "typical_nodes": [
+                    {
+                        "node": int(nodes[i]),
+                        "rows": int(model.counts_[nodes[i]]),
+                        "with_label": int(own[i]),
+                        "values": describe(int(nodes[i])),
+                    }
+                    for i in best
+                ],
+            }
+        )
+    return facts
+
+
+def _describer(model: MLCA, recipe: Recipe | None) -> Any:
+    """Return a function that gives the most telling values of a node in the user's own terms."""
+    from mlca.tables.telling import TellingColumns, dense_row
+
+    if recipe is None:
+        return lambda node: {}
+    weights = model.weights_
+    telling = TellingColumns(recipe.layout, weights)
+
+    def describe(node: int) -> dict[str, str]:
+        row = dense_row(weights, node)
+        return {telling.name(place): telling.in_words(row, place) for place in telling.of(row, _TELLING_COLUMNS)}
+
+    return describe
+
+
+def _in_words(facts: dict[str, Any]) -> list[str]:
+    rows, nodes = facts["rows"], facts["nodes"]
+    parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
+    return [
+        facts["model"],
+        f"  rows        {rows:,}",
+        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows a node, {facts['nodes_of_one_row']:,} of one row, "
+        f"the largest of {facts['rows_of_largest_node']:,}",
+        f"  columns     {_columns_in_words(facts)}",
+        f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, the file {facts['file_bytes'] / 1e6:.2f} MB",
+        f"  parameters  {parameters}",
+        *_growth_in_words(facts["growth"]),
+        "",
+        *_labels_in_words(facts["labels"]),
+    ]
+
+
+def _columns_in_words(facts: dict[str, Any]) -> str:
+    recipe, matrix = facts["recipe"], f"{facts['features']:,} {'sparse ' if facts['sparse'] else ''}features"
+    if recipe is None:
+        return f"{matrix}; not trained by `mlca train`, so their names and kinds are unknown"
+    if recipe["layout"] == "xc":
+        return f"{matrix}, XC text numbered from {recipe['first']}"
+    kinds = [column["kind"] for column in recipe["columns"]]
+    return ", ".join(f"{kinds.count(kind):,} {kind}" for kind in dict.fromkeys(kinds)) + f": {matrix}"
+
+
+def _growth_in_words(growth: list[dict[str, int]]) -> list[str]:
+    if not growth:
+        return []
+    nodes, last = [note["nodes"] for note in growth], growth[-1]
+    half = min(growth, key=lambda note: abs(note["rows"] - last["rows"] / 2))
+    return [
+        f"  growth      {sparkline(nodes, max(nodes), 40)} nodes, from {growth[0]['nodes']:,} after "
+        f"{growth[0]['rows']:,} rows to {last['nodes']:,} after {last['rows']:,}",
+        f"              {half['nodes']:,} nodes and {half['labels']:,} labels were there after {half['rows']:,} rows",
+    ]
+
+
+def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
+    shown = labels[:_SHOWN_LABELS]
+    width = max((len(str(label["label"])) for label in shown), default=0)
+    lines = [f"{len(labels):,} labels, the most frequent first, with their most typical nodes"]
+    for label in shown:
+        lines.append(f"  {label['label']!s:<{width}}  {label['rows']:,} rows, {label['share']:.1%}")
+        for node in label["typical_nodes"]:
+            values = ", ".join(f"{name} {value}" for name, value in node["values"].items())
+            lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
+    if len(labels) > len(shown):
+        lines.append(f"  and {len(labels) - len(shown):,} more, which --json lists")
+    return lines

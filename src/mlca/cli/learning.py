@@ -1,0 +1,167 @@
+"""Learning from a file, batch by batch: what `train` and `update` share."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from mlca.cli.progress import Progress
+from mlca.cli.tablefiles import Faults, oddities, oddities_in_words
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.tables.batches import TableFile
+    from mlca.tables.recipe import Recipe
+
+
+class PatientInterrupt:
+    """Ctrl-C at once while waiting for data, but after the batch while one is learned."""
+
+    def __init__(self) -> None:
+        self._holding = self._wanted = False
+
+    def __enter__(self) -> Self:
+        self._before = signal.getsignal(signal.SIGINT)
+        if self._before is not signal.SIG_IGN:  # as a shell does for work in the background
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let what is inside come to its end before an interruption."""
+        self._holding = True
+        try:
+            yield
+        finally:
+            self._holding = False
+        if self._wanted:
+            self._wanted = False
+            raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if not self._holding:
+            raise KeyboardInterrupt
+        self._wanted = True
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What came of learning from a file."""
+
+    rows: int
+    seconds: float
+    new_labels: list[str]
+    interrupted: bool
+    oddities: dict[str, Any]
+    remarks: list[str]
+
+    def facts(self, model: MLCA, path: str) -> dict[str, Any]:
+        """Return everything for scripts."""
+        return {
+            "model": path,
+            "rows": self.rows,
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": round(self.rows / max(self.seconds, 1e-9), 1),
+            "rows_in_all": model.n_seen_,
+            "nodes": model.n_nodes_,
+            "labels": model.classes_.tolist(),
+            "new_labels": self.new_labels,
+            "interrupted": self.interrupted,
+            **self.oddities,
+        }
+
+    def in_words(self, model: MLCA, path: str) -> list[str]:
+        """Return everything for people."""
+        lines = [
+            f"Learned {self.rows:,} rows in {self.seconds:.1f} s "
+            f"({self.rows / max(self.seconds, 1e-9):,.0f} rows/s): {model.n_nodes_:,} nodes, "
+            f"{len(model.classes_):,} labels",
+            f"New labels: {_some(self.new_labels)}" if self.new_labels else "No new labels",
+            *self.remarks,
+            f"Saved {path} ({Path(path).stat().st_size / 1e6:.2f} MB)",
+        ]
+        return [*lines, "Interrupted: what was learned up to here is saved"] if self.interrupted else lines
+
+
+def learn_and_save(
+    model: MLCA, recipe: Recipe, file: TableFile, faults: Faults, path: str, *, backup: bool = False
+) -> Learned:
+    """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
+
+    Parameters
+    ----------
+    model, recipe : MLCA, Recipe
+        What learns, and how it reads.
+    file : TableFile
+        The rows.
+    faults : Faults
+        What becomes of rows that cannot be read.
+    path : str
+        Where the model goes.
+    backup : bool, default=False
+        Whether to keep the file that is there already, under a name that ends in ``.bak``.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If nothing was learned yet, so that there is nothing to save.
+    """
+    known = set(model.classes_.tolist()) if hasattr(model, "labels_") else set()
+    interrupted = False
+    with PatientInterrupt() as interrupt, Progress() as progress:
+        try:
+            _learn(model, recipe, file, faults, interrupt, progress)
+        except KeyboardInterrupt:
+            if progress.rows == 0:
+                raise
+            interrupted = True
+        if progress.rows == 0:
+            raise ValueError(f"{file.source.name}: no row could be learned")
+        seconds = progress.seconds
+        with interrupt.held():
+            _note_growth(model, final=True)
+            if backup:
+                shutil.copy2(path, f"{path}.bak")
+            model.save(path)
+    new = [name for name in model.classes_.tolist() if name not in known]
+    return Learned(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
+
+
+def _learn(
+    model: MLCA, recipe: Recipe, file: TableFile, faults: Faults, interrupt: PatientInterrupt, progress: Progress
+) -> None:
+    """Learn batch by batch and note the growth."""
+    from mlca.storage import set_recipe
+
+    set_recipe(model, recipe)
+    classes = file.declared_labels(recipe.layout)
+    for batch in file.batches(recipe.layout, faults):
+        with interrupt.held():
+            model.partial_fit(batch.X, batch.labels, classes=classes)
+            _note_growth(model)
+            progress.advance(len(batch.numbers), file.source.fraction(), model.n_nodes_)
+
+
+def _note_growth(model: MLCA, *, final: bool = False) -> None:
+    from mlca.storage import recipe_of, set_recipe
+    from mlca.tables.recipe import Growth
+
+    recipe = recipe_of(model)
+    if recipe is not None:
+        set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))
+
+
+def _some(names: list[str], most: int = 12) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more

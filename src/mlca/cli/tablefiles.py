@@ -1,0 +1,108 @@
+"""What the commands that read a user's files share: the options, opening, and rows that cannot be read."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.tables.batches import TableFile
+    from mlca.tables.recipe import Recipe
+
+FORMATS = ("csv", "tsv", "jsonl", "parquet", "arff", "xc")
+
+# Faulty rows that are named one by one when they are skipped; more are only counted.
+_NAMED_FAULTS = 10
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare the model file."""
+    parser.add_argument("model", metavar="MODEL", help="a model file that `mlca train` wrote")
+
+
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the data file and how it is read."""
+    parser.add_argument("data", metavar="FILE", help="the data, perhaps gzipped; - is standard input")
+    parser.add_argument("--format", choices=FORMATS, help="what the file is (default: its suffix or first bytes tell)")
+    parser.add_argument(
+        "--on-error",
+        choices=("stop", "skip"),
+        default="stop",
+        help="what to do with a row that cannot be read (default: stop, and write nothing)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for scripts")
+
+
+@contextmanager
+def opened(args: argparse.Namespace) -> Iterator[TableFile]:
+    """Open the data file and look at its first rows."""
+    from mlca.tables.batches import TableFile
+    from mlca.tables.formats import open_source
+    from mlca.tables.streams import ByteStream
+
+    with ByteStream(args.data) as stream:
+        yield TableFile(open_source(stream, args.format))
+
+
+def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
+    """Load a model that knows how to read tables."""
+    from mlca.storage import load, recipe_of
+
+    model = load(path)
+    recipe = recipe_of(model)
+    if recipe is None:
+        raise ValueError(
+            f"{path}: the model knows no columns, since it was not trained by `mlca train`; use it from Python"
+        )
+    return model, recipe
+
+
+def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool) -> list[str]:
+    """Check a file against the recipe; print what differs and may."""
+    from mlca.tables.differences import compare
+
+    notes = compare(file, recipe.layout, labels=labels)
+    for note in notes:
+        print(f"{file.source.name}: {note}", file=sys.stderr)
+    return notes
+
+
+class Faults:
+    """Decides what becomes of rows that cannot be read: the first stops, or all are named and skipped."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._stop = args.on_error == "stop"
+        self._count = 0
+
+    def __call__(self, sentence: str) -> None:
+        """Take notice of a faulty row."""
+        if self._stop:
+            raise ValueError(f"{sentence}\nCorrect the row, or leave such rows out: --on-error skip")
+        self._count += 1
+        if self._count <= _NAMED_FAULTS:
+            print(f"skipped {sentence}", file=sys.stderr)
+        elif self._count == _NAMED_FAULTS + 1:
+            print("skipped more rows, which are counted but not named", file=sys.stderr)
+
+
+def oddities(file: TableFile) -> dict[str, Any]:
+    """Return what was odd about the cells and rows that were read."""
+    return {"skipped": file.n_faulty, "missing": dict(file.missing), "unseen": dict(file.unseen)}
+
+
+def oddities_in_words(file: TableFile) -> list[str]:
+    """Return the same in sentences."""
+    lines = []
+    if file.n_faulty:
+        lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
+    if file.missing:
+        named = ", ".join(f"{name} {count:,}" for name, count in file.missing.most_common(8))
+        lines.append(f"missing values: {named} (numbers become the median of the first rows, categories none)")
+    if file.unseen:
+        named = ", ".join(f"{value} {count:,}" for value, count in file.unseen.most_common(8))
+        lines.append(f"values that the first rows of training did not have, like none of the known: {named}")
+    return lines

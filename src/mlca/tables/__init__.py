@@ -1,0 +1,25 @@
+"""A user's own files, in batches: from CSV, TSV, JSON lines, Parquet, ARFF or XC text to rows and labels.
+
+Data flow through this package in one direction and never all at once. `streams` opens a file or standard
+input and yields decompressed, decoded lines. A source (`delimited`, `jsonlines`, `parquet`, `arff`,
+`xc`) turns them into rows of cells, each with its line, under the names of its columns; `formats` knows
+which source reads which file. A row that cannot be read is not an exception but a `Fault` in its
+place, so that the stream goes on behind it.
+
+The first rows are looked at before anything is learned. `columns` tells numbers from categories by them, and
+`labels` how the labels are written. Both choices together are a layout (`layout`), which with the history
+of the model's growth is the `Recipe` that the model file keeps: later files are checked against it and
+read by it, whatever they look like themselves.
+
+`cells` makes numbers of cells by a layout, and `batches` ties the ends together: it yields a matrix and label
+names for some rows at a time, and calls back for every fault, by file and line.
+
+Three decisions run through all of it:
+
+* A category becomes one column a value (one-hot), since MLCA's similarity adds up the differences of
+  columns: codes 0, 1, 2 would make some categories nearer to each other than others. A value that the first
+  rows did not have is 0 in all columns of its category: like none of the known, equally far from all.
+* A missing number becomes the median of the first rows, which is neither here nor there; a missing category
+  is 0 in all columns. Empty cells, NA, N/A, NaN, null and ? are missing. Both are counted and reported.
+* Labels are text. An empty cell means that a row has none.
+"""

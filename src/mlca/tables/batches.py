@@ -1,0 +1,235 @@
+"""Some rows at a time: matrices and label names out of a source, by a layout."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from mlca.classifier import LARGEST_VALUE
+from mlca.tables.cells import as_number, as_text, codes_of, is_missing, is_number, plain_numbers
+from mlca.tables.columns import Wishes, decide_columns
+from mlca.tables.labels import LabelReader, decide_labels
+from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
+from mlca.tables.sources import Fault, Row, Source
+from mlca.tables.xc import XcRow, XcSource
+
+BATCH_ROWS = 1000
+
+# The first rows, by which kinds and categories are decided: at most so many, and of so many cells.
+FIRST_ROWS = 10_000
+FIRST_CELLS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (n_rows, n_features)
+        The rows, as a model takes them.
+    labels : list of lists of str
+        The labels of each; empty lists where they were not asked for.
+    numbers : list of int
+        The number of each row among the rows of the file, from 1; faulty rows count too.
+    """
+
+    X: Any
+    labels: list[list[str]]
+    numbers: list[int]
+
+
+class _Encoder(Protocol):
+    """Makes a matrix and labels of rows; replaces rows that it cannot read by faults."""
+
+    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]: ...
+
+
+class TableFile:
+    """A file whose first rows have been looked at.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+
+    Attributes
+    ----------
+    first : list of cells
+        Its first readable rows.
+    missing, unseen : Counter
+        How many cells of each column had no value, or a category that the recipe does not know.
+    n_faulty : int
+        The number of rows that could not be read.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.missing: Counter[str] = Counter()
+        self.unseen: Counter[str] = Counter()
+        self.n_faulty = 0
+        rows = source.rows()
+        look = max(BATCH_ROWS, min(FIRST_ROWS, FIRST_CELLS // max(1, len(source.columns))))
+        first = list(islice(rows, look))
+        self._rows: Iterator[Row] = chain(first, rows)
+        self.first = [cells for _, cells in first if not isinstance(cells, Fault)]
+        if not self.first:
+            faults = [f", {source.place} {line}: {cells.problem}" for line, cells in first if isinstance(cells, Fault)]
+            raise ValueError(source.name + (faults[0] if faults else ": there is no row, only a header"))
+
+    def decide_layout(self, labels: str | None, separator: str | None, wishes: Wishes) -> Layout:
+        """Decide by the first rows what the columns mean."""
+        source = self.source
+        if isinstance(source, XcSource):
+            if labels is not None or wishes != Wishes():
+                raise ValueError(f"{source.name}: XC text has no columns to name, and carries its labels")
+            return _xc_layout(source, self.first)
+        chosen = decide_labels(source, self.first, labels, separator)
+        columns = decide_columns(source, self.first, chosen.among(source.columns), wishes)
+        return TableLayout(tuple(columns), chosen, source.sparse)
+
+    def declared_labels(self, layout: Layout) -> tuple[str, ...]:
+        """Return the labels that the file names before any row has one: those with a column of their own."""
+        if isinstance(layout, XcLayout) or layout.labels.form != "flags":
+            return ()
+        return layout.labels.among(self.source.columns)
+
+    def spreads(self, columns: Sequence[Numeric]) -> dict[str, float]:
+        """Return the standard deviation of each of the columns over the first rows, if it varies there."""
+        spreads = {}
+        for column in columns:
+            place = self.source.columns.index(column.name)
+            numbers = [as_number(row[place]) for row in self.first if is_number(row[place])]
+            spreads[column.name] = float(np.std(numbers)) if numbers else 0.0
+        return {name: spread for name, spread in spreads.items() if spread > 0}
+
+    def batches(self, layout: Layout, on_fault: Callable[[str], None], *, labels: bool = True) -> Iterator[Batch]:
+        """Yield the rows of the file in batches.
+
+        Parameters
+        ----------
+        layout : Layout
+            How to read them.
+        on_fault : callable
+            Called with a sentence for every row that cannot be read; the row is left out.
+        labels : bool, default=True
+            Whether to read the labels too.
+
+        Yields
+        ------
+        Batch
+        """
+        encoder = self._encoder(layout, labels)
+        number = 0
+        while rows := list(islice(self._rows, BATCH_ROWS)):
+            lines = [line for line, _ in rows]
+            faults = {i: cells for i, (_, cells) in enumerate(rows) if isinstance(cells, Fault)}
+            readable = [i for i in range(len(rows)) if i not in faults]
+            X, targets = encoder.encode([rows[i][1] for i in readable])
+            faults |= {i: target for i, target in zip(readable, targets, strict=True) if isinstance(target, Fault)}
+            for i in sorted(faults):
+                on_fault(f"{self.source.name}, {self.source.place} {lines[i]}: {faults[i].problem}")
+            self.n_faulty += len(faults)
+            kept = [place for place, target in enumerate(targets) if not isinstance(target, Fault)]
+            own = [target for target in targets if not isinstance(target, Fault)]
+            if own:
+                X = X if len(own) == len(targets) else X[kept]
+                yield Batch(X, own, [number + readable[place] + 1 for place in kept])
+            number += len(rows)
+
+    def _encoder(self, layout: Layout, labels: bool) -> _Encoder:
+        if isinstance(layout, XcLayout):
+            return _XcEncoder(layout)
+        return _TableEncoder(layout, self, labels)
+
+
+class _TableEncoder:
+    def __init__(self, layout: TableLayout, file: TableFile, labels: bool) -> None:
+        columns = file.source.columns
+        self._layout, self._file = layout, file
+        self._places = [columns.index(column.name) for column in layout.learned()]
+        self._labels = LabelReader(layout.labels, columns) if labels else None
+
+    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]:
+        """Make a matrix of the learned columns, and read the labels."""
+        targets: list[list[str] | Fault] = [self._labels.read(cells) if self._labels else [] for cells in rows]
+        X = np.zeros((len(rows), self._layout.n_features))
+        if rows:
+            by_column = list(zip(*rows, strict=True))
+            start = 0
+            for column, place in zip(self._layout.learned(), self._places, strict=True):
+                block = X[:, start : start + column.width]
+                if isinstance(column, Numeric):
+                    self._fill_numbers(block, column, by_column[place], targets)
+                else:
+                    self._fill_categories(block, column, by_column[place])
+                start += column.width
+        return (sparse.csr_array(X) if self._layout.sparse else X), targets
+
+    def _fill_numbers(self, block: Any, column: Numeric, cells: Sequence[Any], targets: list[Any]) -> None:
+        numbers = plain_numbers(cells)
+        if numbers is not None:
+            block[:, 0] = numbers
+            return
+        for i, cell in enumerate(cells):
+            if is_missing(cell):
+                block[i] = column.fill
+                self._file.missing[column.name] += 1
+                continue
+            try:
+                block[i] = as_number(cell)
+            except ValueError:
+                problem = f"{str(cell)[:40]!r} is no number within bounds, as column {column.name!r} asks for"
+                targets[i] = Fault(problem)
+
+    def _fill_categories(self, block: Any, column: Categorical, cells: Sequence[Any]) -> None:
+        codes = codes_of(cells, column.places)
+        known = np.flatnonzero(codes >= 0)
+        block[known, codes[known]] = 1
+        for i in np.flatnonzero(codes < 0).tolist():
+            if is_missing(cells[i]):
+                self._file.missing[column.name] += 1
+            else:
+                self._file.unseen[f"{column.name}={as_text(cells[i])}"] += 1
+
+
+class _XcEncoder:
+    def __init__(self, layout: XcLayout) -> None:
+        self._layout = layout
+
+    def encode(self, rows: Sequence[XcRow]) -> tuple[Any, list[list[str] | Fault]]:
+        """Put the rows together, with faults where attributes or values are out of bounds."""
+        targets = [self._labels_or_fault(row) for row in rows]
+        usable = [
+            ([], []) if isinstance(target, Fault) else (row.attributes, row.values)
+            for row, target in zip(rows, targets, strict=True)
+        ]
+        ends = np.cumsum([0, *(len(attributes) for attributes, _ in usable)])
+        columns = np.array([a for attributes, _ in usable for a in attributes], dtype=np.int32) - self._layout.first
+        values = np.array([value for _, values in usable for value in values], dtype=np.float64)
+        X = sparse.csr_array((values, columns, ends), shape=(len(rows), self._layout.n_features))
+        return X, targets
+
+    def _labels_or_fault(self, row: XcRow) -> list[str] | Fault:
+        first, last = self._layout.first, self._layout.first + self._layout.n_features - 1
+        outside = [attribute for attribute in row.attributes if not first <= attribute <= last]
+        if outside:
+            return Fault(f"attribute {outside[0]} is none of {first} to {last}")
+        if not all(abs(value) <= LARGEST_VALUE for value in row.values):
+            return Fault("a value is too large")
+        return row.labels
+
+
+def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
+    """Attributes count from 1 if the number that is one too high occurs and 0 does not."""
+    if source.n_features < 1:
+        raise ValueError(f"{source.name}, line 1: there are no attributes")
+    numbers = [attribute for row in rows for attribute in row.attributes]
+    one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0
+    return XcLayout(source.n_features, int(one_based))

@@ -1,0 +1,88 @@
+"""CSV and TSV: the first line names the columns, cells may be quoted and hold line ends."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+from mlca.tables.sources import Fault, Row, require_distinct
+from mlca.tables.streams import ByteStream, undecodable
+
+# A column without a name gets one with this beginning; pandas writes its index so.
+UNNAMED = "unnamed "
+
+
+class DelimitedSource:
+    """A CSV or TSV file.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The file.
+    delimiter : str or None
+        What stands between cells; None takes the comma or the semicolon, whichever the first line has more of.
+    """
+
+    place = "line"
+    sparse = False
+
+    def __init__(self, stream: ByteStream, delimiter: str | None) -> None:
+        self.name = stream.name
+        self.fraction = stream.fraction
+        self.nominal: dict[str, tuple[str, ...]] = {}
+        self.label_columns: tuple[str, ...] = ()
+        first_line = stream.peek().split(b"\n", 1)[0]
+        if delimiter is None:
+            delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
+        self._faulty: dict[int, str] = {}
+        self._reader = csv.reader(self._checked(stream.lines()), delimiter=delimiter, strict=True)
+        self.columns = self._read_header()
+
+    def _checked(self, lines: Iterator[str]) -> Iterator[str]:
+        """Pass lines on and remember those that are not UTF-8."""
+        for number, line in enumerate(lines, 1):
+            if not line.isascii() and (problem := undecodable(line)):
+                self._faulty[number] = problem
+            yield line
+
+    def _read_header(self) -> tuple[str, ...]:
+        try:
+            header = next((cells for cells in self._reader if cells), None)
+        except csv.Error as error:
+            raise ValueError(f"{self.name}, line {self._reader.line_num}: {error}") from None
+        if header is None:
+            raise ValueError(f"{self.name}: the file is empty")
+        if self._faulty:
+            raise ValueError(f"{self.name}, line {self._reader.line_num}: {self._faulty.popitem()[1]}")
+        names = [cell.strip() or f"{UNNAMED}{number}" for number, cell in enumerate(header, 1)]
+        if all(_is_number(name) for name in names):
+            raise ValueError(f"{self.name}, line 1: the first line must name the columns, but holds {names[0]!r} ...")
+        require_distinct(names, self.name)
+        return tuple(names)
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows; blank lines are none."""
+        width, reader = len(self.columns), self._reader
+        while True:
+            line = reader.line_num + 1
+            try:
+                for cells in reader:
+                    if self._faulty:
+                        yield line, Fault(self._faulty.popitem()[1])
+                        self._faulty.clear()
+                    elif len(cells) == width:
+                        yield line, cells
+                    elif cells:
+                        yield line, Fault(f"the row has {len(cells)} cells, the first line names {width} columns")
+                    line = reader.line_num + 1
+                return
+            except csv.Error as error:
+                yield line, Fault(f"{error}; is a quote not closed, or not doubled?")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

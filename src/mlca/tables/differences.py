@@ -1,0 +1,83 @@
+"""How a file differs from the recipe that it is to be read by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlca.tables.batches import TableFile
+from mlca.tables.cells import as_text, is_missing, is_number
+from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
+from mlca.tables.xc import XcSource
+
+
+def compare(file: TableFile, layout: Layout, *, labels: bool) -> list[str]:
+    """Compare a file with the layout that a model was trained by.
+
+    Parameters
+    ----------
+    file : TableFile
+        The file.
+    layout : Layout
+        What the model knows.
+    labels : bool
+        Whether the file must have labels.
+
+    Returns
+    -------
+    list of str
+        What may differ, such as new columns: a sentence each.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read by the layout; all that is wrong is named at once.
+    """
+    source = file.source
+    if isinstance(source, XcSource) != isinstance(layout, XcLayout):
+        trained = "XC text" if isinstance(layout, XcLayout) else "a table with named columns"
+        raise ValueError(f"{source.name}: the model was trained on {trained}, and this is not")
+    if isinstance(layout, XcLayout):
+        assert isinstance(source, XcSource)
+        if source.n_features != layout.n_features:
+            raise ValueError(
+                f"{source.name}, line 1: {source.n_features} attributes; the model was trained on {layout.n_features}"
+            )
+        return []
+    by_name = dict(zip(source.columns, zip(*file.first, strict=True), strict=True))
+    wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, by_name)
+    if wrong:
+        raise ValueError(f"{source.name} does not fit the model:" + "".join(f"\n  {problem}" for problem in wrong))
+    own = layout.labels.among(source.columns)
+    known = {column.name for column in layout.columns} | set(own)
+    notes = [
+        f"new column {name!r}: not learned, the model does not know it" for name in source.columns if name not in known
+    ]
+    return notes + [f"new label column {name!r}" for name in own if name not in layout.labels.columns and labels]
+
+
+def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
+    wrong = [f"missing column {c.name!r} ({c.kind})" for c in layout.learned() if c.name not in columns]
+    if labels:
+        wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in columns]
+    return wrong
+
+
+def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
+    wrong = []
+    for column in layout.learned():
+        present = [cell for cell in cells_of.get(column.name, ()) if not is_missing(cell)]
+        if not present:
+            continue
+        numbers = sum(map(is_number, present))
+        if isinstance(column, Numeric) and numbers < len(present) / 2:
+            words = next(as_text(cell) for cell in present if not is_number(cell))
+            wrong.append(f"column {column.name!r} was numeric and holds {words!r} now")
+        if isinstance(column, Categorical) and numbers == len(present) and not _any_known(column, present):
+            values = ", ".join(map(repr, column.values[:3]))
+            wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")
+    return wrong
+
+
+def _any_known(column: Categorical, cells: Sequence[Any]) -> bool:
+    return any(as_text(cell) in column.places for cell in cells)

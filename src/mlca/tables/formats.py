@@ -1,0 +1,73 @@
+"""Which reader reads which file: by what the user says, by the file's suffix, or by its first bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import PurePath
+
+from mlca.tables.arff import ArffSource
+from mlca.tables.delimited import DelimitedSource
+from mlca.tables.jsonlines import JsonLinesSource
+from mlca.tables.parquet import ParquetSource
+from mlca.tables.sources import Source
+from mlca.tables.streams import ByteStream
+from mlca.tables.xc import HEADER, XcSource
+
+READERS: dict[str, Callable[[ByteStream], Source]] = {
+    "csv": lambda stream: DelimitedSource(stream, None),
+    "tsv": lambda stream: DelimitedSource(stream, "\t"),
+    "jsonl": JsonLinesSource,
+    "parquet": ParquetSource,
+    "arff": ArffSource,
+    "xc": XcSource,
+}
+
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arff": "arff",
+    ".xc": "xc",
+}
+
+
+def open_source(stream: ByteStream, format: str | None = None) -> Source:
+    """Return the reader of a file.
+
+    Parameters
+    ----------
+    stream : ByteStream
+        The file.
+    format : str, optional
+        One of `READERS`; by default the suffix tells, and where it does not, the first bytes do.
+
+    Returns
+    -------
+    Source
+    """
+    first = stream.peek()
+    return READERS[format or _by_suffix(stream.path) or _by_content(first)](stream)
+
+
+def _by_suffix(path: str) -> str | None:
+    file = PurePath(path)
+    if file.suffix in (".gz", ".bz2"):
+        file = file.with_suffix("")
+    return _SUFFIXES.get(file.suffix.lower())
+
+
+def _by_content(first: bytes) -> str:
+    text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"PAR1"):
+        return "parquet"
+    if text.startswith(b"{"):
+        return "jsonl"
+    if text.startswith(b"%") or text[:9].lower() == b"@relation":
+        return "arff"
+    if HEADER.match(text):
+        return "xc"
+    return "tsv" if b"\t" in text.split(b"\n", 1)[0] else "csv"

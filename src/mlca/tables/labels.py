@@ -1,0 +1,124 @@
+"""How labels are written: found out from the first rows, then read from every row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mlca.tables.cells import as_bit, as_text
+from mlca.tables.columns import names_of
+from mlca.tables.layout import Labels
+from mlca.tables.sources import Fault, Source
+
+SEPARATORS = ("|", ";", ",")
+
+
+def decide_labels(source: Source, rows: Sequence[Sequence[Any]], wanted: str | None, separator: str | None) -> Labels:
+    """Decide how the labels of a file are written.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    rows : sequence of cells
+        Its first rows.
+    wanted : str or None
+        A column, columns with commas between them, a pattern, or the XML file of a Mulan dataset; None where
+        the file itself tells.
+    separator : str or None
+        What the user says stands between labels.
+
+    Returns
+    -------
+    Labels
+    """
+    columns, patterns = _label_columns(source, wanted)
+    if len(columns) > 1 or patterns:
+        return Labels("flags", columns, patterns=patterns)
+    place = source.columns.index(columns[0])
+    cells = [row[place] for row in rows if row[place] not in (None, "")]
+    if separator is not None:
+        return Labels("separated", columns, separator)
+    if any(isinstance(cell, list) for cell in cells) or (cells and all(_looks_like_list(cell) for cell in cells)):
+        return Labels("lists", columns)
+    if cells and all(as_bit(cell) is not None for cell in cells):
+        return Labels("flags", columns)
+    texts = [as_text(cell) for cell in cells]
+    counts = {mark: sum(mark in text for text in texts) for mark in SEPARATORS}
+    best = max(SEPARATORS, key=counts.__getitem__)
+    return Labels("separated", columns, best if counts[best] else None)
+
+
+def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns, and the patterns by which later files may have more."""
+    if wanted is None:
+        if source.label_columns:
+            return source.label_columns, ()
+        raise ValueError(
+            f"{source.name}: say where the labels are, as in --labels tags; "
+            f"the columns are {', '.join(map(repr, source.columns))}"
+        )
+    if wanted.lower().endswith(".xml") and Path(wanted).exists():
+        from mlca.datasets import read_mulan_xml
+
+        return names_of(read_mulan_xml(wanted), source.columns, source.name), ()
+    words = [wanted] if wanted in source.columns else [word.strip() for word in wanted.split(",")]
+    patterns = tuple(word for word in words if word not in source.columns and any(mark in word for mark in "*?["))
+    return names_of(words, source.columns, source.name), patterns
+
+
+def _looks_like_list(cell: Any) -> bool:
+    return isinstance(cell, str) and cell.lstrip().startswith("[")
+
+
+class LabelReader:
+    """Reads the labels of rows.
+
+    Parameters
+    ----------
+    labels : Labels
+        How they are written.
+    columns : sequence of str
+        The columns of the file.
+    """
+
+    def __init__(self, labels: Labels, columns: Sequence[str]) -> None:
+        self.columns = labels.among(columns)
+        self._places = [columns.index(name) for name in self.columns]
+        self._separator = labels.separator
+        read = {"separated": self._separated, "lists": self._list, "flags": self._flags}
+        self.read = read[labels.form]
+
+    def _separated(self, cells: Sequence[Any]) -> list[str] | Fault:
+        cell = cells[self._places[0]]
+        text = "" if cell is None else as_text(cell)
+        names = text.split(self._separator) if self._separator is not None else [text]
+        return [name for name in map(str.strip, names) if name]
+
+    def _list(self, cells: Sequence[Any]) -> list[str] | Fault:
+        cell = cells[self._places[0]]
+        if cell is None or cell == "":
+            return []
+        try:
+            names = json.loads(cell) if isinstance(cell, str) else cell
+        except (ValueError, RecursionError):
+            names = None
+        if not isinstance(names, list) or not all(isinstance(name, str | int | float) for name in names):
+            return Fault(f'the labels {_shown(cell)} are no JSON list such as ["sea", "sun"]')
+        return [as_text(name) for name in names]
+
+    def _flags(self, cells: Sequence[Any]) -> list[str] | Fault:
+        names = []
+        for name, place in zip(self.columns, self._places, strict=True):
+            bit = as_bit(cells[place])
+            if bit is None:
+                return Fault(f"label {name!r} must be 0 or 1, no or yes, not {_shown(cells[place])}")
+            if bit:
+                names.append(name)
+        return names
+
+
+def _shown(cell: Any) -> str:
+    return repr(cell)[:40]

@@ -1,0 +1,53 @@
+"""Parquet, read with pyarrow some rows at a time."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from mlca.tables.sources import Row, require_distinct
+from mlca.tables.streams import STANDARD_INPUT, ByteStream
+
+_ROWS_AT_A_TIME = 1000
+
+
+class ParquetSource:
+    """A Parquet file."""
+
+    place = "row"
+    sparse = False
+
+    def __init__(self, stream: ByteStream) -> None:
+        try:
+            import pyarrow as pa
+            from pyarrow.parquet import ParquetFile
+        except ImportError:
+            raise ValueError('Parquet needs pyarrow: pip install "mlca[frames]"') from None
+        self.name = stream.name
+        self.nominal: dict[str, tuple[str, ...]] = {}
+        self.label_columns: tuple[str, ...] = ()
+        # The format begins at its end, so standard input has to be taken in whole.
+        file = io.BytesIO(stream.bytes.read()) if stream.path == STANDARD_INPUT else stream.path
+        try:
+            self._file = ParquetFile(file)
+        except pa.ArrowException as error:
+            raise ValueError(f"{self.name}: not a Parquet file, or cut short ({error})") from None
+        self.columns = tuple(self._file.schema_arrow.names)
+        require_distinct(self.columns, self.name)
+        self._done = 0
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows, numbered from 1."""
+        import pyarrow as pa
+
+        try:
+            for batch in self._file.iter_batches(_ROWS_AT_A_TIME):
+                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    self._done += 1
+                    yield self._done, cells
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"{self.name}, after row {self._done}: the file is damaged ({error})") from None
+
+    def fraction(self) -> float | None:
+        """Return how many of the rows have been read."""
+        return self._done / max(1, int(self._file.metadata.num_rows))

@@ -1,0 +1,55 @@
+"""What every reader of a file offers: named columns, and rows of cells with their lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a row that could not be read."""
+
+    problem: str
+
+
+Cells: TypeAlias = Sequence[Any]
+Row: TypeAlias = tuple[int, Cells | Fault]
+
+
+class Source(Protocol):
+    """An opened file."""
+
+    name: str
+    """What messages call it."""
+
+    place: str
+    """What the number of a row counts: "line" of a text, "row" of a Parquet file."""
+
+    columns: tuple[str, ...]
+    """The names of the cells of a row."""
+
+    nominal: dict[str, tuple[str, ...]]
+    """Columns that the file itself declares categorical, with their values."""
+
+    label_columns: tuple[str, ...]
+    """Columns that the file itself declares to be labels."""
+
+    sparse: bool
+    """Whether rows are mostly zeros and best kept so."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield (line, cells) for every row; a `Fault` in place of the cells of one that cannot be read."""
+
+    def fraction(self) -> float | None:
+        """Return how much of the file has been read; None where its size is unknown."""
+
+
+def require_distinct(columns: Sequence[str], name: str) -> None:
+    """Refuse two columns of one name."""
+    seen: dict[str, int] = {}
+    for number, column in enumerate(columns, 1):
+        if column in seen:
+            raise ValueError(f"{name}: columns {seen[column]} and {number} are both called {column!r}; rename one")
+        seen[column] = number

@@ -1,0 +1,204 @@
+"""Models of a stream's parts become one: what is exact, and that the rest is what was meant."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from mlca import MLCA, load
+from mlca.dask import merge
+from mlca.datasets import load_dataset
+from mlca.learner import merging
+from mlca.learner.kernels.merge import _step
+from tests.dask.plain_merging import Merged
+from tests.learner.reference import Reference
+from tests.learner.states import assert_same_state, state
+from tests.learner.streams import parameters, streams
+
+FEW = settings(max_examples=60, deadline=None)
+
+
+def cut(data, X, Y):
+    """Draw the parts of a stream; each has a row."""
+    edges = sorted(data.draw(st.sets(st.integers(1, max(1, len(X) - 1)), max_size=4)) - {len(X)})
+    return list(zip(np.split(X, edges), np.split(Y, edges), strict=True))
+
+
+def learned_apart(data, parts, chosen):
+    formats = [data.draw(st.sampled_from([np.asarray, sparse.csr_array])) for _ in parts]
+    return [MLCA(**chosen).fit(read(X), Y) for read, (X, Y) in zip(formats, parts, strict=True)]
+
+
+@FEW
+@given(streams(max_rows=130), parameters(), st.data())
+def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, data):
+    X, Y = stream
+    models = learned_apart(data, cut(data, X, Y), chosen)
+    before = [state(model) for model in models]
+    whole, in_sequence = merge(models), MLCA(**chosen).fit(X, Y)
+    assert whole.n_seen_ == len(X)
+    assert whole.counts_.sum() == len(X)
+    assert whole.n_nodes_ <= sum(model.n_nodes_ for model in models)
+    np.testing.assert_array_equal(whole.label_counts_.sum(axis=0), Y.sum(axis=0))
+    assert (whole.label_counts_.toarray() <= whole.counts_[:, np.newaxis]).all()
+    np.testing.assert_array_equal(priors(whole), priors(in_sequence))
+    merged = state(whole)
+    np.testing.assert_array_equal((merged["with"] + merged["without"]).sum(axis=1), len(X) - 1)
+    assert (merged["with"] >= 0).all() and (merged["without"] >= 0).all()
+    np.testing.assert_array_equal(whole._learner.settled().window.latest()[-chosen["window"] :], X[-chosen["window"] :])
+    for model, old in zip(models, before, strict=True):  # the parts are as they were
+        for name, value in state(model).items():
+            np.testing.assert_array_equal(value, old[name], err_msg=name)
+
+
+def priors(model):
+    return model._learner.settled().label_probabilities().priors
+
+
+@FEW
+@given(streams(max_rows=110), parameters(), st.booleans(), st.data())
+def test_nodes_are_replayed_as_in_plain_python(stream, chosen, sparse_rows, data):
+    X, Y = stream
+    chosen["window"] = min(chosen["window"], 5)
+    parts = cut(data, X, Y)
+    assume(all(len(part) >= chosen["window"] for part, _ in parts[1:]))
+    expected = Merged(**chosen).fit(*parts[0])
+    for part in parts[1:]:
+        expected.replay(Reference(**chosen).fit(*part))
+    read = sparse.csr_array if sparse_rows else np.asarray
+    merged = state(merge([MLCA(**chosen).fit(read(part), labels) for part, labels in parts]))
+    for name, value in {
+        "weights": expected.y,
+        "counts": expected.alpha,
+        "label_counts": expected.beta,
+        "bandwidths": expected.bandwidth,
+        "with": expected.with_,
+        "without": expected.without,
+        "centres": [centre for centre, _, _ in expected.centres],
+        "n": expected.n,
+    }.items():
+        np.testing.assert_array_equal(merged[name], np.array(value), err_msg=name)
+
+
+@FEW
+@given(streams(max_rows=60), parameters(), st.integers(1, 60), st.data())
+def test_parts_that_wait_for_their_first_window_are_learned_as_in_sequence(stream, chosen, first, data):
+    X, Y = stream
+    chosen["window"] = data.draw(st.integers(max(2, len(X) - first + 1), 80))
+    assume(first < len(X))
+    parts = [(X[:first], Y[:first]), *cut(data, X[first:], Y[first:])]
+    assert_same_state(merge(learned_apart(data, parts, chosen)), MLCA(**chosen).fit(X, Y))
+
+
+def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (300, 3)), rng.integers(0, 2, (300, 4))
+    chosen = {"vigilance": 0.0, "window": 20}
+    whole = state(merge([MLCA(**chosen).fit(X[part], Y[part]) for part in np.split(np.arange(300), [100, 200])]))
+    expected = state(MLCA(**chosen).fit(X, Y))
+    for name in ("weights", "counts", "label_counts", "n"):
+        np.testing.assert_array_equal(whole[name], expected[name], err_msg=name)
+    differ = np.flatnonzero(whole["bandwidths"] != expected["bandwidths"])
+    assert set(differ) <= {*range(100, 119), *range(200, 219)}
+
+
+@given(st.integers(1, 50), st.integers(1, 50))
+def test_one_step_of_a_prototype_is_as_many_small_ones(slowing, count):
+    kept = 1.0
+    for j in range(count):
+        kept *= 1 - 1 / (slowing + j)
+    assert 1 - 1 / _step(slowing, count) == pytest.approx(kept, abs=1e-12)
+
+
+def test_the_order_of_models_is_the_order_of_the_stream():
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(0, 1, (240, 2)), rng.integers(0, 2, (240, 2))
+    models = [MLCA(vigilance=0.0).fit(X[part], Y[part]) for part in np.split(np.arange(240), 3)]
+    np.testing.assert_array_equal(merge(models).weights_, X)
+    np.testing.assert_array_equal(merge(iter(models)).weights_, X)
+
+
+def test_labels_are_brought_together_by_name():
+    rng = np.random.default_rng(2)
+    X = rng.normal(0, 1, (160, 2))
+    left = MLCA().fit(X[:80], [{"sea", "sun"} if x[0] > 0 else {"sea"} for x in X[:80]])
+    right = MLCA().fit(X[80:], [{"sun"} if x[1] > 0 else {"snow", "sea"} for x in X[80:]])
+    whole = merge([left, right])
+    assert whole.classes_.tolist() == list(dict.fromkeys([*left.classes_.tolist(), *right.classes_.tolist()]))
+    counted = dict(zip(whole.classes_.tolist(), whole.label_counts_.sum(axis=0).tolist(), strict=True))
+    upper, right_upper = int((X[:80, 0] > 0).sum()), int((X[80:, 1] > 0).sum())
+    assert counted == {"sea": 80 + 80 - right_upper, "sun": upper + right_upper, "snow": 80 - right_upper}
+
+
+def test_one_class_per_row_stays_so():
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.normal(0, 1, (100, 2)), rng.normal(9, 1, (100, 2))])
+    models = [MLCA().fit(X[:100], ["low"] * 100), MLCA().fit(X[100:], ["high"] * 100)]
+    assert merge(models).predict([[0, 0], [9, 9]]).tolist() == ["low", "high"]
+
+
+def test_a_merged_model_goes_on_and_is_saved_like_any_other(tmp_path):
+    rng = np.random.default_rng(4)
+    X, Y = rng.normal(0, 1, (400, 3)), rng.integers(0, 2, (400, 2))
+    for attributes in ("common", "individual", "clustered"):
+        chosen = {"vigilance": 0.2, "attributes": attributes}
+        whole = merge([MLCA(**chosen).fit(X[:100], Y[:100]), MLCA(**chosen).fit(X[100:300], Y[100:300])])
+        whole.save(tmp_path / "whole.mlca")
+        loaded = load(tmp_path / "whole.mlca")
+        assert_same_state(whole, loaded)
+        assert_same_state(whole.partial_fit(X[300:], Y[300:]), loaded.partial_fit(X[300:], Y[300:]))
+        assert whole.n_seen_ == 400
+
+
+def test_portions_of_the_replay_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(0, 1, (200, 3)), rng.integers(0, 2, (200, 2))
+    models = [MLCA(vigilance=0.1).fit(sparse.csr_array(X[:90]), Y[:90]), MLCA(vigilance=0.1).fit(X[90:], Y[90:])]
+    expected = merge(models)
+    monkeypatch.setattr(merging, "PORTION", 7)
+    assert_same_state(merge(models), expected)
+    assert sparse.issparse(expected.weights_)  # as the first model has them
+
+
+def test_models_that_do_not_fit_together_are_refused_with_the_reason():
+    X = np.random.default_rng(6).normal(0, 1, (60, 2))
+    labels = [{"a"}] * 60
+    first = MLCA().fit(X, labels)
+    with pytest.raises(ValueError, match="at least one model"):
+        merge([])
+    with pytest.raises(NotFittedError):
+        merge([first, MLCA()])
+    with pytest.raises(ValueError, match=r"model 1 .*vigilance=0.5.* same parameters"):
+        merge([first, MLCA(vigilance=0.5).fit(X, labels)])
+    with pytest.raises(ValueError, match="model 2 has 1 features, the first 2"):
+        merge([first, first, MLCA().fit(X[:, :1], labels)])
+    with pytest.raises(ValueError, match="other feature names"):
+        merge(
+            [
+                MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), labels),
+                MLCA().fit(pd.DataFrame(X, columns=["b", "a"]), labels),
+            ]
+        )
+    with pytest.raises(ValueError, match="kind of labels"):
+        merge([first, MLCA().fit(X, ["a"] * 60)])
+
+
+def test_seeds_and_threads_may_differ():
+    X = np.random.default_rng(7).normal(0, 1, (120, 2))
+    labels = [{"a"} if x[0] > 0 else {"b"} for x in X]
+    models = [MLCA(random_state=1).fit(X[:60], labels[:60]), MLCA(random_state=2, n_jobs=2).fit(X[60:], labels[60:])]
+    assert merge(models).get_params() == models[0].get_params()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("n_parts", [2, 8])
+def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts):
+    train, test = load_dataset("scene", subset="train"), load_dataset("scene", subset="test")
+    order = np.random.default_rng(0).permutation(train.X.shape[0])
+    models = [MLCA().fit(train.X[part], train.Y[part]) for part in np.array_split(order, n_parts)]
+    in_sequence = MLCA().fit(train.X[order], train.Y[order])
+    hits = [(model.predict(test.X) == test.Y.toarray()).all(axis=1).mean() for model in (merge(models), in_sequence)]
+    assert hits[0] == pytest.approx(hits[1], abs=0.01)

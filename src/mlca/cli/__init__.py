@@ -28,6 +28,7 @@ COMMANDS = {
     "completion": "print a script that completes commands in a shell",
     "bench": "measure speed, in units of this machine's own limits",
     "datasets": "list, describe and fetch the field's datasets",
+    "reproduce": "run the paper's experiments again, beside its figures",
 }
 
 

@@ -1,0 +1,186 @@
+"""The configurations that the paper compares, and the grids it searched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import product
+from typing import Any
+
+from mlca.experiments.paper import read_paper
+from mlca.experiments.tasks import Value
+
+MLCA_VARIANTS = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
+VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
+
+_POWERS = tuple(10.0**power for power in range(-6, 1))
+_TENTHS = tuple(round(0.1 * step, 1) for step in range(1, 10))
+
+# Where the rows must be dense arrays.
+DENSE_ONLY = ("MCIC", "MLSAkNN")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """An algorithm with its parameters, as one line of the comparison.
+
+    Attributes
+    ----------
+    key, title : str
+        What it is called on the command line and in tables.
+    family : str
+        The algorithm, of which there may be several configurations.
+    estimator : str
+        Its class.
+    parameters : mapping
+        What is fixed.
+    searched : mapping of str to sequence
+        What the paper searched for each dataset: the values that it tried.
+    columns : mapping of str to str
+        Where the paper's choice of these stands in its table of tuned parameters.
+    scaled : bool
+        Whether it is given attributes between 0 and 1.
+    ranked : bool
+        Whether it takes part in the paper's ranking.
+    """
+
+    key: str
+    title: str
+    family: str
+    estimator: str
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    searched: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    scaled: bool = False
+    ranked: bool = True
+
+    @property
+    def is_mlca(self) -> bool:
+        """Whether it is one of the paper's own algorithms."""
+        return self.estimator == "MLCA"
+
+    def tuned(self, dataset: str) -> dict[str, Value] | None:
+        """Return all parameters for a dataset as the paper tuned them; None where it has none."""
+        row = next(row for row in read_paper("tuned_parameters") if row["dataset"] == dataset)
+        chosen = {name: row[column] for name, column in self.columns.items()}
+        if not all(chosen.values()):
+            return None
+        return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
+
+    def grid(self) -> list[dict[str, Value]]:
+        """Return all parameters that the paper tried; one set where it searched nothing."""
+        values = product(*self.searched.values())
+        return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
+
+
+def _number(text: str) -> float | int:
+    return int(text) if text.isdigit() else float(text)
+
+
+def _mlca(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
+    parameters: dict[str, Value] = {"attributes": MLCA_VARIANTS[variant], "vigilance": vigilance}
+    if vote == "counts":
+        key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
+        return Configuration(key, title, variant, "MLCA", parameters)
+    key, title = f"{variant.lower()}-{vote}", f"{variant} V={vigilance:.2f} {vote}"
+    return Configuration(key, title, variant, "MLCA", parameters | {"vote": vote}, ranked=False)
+
+
+def _peer(
+    key: str,
+    title: str,
+    estimator: str,
+    searched: Mapping[str, Sequence[Value]],
+    columns: Sequence[str],
+    parameters: Mapping[str, Value],
+    *,
+    scaled: bool = False,
+) -> Configuration:
+    family = title.split(" ")[0]
+    named = dict(zip(searched, columns, strict=True))
+    return Configuration(key, title, family, estimator, parameters, searched, named, scaled)
+
+
+_MLODM = {"theta": _TENTHS, "mu": _TENTHS}
+_MLODM_FIXED = {"C": 1.0, "gamma": 0.5, "max_sweeps": 4}
+_GLOCAL = {"lambda3": (0.0, *_POWERS), "lambda4": (0.0, *_POWERS)}
+_GLOCAL_FIXED = {"lambda1": 1.0, "lambda2": 0.125, "k": 20, "g": 3}
+
+CONFIGURATIONS = (
+    _mlca("MLCA", 0.01),
+    _mlca("MLCA", 0.30),
+    _mlca("MLCA-I", 0.01),
+    _mlca("MLCA-I", 0.15),
+    _mlca("MLCA-C", 0.01),
+    _mlca("MLCA-C", 0.25),
+    _peer(
+        "mcic",
+        "MCIC",
+        "MCIC",
+        {"theta": (0.1, 0.2, 0.3, 0.4, 0.495), "decay": tuple(round(0.05 * step, 2) for step in range(11))},
+        ("mcic_theta", "mcic_lambda"),
+        {"delta": 0.1, "n_clusters": 3, "maturity": 3},
+    ),
+    _peer(
+        "muenl",
+        "MuENL",
+        "MuENL",
+        {"lambda1": _POWERS, "lambda2": _POWERS},
+        ("muenl_lambda1", "muenl_lambda2"),
+        {"sweeps": 20},
+    ),
+    _peer(
+        "mlodm-scaled",
+        "mlODM scaled",
+        "MLODM",
+        _MLODM,
+        ("mlodm_scaled_theta", "mlodm_scaled_mu"),
+        _MLODM_FIXED,
+        scaled=True,
+    ),
+    _peer("mlodm-raw", "mlODM raw", "MLODM", _MLODM, ("mlodm_raw_theta", "mlodm_raw_mu"), _MLODM_FIXED),
+    _peer(
+        "glocal-scaled",
+        "GLOCAL scaled",
+        "GLOCAL",
+        _GLOCAL,
+        ("glocal_scaled_lambda3", "glocal_scaled_lambda4"),
+        _GLOCAL_FIXED,
+        scaled=True,
+    ),
+    _peer("glocal-raw", "GLOCAL raw", "GLOCAL", _GLOCAL, ("glocal_raw_lambda3", "glocal_raw_lambda4"), _GLOCAL_FIXED),
+    _peer(
+        "mlsaknn",
+        "MLSA-kNN",
+        "MLSAkNN",
+        {"m_max": tuple(range(200, 2001, 200)), "k_adj_max": tuple(range(20, 201, 20))},
+        ("mlsaknn_m_max", "mlsaknn_k_adj_max"),
+        {"m_min": 50, "penalty": 1, "reduction": 0.5},
+    ),
+    _peer("mlknn", "ML-kNN", "MLkNN", {"k": tuple(range(3, 31, 3))}, ("mlknn_k",), {}),
+    _mlca("MLCA", 0.01, "frequencies"),
+)
+
+
+def choose(words: Sequence[str]) -> tuple[Configuration, ...]:
+    """Return the configurations of these keys or families.
+
+    Examples
+    --------
+    >>> [configuration.key for configuration in choose(["mlca-i", "mlknn"])]
+    ['mlca-i-0.01', 'mlca-i-0.15', 'mlknn']
+    """
+    known = {word for one in CONFIGURATIONS for word in (one.key, one.family.lower())}
+    for word in words:
+        if word.lower() not in known:
+            raise ValueError(f"no algorithm is called {word!r}; there are {', '.join(sorted(known))}")
+    wanted = {word.lower() for word in words}
+    return tuple(one for one in CONFIGURATIONS if one.key in wanted or one.family.lower() in wanted)
+
+
+def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
+    """Return a new estimator; whatever is random in it is seeded."""
+    home = "mlca" if estimator == "MLCA" else "mlca.peers"
+    model = getattr(import_module(home), estimator)(**parameters)
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model

@@ -1,0 +1,182 @@
+"""Benches: processes that do tasks, one after another, and can be ended in the middle of one.
+
+A fit may sit in compiled code for hours, where no signal handler and no thread can stop it, and a wrong
+one may take its process down. So no task is done where results are kept. Whoever wants one done, the
+serial run, a thread of joblib or a worker of Dask, takes a bench that is free, or starts one, sends it the
+task and listens:
+
+    begins, ends, begins, ends, ...     around every fit; the clock of the time limit runs in between
+    an Outcome                          the bench is free again
+
+A bench that exceeds the limit is killed, and one that dies is a failed task, not a failed run. The pipe
+is the leash: when the other side is gone, even by ``kill -9``, a bench ends at once.
+
+Every bench computes on one thread: the number of jobs is the number of busy cores, and what is timed
+does not depend on how many libraries think that the machine is theirs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import platform
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from contextlib import suppress
+from time import perf_counter
+from typing import IO, Any
+
+from mlca.experiments.tasks import Outcome, Task, fingerprint
+
+BEGINS, ENDS = "begins", "ends"
+
+ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+# Free ones of this process. Appending and popping are atomic: threads need no lock.
+_free: list[Bench] = []
+
+
+def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
+    """Do a task on a bench.
+
+    Parameters
+    ----------
+    task : Task
+        What to do.
+    code : str
+        The fingerprint of the code that planned it.
+    time_limit : float or None
+        Seconds that one fit may take.
+
+    Returns
+    -------
+    Outcome
+        Whatever happened: nothing is raised.
+    """
+    started = perf_counter()
+    if code != fingerprint():
+        trouble = f"this machine ({platform.node()}) runs other code of mlca: install the same version on it"
+        return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)
+    try:
+        bench = _free.pop()
+    except IndexError:
+        bench = Bench()
+    outcome = bench.do(task, time_limit)
+    if bench.is_alive():
+        _free.append(bench)
+    return outcome
+
+
+class Bench:
+    """The near end of the pipe: a process that does tasks."""
+
+    def __init__(self) -> None:
+        # Not multiprocessing: Dask's workers are daemons, which may not have children there.
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mlca.experiments.bench"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | ONE_THREAD,
+        )
+        if self._process.stdin is None or self._process.stdout is None:
+            raise RuntimeError("a bench was started without pipes")
+        self._tasks: IO[bytes] = self._process.stdin
+        self._news: IO[bytes] = self._process.stdout
+
+    def is_alive(self) -> bool:
+        """Whether it can take another task."""
+        return self._process.poll() is None
+
+    def do(self, task: Task, time_limit: float | None) -> Outcome:
+        """Have a task done, or the process killed when a fit takes longer than allowed."""
+        started = perf_counter()
+        too_long = threading.Event()
+        alarm: threading.Timer | None = None
+
+        def give_up() -> None:
+            too_long.set()
+            self._process.kill()
+
+        try:
+            pickle.dump(task, self._tasks)
+            self._tasks.flush()
+            while True:
+                news = pickle.load(self._news)
+                if alarm is not None:
+                    alarm.cancel()
+                if isinstance(news, Outcome):
+                    return news
+                if news == BEGINS and time_limit is not None:
+                    alarm = threading.Timer(time_limit, give_up)
+                    alarm.daemon = True
+                    alarm.start()
+        except (EOFError, OSError, pickle.UnpicklingError):
+            code = self._process.wait()
+        if too_long.is_set() and time_limit is not None:
+            return Outcome(task, "too long", {}, {}, f"a fit took more than {time_limit:g} seconds", time_limit)
+        return Outcome(task, "failed", {}, {}, f"its process died with exit code {code}", perf_counter() - started)
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._tasks, self._news):
+            with suppress(OSError):  # what was still to be sent cannot be
+                pipe.close()
+
+
+@atexit.register
+def close_benches() -> None:
+    """End all benches that are free."""
+    while _free:
+        _free.pop().close()
+
+
+def main() -> None:
+    """Do tasks until nobody is there to send more: the far end of the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who sends the tasks
+    news = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get between the pickles
+    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
+
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        while True:
+            outcome = _do(tasks.get(), news)
+            _send(outcome, news)
+
+
+def _receive(tasks: queue.SimpleQueue[Task]) -> None:
+    """Take tasks from the pipe; leave the world when it is closed, whatever is being computed."""
+    while True:
+        try:
+            tasks.put(pickle.load(sys.stdin.buffer))
+        except EOFError:
+            os._exit(0)
+
+
+def _do(task: Task, news: IO[bytes]) -> Outcome:
+    started = perf_counter()
+    try:
+        from mlca.experiments.work import do
+
+        found = do(task, lambda begins: _send(BEGINS if begins else ENDS, news))
+    except Exception:
+        return Outcome(task, "failed", {}, {}, traceback.format_exc(), perf_counter() - started)
+    return Outcome(task, "done", found.values, found.pictures, "", perf_counter() - started)
+
+
+def _send(message: Any, news: IO[bytes]) -> None:
+    pickle.dump(message, news)
+    news.flush()
+
+
+if __name__ == "__main__":
+    main()

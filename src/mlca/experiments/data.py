@@ -1,0 +1,113 @@
+"""Datasets for the experiments: what is at hand, and how it is cut into training and test rows."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
+
+from mlca.datasets import CATALOGUE, load_dataset
+from mlca.datasets.folders import find
+
+N_FOLDS = 10
+
+# River brings this one along, in `river.datasets.Yeast`.
+RIVER_YEAST = "yeast"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Training and test rows of a dataset."""
+
+    X: Any
+    Y: NDArray[np.uint8]
+    X_test: Any
+    Y_test: NDArray[np.uint8]
+
+
+def is_at_hand(name: str) -> bool:
+    """Whether a dataset can be loaded without a download."""
+    return find(CATALOGUE[name]) is not None or _river_has(name)
+
+
+def how_to_get(name: str) -> str:
+    """Say how a missing dataset is had."""
+    river = ", or pip install 'mlca[river]', which brings it" if name == RIVER_YEAST else ""
+    own = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
+    return f"{name} is missing: mlca datasets fetch {name}{river}{own}"
+
+
+def part_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Part:
+    """Return training and test rows of a dataset.
+
+    The rows are shuffled by a generator seeded with the number of the repetition, and every tenth row of
+    that order is tested; training rows keep that order, since algorithms here learn row by row.
+
+    Parameters
+    ----------
+    name : str
+        The dataset.
+    repetition, fold : int or None
+        Which shuffle, and which fold of it; None for the official split.
+    scaled : bool
+        Whether attributes are scaled to [0, 1] as the training rows say.
+    dense : bool
+        Whether rows must be dense.
+    """
+    X, Y, split = _whole(name)
+    if fold is None or repetition is None:
+        if split is None:
+            raise ValueError(f"{name} has no official split: say which repetition and fold to test")
+        training, tested = split
+    else:
+        training, tested = fold_rows(X.shape[0], repetition, fold)
+    X_train, X_test = X[training], X[tested]
+    if dense and sparse.issparse(X):
+        X_train, X_test = X_train.toarray(), X_test.toarray()
+    if scaled:
+        # Sparse attributes are counts or 0/1: their least value is 0, and the largest alone scales them.
+        scaler = MaxAbsScaler() if sparse.issparse(X_train) else MinMaxScaler()
+        X_train, X_test = scaler.fit_transform(X_train), scaler.transform(X_test)
+    return Part(X_train, Y[training], X_test, Y[tested])
+
+
+def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the training rows and the test rows of one fold.
+
+    Examples
+    --------
+    >>> training, tested = fold_rows(30, repetition=0, fold=3)
+    >>> len(training), len(tested), len(set(training) | set(tested))
+    (27, 3, 30)
+    """
+    order = np.random.RandomState(repetition).permutation(n_rows)
+    place = np.arange(n_rows) % N_FOLDS
+    return order[place != fold], order[place == fold]
+
+
+@lru_cache(maxsize=1)
+def _whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
+    """Read a dataset; the last one is kept, for tasks come dataset by dataset."""
+    if find(CATALOGUE[name]) is None and _river_has(name):
+        return *_read_river_yeast(), None
+    data = load_dataset(name)
+    return data.X, data.Y.toarray(), data.split
+
+
+def _river_has(name: str) -> bool:
+    return name == RIVER_YEAST and find_spec("river") is not None
+
+
+def _read_river_yeast() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    from river.datasets import Yeast
+
+    stream = Yeast()  # type: ignore[no-untyped-call]
+    rows, labels = zip(*((list(x.values()), list(y.values())) for x, y in stream), strict=True)
+    return np.array(rows, dtype=np.float64), np.array(labels, dtype=np.uint8)

@@ -1,0 +1,85 @@
+"""Execution: the same tasks, one after another, on several cores, or on a cluster.
+
+`outcomes` yields what comes of the tasks, in any order; `execute` puts it into the store as it comes. So a
+run that is killed has lost no more than the tasks in flight, and goes on where it was.
+
+On one machine joblib hands the tasks to as many threads as there are jobs, and each thread has a process
+of its own do them (see `bench`): joblib's own processes could not be ended in the middle of a task without
+losing the others. On a cluster Dask's workers do the same; tasks of a worker that dies are given to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mlca.experiments.bench import attempt, close_benches
+from mlca.experiments.store import Store
+from mlca.experiments.tasks import Outcome, Task, fingerprint
+
+
+def execute(
+    tasks: Sequence[Task],
+    store: Store,
+    *,
+    jobs: int = 1,
+    cluster: str | None = None,
+    time_limit: float | None = None,
+    tell: Callable[[Outcome], None] = lambda outcome: None,
+) -> None:
+    """Do all tasks and keep what comes of them.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        What is to be done.
+    store : Store
+        Where outcomes go as they come.
+    jobs : int, default=1
+        How many tasks are done at a time, each on one thread.
+    cluster : str, optional
+        The address of a Dask scheduler, whose workers then do them; `jobs` plays no part.
+    time_limit : float, optional
+        Seconds that one fit may take.
+    tell : callable, optional
+        Called with every outcome when it has been stored.
+    """
+    done = _on_cluster(tasks, cluster, time_limit) if cluster else _here(tasks, jobs, time_limit)
+    for outcome in done:
+        store.put(outcome)
+        tell(outcome)
+
+
+def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterator[Outcome]:
+    from joblib import Parallel, delayed
+
+    code = fingerprint()
+    # One at a time: a batch would keep results back until all of it is done.
+    parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered", batch_size=1)
+    try:
+        yield from parallel(delayed(attempt)(task, code, time_limit) for task in tasks)
+    finally:
+        close_benches()
+
+
+def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -> Iterator[Outcome]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ValueError("--cluster needs Dask: pip install 'mlca[dask]'") from None
+    try:
+        client: Any = Client(address, timeout=30)  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise ValueError(f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`") from None
+    with client:
+        by_key = {task.key: task for task in tasks}
+        futures = [
+            client.submit(attempt, task, fingerprint(), time_limit, key=key, pure=False) for key, task in by_key.items()
+        ]
+        for future in as_completed(futures):  # type: ignore[no-untyped-call]
+            trouble = future.exception()
+            if trouble is None:
+                yield future.result()
+            else:  # Dask gave up on it: it went down with too many workers
+                yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not have it done: {trouble!r}")
+            future.release()

@@ -1,0 +1,45 @@
+"""What the paper prints, as small tables.
+
+N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi: Multi-label Classification via Adaptive Resonance
+Theory-based Clustering. IEEE TPAMI 45(7), 2023.
+
+- ``continual.csv``: the table of continual learning on the synthetic stream, means and standard
+  deviations of 20 seeds.
+- ``nodes.csv``: the table of nodes, means of 2 x 10-fold cross-validation.
+- ``tuned_parameters.csv``: what grid search chose for the comparison algorithms; an empty cell is an
+  algorithm that did not finish within five days.
+- ``datasets.csv``: the table of datasets.
+- ``complexity.csv``: the table of computational complexity.
+- ``ranking.csv``: who is ahead of whom by average rank. The paper prints the ranks as diagrams only and
+  their order in its text; these rows are the statements of that text.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def read_paper(name: str) -> tuple[dict[str, str], ...]:
+    """Read one of the paper's tables.
+
+    Parameters
+    ----------
+    name : str
+        The file, without its ending.
+
+    Returns
+    -------
+    tuple of dict
+        One a row, cells by the heads of their columns.
+
+    Examples
+    --------
+    >>> row = read_paper("nodes")[0]
+    >>> row["dataset"], row["mlca_v0.30"]
+    ('flags', '163.9')
+    """
+    text = files(__name__).joinpath(f"{name}.csv").read_text("utf-8")
+    return tuple(csv.DictReader(text.splitlines()))

@@ -1,0 +1,158 @@
+"""Scope: what part of the paper a run covers, and the tasks that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlca.datasets.catalogue import entry_of
+from mlca.experiments.algorithms import CONFIGURATIONS, MLCA_VARIANTS, VIGILANCES, Configuration, choose
+from mlca.experiments.data import N_FOLDS, how_to_get, is_at_hand
+from mlca.experiments.paper import read_paper
+from mlca.experiments.tasks import Task, Value, in_order
+
+REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
+POINTS = 10_000  # of a disc
+
+SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
+NUMERIC = frozenset(
+    row["dataset"]
+    for row in read_paper("datasets")
+    if int(row["numeric_attributes"]) > int(row["categorical_attributes"])
+)
+
+QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
+QUICK_REPETITIONS = 2
+QUICK_POINTS = 1_000
+QUICK_EPOCHS = 3
+EPOCHS = 10
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What part of the paper a run covers.
+
+    Attributes
+    ----------
+    configurations : tuple of Configuration
+        The lines of the comparison.
+    datasets, missing : tuple of str
+        The paper's datasets that are wanted and at hand, and those that are wanted and not.
+    repetitions : int
+        How many seeds of a stream, and how many of the twenty folds.
+    points : int
+        How many points a disc of the stream has.
+    vigilances : tuple of float
+        The grid of V.
+    epochs : int
+        How often rows are presented in the experiment on epochs.
+    chosen : mapping of (str, str) to parameters
+        What grid search chose for a configuration and a dataset, where it was done again.
+    """
+
+    configurations: tuple[Configuration, ...] = CONFIGURATIONS
+    datasets: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    repetitions: int = REPETITIONS
+    points: int = POINTS
+    vigilances: tuple[float, ...] = VIGILANCES
+    epochs: int = EPOCHS
+    chosen: Mapping[tuple[str, str], Mapping[str, Value]] = field(default_factory=dict)
+
+    @property
+    def small_datasets(self) -> tuple[str, ...]:
+        """The datasets that the paper cross-validates."""
+        return tuple(name for name in self.datasets if SCALE[name] == "small")
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Those of MLCA, MLCA-I and MLCA-C that are wanted."""
+        wanted = {configuration.family for configuration in self.configurations}
+        return tuple(variant for variant in MLCA_VARIANTS if variant in wanted)
+
+    @property
+    def mlca_configurations(self) -> tuple[Configuration, ...]:
+        """The paper's own configurations of MLCA."""
+        return tuple(one for one in self.configurations if one.is_mlca and one.ranked)
+
+    def parameters(self, configuration: Configuration, dataset: str) -> Mapping[str, Value] | None:
+        """Return the parameters of a configuration on a dataset; None where the paper has none."""
+        return self.chosen.get((configuration.key, dataset)) or configuration.tuned(dataset)
+
+    def fold_tasks(
+        self,
+        configuration: Configuration,
+        dataset: str,
+        parameters: Mapping[str, Value] | None = None,
+        *,
+        on_training: bool = False,
+        epochs: int = 1,
+    ) -> list[Task]:
+        """Return one task a fold, or one for the official split of a large dataset.
+
+        Without parameters they are the tuned ones; there are no tasks where the paper has none.
+        """
+        parameters = parameters or self.parameters(configuration, dataset)
+        if parameters is None:
+            return []
+        folds: list[tuple[int | None, int | None]] = [(None, None)]
+        if SCALE[dataset] == "small":
+            folds = [divmod(number, N_FOLDS) for number in range(self.repetitions)]
+        return [
+            Task(
+                "fold",
+                configuration.estimator,
+                in_order(parameters),
+                dataset,
+                seed=number,
+                repetition=repetition,
+                fold=fold,
+                scaled=configuration.scaled,
+                on_training=on_training,
+                epochs=epochs,
+            )
+            for number, (repetition, fold) in enumerate(folds)
+        ]
+
+    def complaint(self) -> str:
+        """Say what is missing and how to get it; empty if nothing is."""
+        return "\n".join(how_to_get(name) for name in self.missing)
+
+
+def scope_of(
+    *,
+    quick: bool = False,
+    datasets: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
+    repetitions: int | None = None,
+) -> Scope:
+    """Return the scope of a run.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        A few folds and seeds, the smallest datasets, short streams.
+    datasets, algorithms : sequence of str, optional
+        Names; default: those of the paper.
+    repetitions : int, optional
+        How many seeds of a stream, and how many of the twenty folds of 2 x 10-fold cross-validation.
+
+    Examples
+    --------
+    >>> scope_of(algorithms=["mlca-c"], datasets=[]).variants
+    ('MLCA-C',)
+    """
+    default = QUICK_DATASETS if quick else tuple(SCALE)
+    wanted = default if datasets is None else tuple(entry_of(name).name for name in datasets)
+    for name in wanted:
+        if name not in SCALE:
+            raise ValueError(f"{name} is no dataset of the paper's experiments; those are {', '.join(SCALE)}")
+    return Scope(
+        configurations=CONFIGURATIONS if algorithms is None else choose(algorithms),
+        datasets=tuple(name for name in wanted if is_at_hand(name)),
+        missing=tuple(name for name in wanted if not is_at_hand(name)),
+        repetitions=repetitions or (QUICK_REPETITIONS if quick else REPETITIONS),
+        points=QUICK_POINTS if quick else POINTS,
+        vigilances=VIGILANCES[::3] if quick else VIGILANCES,
+        epochs=QUICK_EPOCHS if quick else EPOCHS,
+    )

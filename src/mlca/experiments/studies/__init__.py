@@ -1,0 +1,38 @@
+"""The experiments of the paper, one a module.
+
+Each module says which tasks it needs and makes a section of the report of their outcomes:
+
+    tasks(scope)                the tasks, dataset by dataset
+    section(scope, outcomes)    tables beside the paper's, figures, and the verdict
+
+Outcomes may be incomplete: what is not there is shown as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from mlca.experiments.report import Section
+from mlca.experiments.scope import Scope
+from mlca.experiments.studies import comparison, continual, epochs, grid, nodes, timing
+from mlca.experiments.tasks import Outcome, Task
+
+
+@dataclass(frozen=True)
+class Study:
+    """One experiment: what it needs, and what it makes of it."""
+
+    tasks: Callable[[Scope], list[Task]]
+    section: Callable[[Scope, Mapping[Task, Outcome]], Section]
+    needs_datasets: bool = True
+
+
+STUDIES = {
+    "continual": Study(continual.tasks, continual.section, needs_datasets=False),
+    "nodes": Study(nodes.tasks, nodes.section),
+    "grid": Study(grid.tasks, grid.section),
+    "comparison": Study(comparison.tasks, comparison.section),
+    "epochs": Study(epochs.tasks, epochs.section),
+    "timing": Study(timing.tasks, timing.section),
+}

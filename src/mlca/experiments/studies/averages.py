@@ -1,0 +1,116 @@
+"""Means over folds and seeds, and how they compare with the paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mlca.experiments.tasks import Outcome, Task
+from mlca.metrics import MEASURES
+
+WORST = {"higher": 0.0, "lower": 1.0}
+
+
+def values_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[float]:
+    """Return a number of every task that was done, NaN left out."""
+    found = [outcomes[task].values.get(name, np.nan) for task in tasks if task in outcomes]
+    return [value for value in found if not np.isnan(value)]
+
+
+def mean_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
+    """Return the mean over the tasks that were done; None if none was."""
+    values = values_of(name, tasks, outcomes)
+    return float(np.mean(values)) if values else None
+
+
+def deviation_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
+    """Return the sample standard deviation over the tasks that were done; None if fewer than two were."""
+    values = values_of(name, tasks, outcomes)
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
+def worst_of(name: str) -> float:
+    """Return the worst value of a measure, which the paper gives to what cannot be computed.
+
+    Examples
+    --------
+    >>> worst_of("exact_match"), worst_of("hamming_loss")
+    (0.0, 1.0)
+    """
+    return WORST[MEASURES[name].better]
+
+
+def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float:
+    """Return the mean of a measure where fits that took too long, or failed, count with its worst value.
+
+    Without any task, which is an algorithm that the paper could not tune, it is the worst value too.
+    """
+    values = values_of(name, tasks, outcomes)
+    n_without = sum(task in outcomes and outcomes[task].status != "done" for task in tasks)
+    together = values + [worst_of(name)] * n_without
+    return float(np.mean(together)) if together else worst_of(name)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the paper and ours."""
+
+    name: str
+    paper: float
+    measured: float
+
+
+def difference(paper: float, measured: float | None) -> float | None:
+    """Return how much larger ours is; None where there is none."""
+    return None if measured is None else measured - paper
+
+
+def agreement(cells: Sequence[Cell], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
+    """Say how many cells agree and which differs most.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        What to compare.
+    what : str
+        What the numbers are.
+    tolerance : float
+        How far apart numbers may be that agree; with `relative` a share of the paper's number.
+    least : float, default=0
+        With `relative`: numbers this close agree in any case.
+
+    Examples
+    --------
+    >>> cells = [Cell("flags", 163.9, 164.0), Cell("birds", 170.6, 190.0)]
+    >>> agreement(cells, "numbers of nodes", tolerance=0.03, relative=True)
+    '1 of 2 numbers of nodes agree within 3 %; birds differs most (190.0 against 170.6)'
+    >>> agreement([], "numbers of nodes", tolerance=0.03)
+    'no numbers of nodes were measured'
+    """
+    if not cells:
+        return f"no {what} were measured"
+    scale = {cell: max(cell.paper * tolerance, least) if relative else tolerance for cell in cells}
+    agree = sum(abs(cell.measured - cell.paper) <= scale[cell] + 1e-12 for cell in cells)
+    most = max(cells, key=lambda cell: abs(cell.measured - cell.paper) / scale[cell])
+    within = f"{tolerance:.0%}".replace("%", " %") if relative else f"{tolerance:g}"
+    if relative and least:
+        within += f" or {least:g}"
+    digits = 1 if relative else 3
+    return (
+        f"{agree} of {len(cells)} {what} agree within {within}; {most.name} differs most "
+        f"({most.measured:.{digits}f} against {most.paper:.{digits}f})"
+    )
+
+
+def troubles(tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> str:
+    """Say how many tasks are not done and why; empty if all are."""
+    planned = dict.fromkeys(tasks)
+    counts = {
+        "took too long": sum(task in outcomes and outcomes[task].status == "too long" for task in planned),
+        "failed": sum(task in outcomes and outcomes[task].status == "failed" for task in planned),
+        "were not run": sum(task not in outcomes for task in planned),
+    }
+    told = [f"{count} {what}" for what, count in counts.items() if count]
+    return f"Of {len(planned)} tasks {' and '.join(told)}." if told else ""

@@ -1,0 +1,155 @@
+"""Tasks: the smallest pieces of work, each with a key that says what its result depends on.
+
+A result depends on the task and on the code. The fingerprint of the code is a hash of the package's
+sources, not its version: a version stays while code changes, and results of different code must never
+stand in one table. Sources that only plan, draw and write are left out, or else a new colour in a
+figure would cost a day of computing. Versions of the numeric libraries are in: they may change last bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import mlca
+
+Value: TypeAlias = str | float | int
+Work: TypeAlias = Literal["stream", "fold", "growth"]
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+
+# Nothing in here can change the result of a task.
+WITHOUT_INFLUENCE = (
+    "cli",
+    "plots",
+    "statistics",
+    "experiments/__init__.py",
+    "experiments/execution.py",
+    "experiments/paper",
+    "experiments/progress.py",
+    "experiments/report",
+    "experiments/reproduction.py",
+    "experiments/scope.py",
+    "experiments/store.py",
+    "experiments/studies",
+    "experiments/tuning.py",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One fit and what is measured of it.
+
+    Two experiments that need the same fit share the task: the experiment is no part of it.
+
+    Attributes
+    ----------
+    work : {"stream", "fold", "growth"}
+        A stream of discs, a part of a dataset, or the growth of the training time.
+    algorithm : str
+        The class of the estimator.
+    parameters : tuple of (str, value)
+        Its parameters, in the order of their names.
+    dataset : str
+        The name of a dataset; of a stream, the condition.
+    seed : int
+        Of whatever is random in the algorithm and in generated data.
+    repetition, fold : int or None
+        Which fold of which shuffle is tested; None for the official split.
+    scaled : bool
+        Whether attributes are scaled to [0, 1] on the training part.
+    on_training : bool
+        Whether exact match on the training rows is measured too.
+    epochs : int
+        How often the rows are presented; everything is measured after each time.
+    size : int or None
+        Of generated data: points a disc, or rows to learn.
+    nodes : int or None
+        Of generated data: how many nodes the model has.
+    """
+
+    work: Work
+    algorithm: str
+    parameters: tuple[tuple[str, Value], ...]
+    dataset: str
+    seed: int = 0
+    repetition: int | None = None
+    fold: int | None = None
+    scaled: bool = False
+    on_training: bool = False
+    epochs: int = 1
+    size: int | None = None
+    nodes: int | None = None
+
+    def to_json(self) -> str:
+        """Return the task as text, the same for equal tasks."""
+        return json.dumps(asdict(self) | {"parameters": dict(self.parameters)}, sort_keys=True)
+
+    @property
+    def key(self) -> str:
+        """What a result is stored under: a hash of the task and of the code."""
+        return hashlib.sha256(f"{fingerprint()}\n{self.to_json()}".encode()).hexdigest()
+
+    def __str__(self) -> str:
+        parameters = " ".join(f"{name}={value}" for name, value in self.parameters)
+        part = "" if self.fold is None else f" fold {self.repetition}.{self.fold}"
+        return f"{self.algorithm} {parameters} on {self.dataset}{part}"
+
+
+def in_order(parameters: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
+    """Return parameters as a task holds them.
+
+    Examples
+    --------
+    >>> in_order({"window": 50, "vigilance": 0.1})
+    (('vigilance', 0.1), ('window', 50))
+    """
+    return tuple(sorted(parameters.items()))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task.
+
+    Attributes
+    ----------
+    task : Task
+        What was to be done.
+    status : {"done", "too long", "failed"}
+        Whether there is a result; if not, why.
+    values : mapping of str to float
+        The measures, by name; where there are several stages, ``name@stage`` from 1 on.
+    pictures : mapping of str to list
+        Nodes to draw, where the task was asked for them.
+    trouble : str
+        The traceback of a failure; the limit of a fit that took too long.
+    seconds : float
+        What the whole task took; of a fit that took too long, the limit.
+    """
+
+    task: Task
+    status: Literal["done", "too long", "failed"]
+    values: Mapping[str, float]
+    pictures: Mapping[str, Any]
+    trouble: str = ""
+    seconds: float = 0.0
+
+
+@cache
+def fingerprint() -> str:
+    """Return a hash of all code that can change a result."""
+    root = Path(mlca.__file__).parent
+    digest = hashlib.sha256()
+    for library in LIBRARIES:
+        digest.update(f"{library} {version(library)}\n".encode())
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if not any(name == part or name.startswith(f"{part}/") for part in WITHOUT_INFLUENCE):
+            digest.update(f"{name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

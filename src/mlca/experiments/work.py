@@ -1,0 +1,175 @@
+"""What doing a task means: from a task to numbers, in this process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mlca.datasets import three_discs
+from mlca.datasets.synthetic import CENTRES, RADIUS
+from mlca.experiments.algorithms import DENSE_ONLY, make
+from mlca.experiments.data import part_of
+from mlca.experiments.tasks import Task
+from mlca.metrics import MEASURES, evaluate
+from mlca.metrics.sets import exact_match
+
+PAPER_MEASURES = tuple(name for name, measure in MEASURES.items() if measure.paper)
+N_DISCS = len(CENTRES)
+GROWTH_ATTRIBUTES = 20
+_WARM_UP_ROWS = 60
+
+_warm: set[tuple[Any, ...]] = set()
+
+
+@dataclass
+class Findings:
+    """What a task has found so far."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    pictures: dict[str, Any] = field(default_factory=dict)
+
+
+def do(task: Task, clock: Callable[[bool], None]) -> Findings:
+    """Do a task.
+
+    Parameters
+    ----------
+    task : Task
+        What to do.
+    clock : callable
+        Called with True when a fit begins and with False when it ends.
+
+    Returns
+    -------
+    Findings
+        The measures, and nodes to draw where the first seed of a stream is done.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as labels that no training row has: the measures show it
+        return {"stream": _stream, "fold": _fold, "growth": _growth}[task.work](task, clock)
+
+
+def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
+    """Learn the discs stage by stage, and judge all rows presented so far after each."""
+    found = Findings()
+    model = make(task.algorithm, dict(task.parameters), task.seed)
+    stages = three_discs(task.size or 0, condition=task.dataset, random_state=task.seed)  # type: ignore[arg-type]
+    for number, stage in enumerate(stages, start=1):
+        clock(True)
+        model.partial_fit(_in_unit_square(stage.X) if task.scaled else stage.X, stage.Y)
+        clock(False)
+        X_test = _in_unit_square(stage.X_test) if task.scaled else stage.X_test
+        predicted = _three_columns(model.predict(X_test))
+        true = _three_columns(stage.Y_test)
+        found.values[f"exact_match@{number}"] = exact_match(true, predicted)
+        found.values[f"hamming_loss@{number}"] = float((true != predicted).mean())
+        found.values[f"nodes@{number}"] = _n_nodes(model)
+        if task.seed == 0:
+            found.pictures[str(number)] = _nodes_to_draw(model)
+    return found
+
+
+def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shrink the plane of the discs, in all directions alike, until they fit into [0, 1]."""
+    lowest, highest = CENTRES.min() - RADIUS, CENTRES.max() + RADIUS
+    shrunk: NDArray[np.float64] = (X - lowest) / (highest - lowest)
+    return shrunk
+
+
+def _three_columns(Y: Any) -> NDArray[np.uint8]:
+    """Give labels that have not come yet their empty columns: the paper divides by three from the start."""
+    known = np.asarray(Y, dtype=np.uint8)
+    return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
+
+
+def _n_nodes(model: Any) -> float:
+    """Count nodes; clusters of MCIC count once they are mature, for only those predict."""
+    return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
+
+
+def _nodes_to_draw(model: Any) -> dict[str, Any]:
+    weights = model.weights_ if hasattr(model, "weights_") else _centres(model)
+    labels = [np.flatnonzero(row).tolist() for row in np.asarray(model.predict(weights))]
+    return {"weights": np.round(weights, 3).tolist(), "labels": labels}
+
+
+def _centres(model: Any) -> NDArray[np.float64]:
+    """Return the centres of the mature clusters of MCIC, which it does not show itself."""
+    clusters = model._clusters
+    centres: NDArray[np.float64] = clusters.sums[model._mature] / clusters.weights[model._mature, None]
+    return centres
+
+
+def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
+    """Learn the training rows of a fold once or several times, and judge the test rows."""
+    found = Findings()
+    dense = task.algorithm in DENSE_ONLY
+    part = part_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
+    parameters = dict(task.parameters)
+    _warm_up(task.algorithm, parameters, part.X, part.Y)
+    model = make(task.algorithm, parameters, task.seed)
+    learning = 0.0
+    for epoch in range(1, task.epochs + 1):
+        started = perf_counter()
+        clock(True)
+        # Several epochs are several passes: `fit(epochs=n)` gives the same model as n times `partial_fit`.
+        model.fit(part.X, part.Y) if epoch == 1 else model.partial_fit(part.X, part.Y)
+        clock(False)
+        learning += perf_counter() - started
+        stage = f"@{epoch}" if task.epochs > 1 else ""
+        found.values |= {f"{name}{stage}": value for name, value in _judge(model, part.X_test, part.Y_test).items()}
+        found.values[f"fit_seconds{stage}"] = learning
+        found.values[f"nodes{stage}"] = _n_nodes(model)
+    if task.on_training:
+        found.values["training_exact_match"] = exact_match(part.Y, model.predict(part.X))
+    return found
+
+
+def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
+    """Measure what the model decides, and in which order it puts the labels."""
+    started = perf_counter()
+    predicted = model.predict(X)
+    seconds = perf_counter() - started
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
+    measured = evaluate(Y, scores, Y_pred=predicted).as_dict()
+    return {name: measured[name] for name in (*PAPER_MEASURES, "micro_auc")} | {"predict_seconds": seconds}
+
+
+def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[np.uint8]) -> None:
+    """Let code be compiled before the clock starts, once a process and kind of model and rows."""
+    kind = (algorithm, *(parameters.get(name) for name in ("attributes", "vote")), sparse.issparse(X))
+    if kind in _warm:
+        return
+    with suppress(ValueError):  # what so few rows cannot do says nothing about all of them
+        rows = slice(0, _WARM_UP_ROWS)
+        make(algorithm, parameters, seed=0).fit(X[rows], Y[rows]).predict(X[rows])
+    _warm.add(kind)
+
+
+def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
+    """Measure what learning `size` rows takes a model that has `nodes` nodes and gets no new ones.
+
+    With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
+    """
+    if task.size is None or task.nodes is None:
+        raise ValueError(f"{task}: growth is measured for a size and a number of nodes")
+    rng = np.random.default_rng(task.seed)
+    nodes = rng.random((task.nodes, GROWTH_ATTRIBUTES))
+    rows = nodes[rng.integers(task.nodes, size=task.size)]
+    labels = np.ones((max(task.nodes, task.size), 1), dtype=np.uint8)
+    parameters = dict(task.parameters)
+    _warm_up(task.algorithm, parameters, nodes, labels[: task.nodes])
+    model = make(task.algorithm, parameters, task.seed).fit(nodes, labels[: task.nodes])
+    started = perf_counter()
+    clock(True)
+    model.partial_fit(rows, labels[: task.size])
+    clock(False)
+    return Findings({"fit_seconds": perf_counter() - started, "nodes": _n_nodes(model)})

@@ -1,0 +1,11 @@
+"""How fast, in units of the machine at hand.
+
+`probes` measures what the machine can do at best: exponentials a second of the bare summed kernel, in float64 and in
+float32, on one thread with data in cache. `workloads` lists what is measured: learning and prediction on the
+shapes that matter, each as a function that does the work; `rivals` does the same work in plain NumPy, scikit-learn and
+River. `data` brings the datasets, real ones where they are at hand, else generated ones of the same shape.
+`running` times one workload after the other in this process, and `results` prints one table of rows a second,
+attribute pairs a second and the ratio to the probe, so that figures from different machines can be compared.
+
+Nothing here asserts anything: `mlca bench` reports, tests stay out of it.
+"""

@@ -1,0 +1,85 @@
+"""What was measured, as a table or as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Line:
+    """One workload.
+
+    Attributes
+    ----------
+    work, who : str
+        What was done, and by whom.
+    rows : int
+        How many rows.
+    seconds : float
+        In how much time.
+    pairs : float or None
+        How many attribute pairs (attributes times nodes times rows) were compared; None where it makes no sense.
+    note : str
+        What else is worth knowing.
+    memory : int or None
+        How far the process grew at its peak, in bytes, where that was watched.
+    """
+
+    work: str
+    who: str
+    rows: int
+    seconds: float
+    pairs: float | None = None
+    note: str = ""
+    memory: int | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was aimed for and what came out; `reached` compares them."""
+
+    name: str
+    wanted: float
+    found: float
+    unit: str
+    at_most: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the target is met."""
+        return self.found <= self.wanted if self.at_most else self.found >= self.wanted
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that was measured; speeds of the probes in terms a second."""
+
+    exp64: float
+    exp32: float
+    lines: tuple[Line, ...]
+    targets: tuple[Target, ...]
+
+    def __str__(self) -> str:
+        out = [
+            f"exp64 {self.exp64 / 1e9:.2f} billion a second, exp32 {self.exp32 / 1e9:.2f} (one thread, data in cache)",
+            "",
+            f"{'work':<46} {'who':<28} {'rows/s':>11} {'Gpairs/s':>9} {'/exp64':>7}  note",
+        ]
+        for line in self.lines:
+            speed = "" if line.pairs is None else f"{line.pairs / line.seconds / 1e9:.3f}"
+            ratio = "" if line.pairs is None else f"{line.pairs / line.seconds / self.exp64:.2f}"
+            rate = line.rows / line.seconds
+            shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2f}"
+            grown = "" if line.memory is None else f"; peak memory {line.memory / 2**20:,.0f} MiB"
+            out.append(f"{line.work:<46} {line.who:<28} {shown:>11} {speed:>9} {ratio:>7}  {line.note}{grown}")
+        out += ["", f"{'target':<58} {'wanted':>10} {'found':>10}"]
+        for target in self.targets:
+            sign = "<=" if target.at_most else ">="
+            mark = "" if target.reached else "  MISSED"
+            out.append(f"{target.name:<58} {sign} {target.wanted:>7,.4g} {target.found:>10,.4g} {target.unit}{mark}")
+        return "\n".join(out)
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(asdict(self), indent=1)

@@ -1,0 +1,59 @@
+"""Follow a drifting stream with River: sensors of a machine, faults as labels.
+
+The machine is loaded more and more, so its sensors move into ranges that were never seen before. After a third of
+the stream a fault turns up that nobody has named until then, hard to see in the pressure; after two thirds
+a flow meter is fitted, which shows it well. The model is told nothing of all this: it is asked about
+each row first and learns it then. Nothing that it learned earlier is lost.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from river import metrics
+
+from mlca.river import MLCAClassifier
+
+N_ROWS = 9_000
+SHOWN_EVERY = 1_000
+Row = tuple[dict[str, float], dict[str, bool]]
+
+
+def machine(seed: int = 0) -> Iterator[Row]:
+    """Yield rows of sensor values and the faults behind them."""
+    rng = np.random.default_rng(seed)
+    for number in range(N_ROWS):
+        load = rng.normal(20 + 80 * number / N_ROWS, 5)
+        overheated, worn, leak = rng.random(3) < (0.25, 0.15, 0.2)
+        x = {
+            "load": load,
+            "temperature": 40 + 0.4 * load + 12 * overheated + rng.normal(0, 2),
+            "vibration": 10 + 0.2 * load + 8 * worn + rng.normal(0, 1),
+            "pressure": 80.0 + rng.normal(0, 2),
+        }
+        y = {"overheated": bool(overheated), "worn bearing": bool(worn)}
+        if number >= N_ROWS // 3:
+            x["pressure"] -= 4 * leak
+            y["leak"] = bool(leak)
+        if number >= 2 * N_ROWS // 3:
+            x["flow"] = 30 - 10 * leak + rng.normal(0, 1)
+        yield x, y
+
+
+def main() -> None:
+    """Predict, then learn, row by row; print how well the latest rows were predicted."""
+    model = MLCAClassifier(vigilance=0.1, vote="frequencies")
+    latest = metrics.multioutput.ExactMatch()
+    print("  rows  exact match of the latest  nodes  labels and features known")
+    for number, (x, y) in enumerate(machine(), start=1):
+        predicted = model.predict_one(x)
+        if predicted:
+            latest.update(y, predicted)
+        model.learn_one(x, y)
+        if number % SHOWN_EVERY == 0:
+            known = f"{', '.join(predicted)}; {', '.join(x)}"
+            print(f"{number:>6}  {latest.get():>25.3f}  {model.n_nodes:>5}  {known}", flush=True)
+            latest = metrics.multioutput.ExactMatch()
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,6 @@ How one instance flows through:
 Prediction takes step 2 and the bins of step 4 and reads off each label's posterior.
 
 `core.Learner` is the way in: it feeds portions of the stream to the compiled loops in `kernels` and enlarges
-the model's arrays (`growing`) when they are full. Labels are numbers here; names are the
-classifier's business.
+the model's arrays (`growing`) when they are full. `merging` makes one learner of several, `widening` lets attributes
+appear late. Labels are numbers here; names are the classifier's business.
 """

@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.progress import Progress, has_terminal
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 # Rows that are predicted before they are learned together, and rows between two points of the curve.
 _STEP = 10
 _EVERY = 200
+_TABLE_LINES = 20
 _CURVES = {"exact_match": "exact match", "example_f1": "F1 by example", "hamming_loss": "Hamming loss"}
 
 
@@ -87,7 +89,7 @@ def _evaluate(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Names
     if not truth:
         raise ValueError(f"{file.source.name}: no row could be measured")
     known = tuple(str(name) for name in model.classes_.tolist())
-    labels, rows = read_targets([tuple(own) for own in truth], LabelSet(known))
+    labels, rows = read_targets(truth, LabelSet(known))
     scores = np.zeros((len(truth), len(labels.names)))
     scores[:, : len(known)] = np.vstack(probabilities)
     return evaluate(rows.to_csr(), scores), [str(name) for name in labels.names[len(known) :]]
@@ -97,7 +99,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
     from mlca.metrics import prequential
 
     with _live_curve() as show:
-        steps = _steps(model, recipe, file, Faults(args))
+        steps = _steps(recipe, file, Faults(args))
         result = prequential(model, steps, every=_EVERY, on_record=show)
     if not result.records:
         raise ValueError(f"{file.source.name}: no row could be measured")
@@ -108,16 +110,22 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
         print(json.dumps({"records": records, "window": result.window, **oddities(file)}))
     else:
         curves = _curves_in_words(list(result.records), result.window)
-        print("\n".join([str(result), "", *curves, *oddities_in_words(file)]))
+        print("\n".join([str(_thinned(result)), "", *curves, *oddities_in_words(file)]))
     return 0
 
 
-def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
-    """Yield a few rows at a time; the first also tells which labels the model knows already."""
+def _thinned(result: Prequential) -> Prequential:
+    """Return the result with so few records that its table fits a screen, the last among them."""
+    step = -(-len(result.records) // _TABLE_LINES)
+    return replace(result, records=result.records[::-step][::-1])
+
+
+def _steps(recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
+    """Yield a few rows at a time."""
     for batch in file.batches(recipe.layout, faults):
         for start in range(0, len(batch.numbers), _STEP):
             step = slice(start, start + _STEP)
-            yield batch.X[step], [tuple(own) for own in batch.labels[step]]
+            yield batch.X[step], batch.labels[step]
 
 
 @contextmanager

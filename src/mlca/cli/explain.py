@@ -12,6 +12,7 @@ from mlca.cli.tablefiles import (
     add_model_argument,
     load_with_recipe,
     opened,
+    positive,
     tell_differences,
 )
 
@@ -31,7 +32,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_model_argument(parser)
     add_data_arguments(parser)
-    parser.add_argument("--row", type=int, required=True, metavar="N", help="the row, counted from 1 as `predict` does")
+    parser.add_argument(
+        "--row", type=positive, required=True, metavar="N", help="the row, counted from 1 as `predict` does"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,8 +63,8 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
                 return dense_row(batch.X, batch.numbers.index(args.row))
             last = batch.numbers[-1]
             if args.row < last:
-                break
-    raise ValueError(f"{args.data}: there is no readable row {args.row}; the rows are numbered from 1 to {last}")
+                raise ValueError(f"{args.data}: row {args.row} is one of those that cannot be read")
+    raise ValueError(f"{args.data}: there is no row {args.row}; the last that can be read is {last}")
 
 
 def _values(

@@ -62,7 +62,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
     by_label = model.label_counts_.tocsc()
     totals = np.asarray(by_label.sum(axis=0)).ravel()
-    describe = _describer(model, recipe)
+    names, describe = model.classes_.tolist(), _describer(model, recipe)
     facts = []
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -71,9 +71,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
         best = np.argsort(-(own * own / model.counts_[nodes]), kind="stable")[:_TYPICAL_NODES]
         facts.append(
             {
-                "label": model.classes_[column].item()
-                if hasattr(model.classes_[column], "item")
-                else model.classes_[column],
+                "label": names[column],
                 "rows": int(totals[column]),
                 "share": float(totals[column] / max(1, model.n_seen_)),
                 "typical_nodes": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -124,6 +125,7 @@ def learn_and_save(
             _learn(model, recipe, file, faults, interrupt, progress)
         except KeyboardInterrupt:
             if progress.rows == 0:
+                print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
                 raise
             interrupted = True
         if progress.rows == 0:

@@ -23,6 +23,7 @@ from mlca.cli.tablefiles import (
     oddities,
     oddities_in_words,
     opened,
+    positive,
     tell_differences,
 )
 
@@ -44,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"{', '.join(KINDS)}, or - for standard output (default)",
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--top", type=_positive, metavar="K", help="the K most likely labels")
+    which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
     which.add_argument(
         "--threshold", type=float, metavar="P", default=0.5, help="labels more likely than P (default 0.5)"
     )
@@ -100,9 +101,3 @@ def _output(word: str) -> str:
     if word != "-" and PurePath(word).suffix not in KINDS:
         raise argparse.ArgumentTypeError(f"{word!r} ends in none of {', '.join(KINDS)}, and is not -")
     return word
-
-
-def _positive(word: str) -> int:
-    if not (word.isdecimal() and int(word) > 0):
-        raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
-    return int(word)

@@ -37,6 +37,13 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
 
 
+def positive(word: str) -> int:
+    """Read a number of rows or labels, for argparse."""
+    if not (word.isdecimal() and int(word) > 0):
+        raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
+    return int(word)
+
+
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[TableFile]:
     """Open the data file and look at its first rows."""

@@ -34,14 +34,14 @@ class Batch:
     ----------
     X : ndarray or csr_array of shape (n_rows, n_features)
         The rows, as a model takes them.
-    labels : list of lists of str
-        The labels of each; empty lists where they were not asked for.
+    labels : list of tuples of str
+        The labels of each; empty where they were not asked for.
     numbers : list of int
         The number of each row among the rows of the file, from 1; faulty rows count too.
     """
 
     X: Any
-    labels: list[list[str]]
+    labels: list[tuple[str, ...]]
     numbers: list[int]
 
 
@@ -137,7 +137,7 @@ class TableFile:
                 on_fault(f"{self.source.name}, {self.source.place} {lines[i]}: {faults[i].problem}")
             self.n_faulty += len(faults)
             kept = [place for place, target in enumerate(targets) if not isinstance(target, Fault)]
-            own = [target for target in targets if not isinstance(target, Fault)]
+            own = [tuple(target) for target in targets if not isinstance(target, Fault)]
             if own:
                 X = X if len(own) == len(targets) else X[kept]
                 yield Batch(X, own, [number + readable[place] + 1 for place in kept])

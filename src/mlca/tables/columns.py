@@ -37,9 +37,15 @@ def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[
     for name in wanted:
         own = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
         if not own:
-            raise ValueError(f"{file}: no column is called {name!r}; there are {', '.join(map(repr, columns))}")
+            raise ValueError(f"{file}: no column is called {name!r}; there are {some(columns)}")
         found.update(dict.fromkeys(own))
     return tuple(found)
+
+
+def some(columns: Sequence[str], most: int = 20) -> str:
+    """List columns for a message, but not thousands of them."""
+    more = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return ", ".join(map(repr, columns[:most])) + more
 
 
 def decide_columns(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlca.tables.cells import as_bit, as_text
-from mlca.tables.columns import names_of
+from mlca.tables.columns import names_of, some
 from mlca.tables.layout import Labels
 from mlca.tables.sources import Fault, Source
 
@@ -57,8 +57,7 @@ def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...],
         if source.label_columns:
             return source.label_columns, ()
         raise ValueError(
-            f"{source.name}: say where the labels are, as in --labels tags; "
-            f"the columns are {', '.join(map(repr, source.columns))}"
+            f"{source.name}: say where the labels are, as in --labels tags; the columns are {some(source.columns)}"
         )
     if wanted.lower().endswith(".xml") and Path(wanted).exists():
         from mlca.datasets import read_mulan_xml

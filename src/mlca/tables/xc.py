@@ -59,10 +59,10 @@ def _read_row(line: str) -> XcRow | Fault:
     # The pattern has made sure that numbers and colons alternate.
     words = row["cells"].replace(":", " ").split()
     try:
+        attributes = [int(word) for word in words[::2]]
         values = [float(word) for word in words[1::2]]
     except ValueError as error:
         return Fault(str(error))
-    attributes = [int(word) for word in words[::2]]
     if len(set(attributes)) < len(attributes):
         return Fault("an attribute is named twice")
     return XcRow(row["labels"].split(",") if row["labels"] else [], attributes, values)

@@ -1,0 +1,186 @@
+"""`mlca evaluate`, `inspect`, `explain`, `completion` and the help: what a user sees."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from mlca import MLCA, load
+from mlca.cli import COMMANDS
+from mlca.metrics import evaluate, prequential
+from tests.cli.weather import as_matrix, weather, write_csv
+
+OWN = ["train", "update", "predict", "evaluate", "inspect", "explain", "completion"]
+TEST_ROWS = weather(450, 5, tags_too=["storm"])
+
+
+@pytest.fixture
+def test_file(tmp_path):
+    return write_csv(tmp_path / "test.csv", TEST_ROWS)
+
+
+class TestEvaluate:
+    def test_measures_are_those_of_the_library_and_unknown_labels_are_missed(self, model, test_file, call, call_json):
+        facts = call_json("evaluate", model, test_file)
+        names = [*load(model).classes_.tolist(), "storm"]
+        truth = np.array([[name in tags for name in names] for *_, tags in TEST_ROWS])
+        scores = np.column_stack([load(model).predict_proba(as_matrix(TEST_ROWS)), np.zeros(450)])
+        assert facts["unknown_labels"] == ["storm"]
+        assert facts["measures"] == evaluate(truth, scores).as_dict()
+        _, out, _ = call("evaluate", model, test_file)
+        assert "Exact match" in out and "does not know, counted as missed: storm" in out
+
+    def test_prequential_is_that_of_the_library_and_changes_no_file(self, model, test_file, call_json):
+        before = model.read_bytes()
+        facts = call_json("evaluate", model, test_file, "--prequential")
+        X, Y = as_matrix(TEST_ROWS), [tuple(tags) for *_, tags in TEST_ROWS]
+        stream = [(X[i : i + 10], Y[i : i + 10]) for i in range(0, 450, 10)]
+        result = prequential(load(model), stream, every=200)
+        assert [record["row"] for record in facts["records"]] == [200, 400, 450]
+        for found, record in zip(facts["records"], result.records, strict=True):
+            for name in ("exact_match", "window_hamming_loss", "n_labels", "n_nodes"):
+                assert found[name] == record.as_dict()[name]
+        assert facts["records"][0]["ranking_loss"] is None
+        assert model.read_bytes() == before
+
+    def test_prequential_shows_and_draws_the_curve(self, model, test_file, call, tmp_path):
+        code, out, _ = call("evaluate", model, test_file, "--prequential", "--picture", tmp_path / "curve.png")
+        assert code == 0
+        curve = next(line for line in out.splitlines() if line.startswith("exact match")).split()[2]
+        assert len(curve) == 3 and set(curve) <= set("▁▂▃▄▅▆▇█")
+        assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_a_long_curve_has_a_short_table(self, model, tmp_path, call):
+        path = write_csv(tmp_path / "long.csv", weather(4500, 6))
+        _, out, _ = call("evaluate", model, path, "--prequential")
+        rows = [int(line.split()[0]) for line in out.splitlines()[2:] if line[:8].strip().isdigit()]
+        assert len(rows) <= 20 and rows[-1] == 4500
+
+    def test_a_picture_needs_a_curve(self, model, test_file, call):
+        assert call("evaluate", model, test_file, "--picture", "x.png")[0] == 2
+
+
+class TestInspect:
+    def test_facts(self, model, call_json):
+        facts, loaded = call_json("inspect", model), load(model)
+        assert (facts["rows"], facts["nodes"]) == (300, loaded.n_nodes_)
+        assert facts["parameters"]["vigilance"] == 0.1
+        tags = [tags for *_, tags in weather(300, 1)]
+        counts = {label["label"]: label["rows"] for label in facts["labels"]}
+        assert counts == {name: sum(name in own for own in tags) for name in ("cold", "beach", "rain")}
+        assert list(counts.values()) == sorted(counts.values(), reverse=True)
+        assert facts["growth"] == [{"rows": 300, "nodes": loaded.n_nodes_, "labels": 3}]
+        assert facts["file_bytes"] == model.stat().st_size and facts["memory_bytes"] > 1000
+
+    def test_typical_nodes_are_told_in_the_users_terms(self, model, call_json, call):
+        loaded = load(model)
+        beach = next(label for label in call_json("inspect", model)["labels"] if label["label"] == "beach")
+        column = loaded.classes_.tolist().index("beach")
+        own = loaded.label_counts_.toarray()[:, column]
+        assert beach["typical_nodes"][0]["node"] == int(np.argmax(own**2 / loaded.counts_))
+        for node in beach["typical_nodes"]:
+            assert node["values"]["season"] == "summer"
+            assert node["values"]["temp"] == f"{loaded.weights_[node['node'], 0]:.4g}"
+        _, out, _ = call("inspect", model)
+        assert "season summer" in out and "2 numeric, 1 categorical: 5 features" in out
+
+    def test_a_model_of_python(self, tmp_path, call):
+        MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
+        code, out, _ = call("inspect", tmp_path / "m.mlca")
+        assert code == 0 and "names and kinds are unknown" in out
+
+    def test_something_else_is_refused(self, tmp_path, call):
+        (tmp_path / "m.mlca").write_text("no model")
+        code, _, err = call("inspect", tmp_path / "m.mlca")
+        assert code == 1 and "m.mlca: not an mlca model" in err
+
+
+class TestExplain:
+    def test_the_explanation_is_the_models_and_values_are_the_users(self, model, test_file, call, call_json):
+        facts = call_json("explain", model, "--row", "17", test_file)
+        row = as_matrix(TEST_ROWS)[16]
+        expected = load(model).explain(row)
+        assert facts["nodes"] == expected.nodes.tolist()
+        assert facts["posterior"] == expected.posterior.tolist()
+        assert facts["predicted"] == sorted(expected.predicted)
+        temp, humidity, season, _ = TEST_ROWS[16]
+        assert facts["values"]["row"] == {"temp": f"{temp:.4g}", "humidity": f"{humidity:.4g}", "season": season}
+        nearest = facts["values"][str(expected.nodes[0])]
+        assert nearest["temp"] == f"{load(model).weights_[expected.nodes[0], 0]:.4g}"
+        _, out, _ = call("explain", model, "--row", "17", test_file)
+        assert str(expected) in out and "season" in out
+
+    def test_rows_that_are_not_there(self, model, test_file, call):
+        code, _, err = call("explain", model, "--row", "451", test_file)
+        assert code == 1 and "there is no row 451; the last that can be read is 450" in err
+        assert call("explain", model, "--row", "0", test_file)[0] == 2
+
+    def test_xc_attributes_have_numbers(self, tmp_path, call):
+        (tmp_path / "a.xc").write_text("60 5 2\n" + "0 1:1 3:2\n1 2:4\n" * 30)
+        assert call("train", tmp_path / "a.xc", "--out", tmp_path / "m.mlca")[0] == 0
+        code, out, _ = call("explain", tmp_path / "m.mlca", "--row", "2", tmp_path / "a.xc")
+        assert code == 0 and "attribute 2" in out
+        assert call("inspect", tmp_path / "m.mlca")[0] == 0
+        code, _, err = call("predict", tmp_path / "m.mlca", write_csv(tmp_path / "a.csv", weather(3, 1)))
+        assert code == 1 and "was trained on XC text, and this is not" in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_knows_every_command(call, shell):
+    code, out, _ = call("completion", shell)
+    assert code == 0
+    assert all(command in out for command in OWN)
+
+
+def test_the_bash_completion_is_valid_bash_and_completes(tmp_path, call):
+    script = call("completion", "bash")[1]
+    (tmp_path / "completion").write_text(script)
+    ask = "source completion; COMP_WORDS=(mlca tr); COMP_CWORD=1; _shtab_mlca; echo ${COMPREPLY[@]}"
+    done = subprocess.run(["bash", "-c", ask], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["train"], done.stderr
+
+
+def test_every_help_loads_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from mlca.cli import main\n"
+        "for command in sys.argv[1:]:\n"
+        "    try: main([*filter(None, [command]), '--help'])\n"
+        "    except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'numba', 'pandas', 'pyarrow', 'rich', 'shtab', 'matplotlib'}\n"
+        "print(sorted(heavy & {*sys.modules}), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "", *OWN], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    assert all(f"usage: mlca {command}" in done.stdout for command in OWN)
+    assert set(OWN) <= set(COMMANDS)
+
+
+def test_extras_that_are_missing_are_named(tmp_path, model, test_file):
+    """Run with an interpreter that finds neither pyarrow, rich, shtab nor Matplotlib."""
+    for name in ("pyarrow", "rich", "shtab", "matplotlib"):
+        (tmp_path / "without").mkdir(exist_ok=True)
+        (tmp_path / "without" / f"{name}.py").write_text(f"raise ImportError('no {name} here')")
+    code = (
+        "import sys, json\n"
+        f"sys.path.insert(0, {str(tmp_path / 'without')!r})\n"
+        "from mlca.cli import main\n"
+        "sys.exit(max(main(words) for words in json.loads(sys.argv[1])))\n"
+    )
+    commands = [
+        ["predict", str(model), str(test_file), "--out", str(tmp_path / "p.parquet")],
+        ["completion", "bash"],
+        ["evaluate", str(model), str(test_file), "--prequential", "--picture", "x.png"],
+    ]
+    done = subprocess.run([sys.executable, "-c", code, json.dumps(commands)], capture_output=True, text=True)
+    assert done.returncode == 1
+    for extra in ("frames", "cli", "plots"):
+        assert f'pip install "mlca[{extra}]"' in done.stderr, done.stderr
+
+
+def test_a_failure_is_one_line_and_no_traceback(tmp_path, call):
+    code, out, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv")
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1 and "m.mlca" in err

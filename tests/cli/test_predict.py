@@ -1,0 +1,113 @@
+"""`mlca predict`: what comes out is what the model says, in every format."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mlca import load
+from tests.cli.weather import as_matrix, weather, write_csv
+
+ROWS = weather(40, 5)
+
+
+@pytest.fixture
+def new(tmp_path):
+    return write_csv(tmp_path / "new.csv", ROWS)
+
+
+def expected(model, choose):
+    """For each row the names and probabilities that `choose` leaves, most likely first."""
+    names, probabilities = load(model).classes_, load(model).predict_proba(as_matrix(ROWS))
+    chosen = []
+    for own in probabilities:
+        order = choose(np.argsort(-own, kind="stable"), own)
+        chosen.append((names[order].tolist(), own[order].tolist()))
+    return chosen
+
+
+def more_likely_than(p):
+    return lambda order, own: order[own[order] > p]
+
+
+def test_json_lines_hold_the_exact_probabilities(model, new, call, tmp_path):
+    assert call("predict", model, new, "--out", tmp_path / "p.jsonl")[0] == 0
+    found = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
+    assert [row["row"] for row in found] == list(range(1, 41))
+    assert [(row["labels"], row["probabilities"]) for row in found] == expected(model, more_likely_than(0.5))
+    assert [set(row["labels"]) for row in found] == load(model).predict_labels(as_matrix(ROWS))
+
+
+def test_parquet(model, new, call, tmp_path):
+    assert call("predict", model, new, "--out", tmp_path / "p.parquet", "--threshold", "0.1")[0] == 0
+    found = pd.read_parquet(tmp_path / "p.parquet")
+    chosen = [(list(names), list(p)) for names, p in zip(found.labels, found.probabilities, strict=True)]
+    assert chosen == expected(model, more_likely_than(0.1))
+
+
+def test_csv_and_the_most_likely(model, new, call, tmp_path):
+    assert call("predict", model, new, "--out", tmp_path / "p.csv", "--top", "2")[0] == 0
+    with (tmp_path / "p.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row, (names, probabilities) in zip(rows, expected(model, lambda order, own: order[:2]), strict=True):
+        assert row["labels"].split("|") == names
+        np.testing.assert_allclose([float(p) for p in row["probabilities"].split("|")], probabilities, rtol=1e-5)
+
+
+def test_no_label_column_is_needed_and_the_summary_is_json(model, call_json, tmp_path):
+    rows = [[*cells[:2], "monsoon", []] for cells in ROWS]
+    path = write_csv(tmp_path / "new.csv", rows)
+    path.write_text("\n".join(line.rsplit(",", 1)[0] for line in path.read_text().splitlines()))
+    facts = call_json("predict", model, path, "--out", tmp_path / "p.csv")
+    assert facts["rows"] == 40
+    assert facts["unseen"] == {"season=monsoon": 40}
+
+
+def test_skipped_rows_keep_their_numbers_free(model, new, call, tmp_path):
+    lines = new.read_text().splitlines()
+    new.write_text("\n".join([lines[0], "oops", *lines[1:]]))
+    code, out, err = call("predict", model, new, "--on-error", "skip")
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["row", *map(str, range(2, 42))]
+    assert "line 2: the row has 1 cells" in err
+
+
+def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
+    (tmp_path / "p.csv").write_text("old")
+    new.write_text(new.read_text() + "oops\n")
+    assert call("predict", model, new, "--out", tmp_path / "p.csv")[0] == 1
+    assert (tmp_path / "p.csv").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "new.csv", "p.csv"]
+
+
+def test_labels_that_hold_every_separator_but_one(tmp_path, call):
+    (tmp_path / "a.jsonl").write_text('{"x": 1, "tags": ["a|b", "c;d"]}\n{"x": 2, "tags": ["e"]}\n' * 30)
+    assert call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
+    _, out, _ = call("predict", tmp_path / "m.mlca", tmp_path / "a.jsonl", "--top", "3")
+    rows = list(csv.DictReader(out.splitlines()))
+    assert sorted(rows[0]["labels"].split(",")) == ["a|b", "c;d", "e"]
+
+
+def test_wrong_words_are_told_by_exit_code_2(model, new, call):
+    assert call("predict", model, new, "--out", "p.xlsx")[0] == 2
+    assert call("predict", model, new, "--top", "0")[0] == 2
+    assert call("predict", model, new, "--top", "2", "--threshold", "0.1")[0] == 2
+
+
+def test_a_pipe_from_end_to_end_that_is_closed_early(model, new):
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mlca", "predict", str(model), "-"],
+        stdin=subprocess.PIPE,
+        stdout=write,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write)
+    os.close(read)
+    _, err = process.communicate(new.read_bytes(), timeout=120)
+    assert (process.returncode, err) == (0, b"")

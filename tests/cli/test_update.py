@@ -1,0 +1,188 @@
+"""`mlca update`: goes on exactly, welcomes labels, checks columns, and never leaves half a file."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from mlca import MLCA, load
+from tests.cli.weather import HEADER, as_matrix, weather, write_csv
+
+
+def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, model, call_json):
+    more = weather(150, 2, tags_too=["storm"])
+    facts = call_json("update", model, write_csv(tmp_path / "more.csv", more), "--backup")
+    assert facts["new_labels"] == ["storm"]
+    assert (facts["rows"], facts["rows_in_all"]) == (150, 450)
+    expected = MLCA(vigilance=0.1)
+    for rows in (weather(300, 1), more):
+        expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    updated, backup = load(model), load(f"{model}.bak")
+    np.testing.assert_array_equal(updated.weights_, expected.weights_)
+    np.testing.assert_array_equal(updated.label_counts_.toarray(), expected.label_counts_.toarray())
+    assert updated.classes_.tolist() == expected.classes_.tolist()
+    assert backup.n_seen_ == 300
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "model.mlca.bak", "more.csv"]
+
+
+def test_no_backup_unless_asked(tmp_path, model, call):
+    code, out, _ = call("update", model, write_csv(tmp_path / "more.csv", weather(20, 2)))
+    assert code == 0
+    assert "Learned 20 rows" in out and "No new labels" in out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "more.csv"]
+
+
+def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call_json):
+    more = weather(30, 2)
+    names = [3, 2, 0, 1]
+    lines = [
+        json.dumps({HEADER[i]: row[i] if i < 3 else "|".join(row[3]) for i in names} | {"wind": 3}) for row in more
+    ]
+    (tmp_path / "more.jsonl").write_text("\n".join(lines))
+    facts = call_json("update", model, tmp_path / "more.jsonl")
+    assert facts["differences"] == ["new column 'wind': not learned, the model does not know it"]
+    expected = MLCA(vigilance=0.1)
+    for rows in (weather(300, 1), more):
+        expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+
+
+def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, call):
+    before = model.read_bytes()
+    (tmp_path / "other.csv").write_text("temp,season,wind\nwarm,3,1\ncool,4,2\n")
+    code, _, err = call("update", model, tmp_path / "other.csv", "--backup")
+    assert code == 1
+    assert [line.strip() for line in err.splitlines()[1:]] == [
+        "missing column 'humidity' (numeric)",
+        "missing label column 'tags'",
+        "column 'temp' was numeric and holds 'warm' now",
+        "column 'season' held categories such as 'spring', 'summer', 'winter' and holds '3' now",
+    ]
+    assert model.read_bytes() == before
+    assert not (tmp_path / "model.mlca.bak").exists()
+
+
+def test_a_value_never_seen_before_is_like_none_of_the_known_and_reported(tmp_path, model, call_json):
+    more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather(60, 2))]
+    facts = call_json("update", model, write_csv(tmp_path / "more.csv", more))
+    assert facts["unseen"] == {"season=monsoon": 7}
+    expected = MLCA(vigilance=0.1)
+    for rows in (weather(300, 1), more):
+        expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+
+
+def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_json):
+    head = "x,tag_a,tag_b"
+    (tmp_path / "a.csv").write_text(head + "\n" + "1,0,1\n2,1,0\n" * 40)
+    call("train", tmp_path / "a.csv", "--labels", "tag_*", "--out", tmp_path / "m.mlca")
+    (tmp_path / "b.csv").write_text(head + ",tag_c\n" + "1,0,1,yes\n2,1,0,no\n")
+    facts = call_json("update", tmp_path / "m.mlca", tmp_path / "b.csv")
+    assert facts["new_labels"] == ["tag_c"]
+    assert facts["differences"] == ["new label column 'tag_c'"]
+    (tmp_path / "c.csv").write_text("x,tag_a,tag_b\n1,0,maybe\n")
+    code, _, err = call("update", tmp_path / "m.mlca", tmp_path / "c.csv")
+    assert code == 1 and "line 2: label 'tag_b' must be 0 or 1, no or yes, not 'maybe'" in err
+
+
+def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
+    before = model.read_bytes()
+    path = write_csv(tmp_path / "more.csv", weather(50, 2))
+    path.write_text(path.read_text() + "hot,60,winter,cold\n")
+    code, _, err = call("update", model, path)
+    assert code == 1 and f"{path}, line 52: 'hot' is no number" in err and "--on-error skip" in err
+    assert model.read_bytes() == before
+
+
+def test_a_model_without_recipe_is_refused(tmp_path, call):
+    MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
+    (tmp_path / "a.csv").write_text("x,tags\n1,a\n")
+    for command in ("update", "predict", "evaluate"):
+        code, _, err = call(command, tmp_path / "m.mlca", tmp_path / "a.csv")
+        assert code == 1 and "was not trained by `mlca train`" in err
+
+
+def test_rows_without_any_label_are_learned(tmp_path, model, call_json):
+    rows = [[t, h, s, []] for t, h, s, _ in weather(40, 2)]
+    assert call_json("update", model, write_csv(tmp_path / "more.csv", rows))["rows"] == 40
+
+
+def start(words, **options):
+    """Start a command that can be interrupted, even where the tests themselves run in the background."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "mlca", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        **options,
+    )
+
+
+def feed(process, path, n_rows):
+    """Write rows to a command and wait until the pipe has taken them; leave the pipe open."""
+    content = write_csv(path, weather(n_rows, 1)).read_bytes()
+    process.stdin.write(content)
+    process.stdin.flush()
+
+
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+
+
+@needs_signals
+def test_ctrl_c_saves_what_was_learned_between_batches(tmp_path):
+    process = start(["train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca", "--json", "--vigilance", "0.3"])
+    feed(process, tmp_path / "a.csv", 12_500)  # more than the first look: the rest waits for a batch to fill
+    wait_until_idle(process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    facts = json.loads(out)
+    assert facts["interrupted"] is True
+    assert facts["rows"] == facts["rows_in_all"] == load(tmp_path / "m.mlca").n_seen_
+    assert 0 < facts["rows"] <= 12_500 and facts["rows"] % 1000 == 0
+    rows = weather(12_500, 1)[: facts["rows"]]
+    expected = MLCA(vigilance=0.3).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    np.testing.assert_array_equal(load(tmp_path / "m.mlca").weights_, expected.weights_)
+
+
+@needs_signals
+def test_ctrl_c_before_the_first_batch_writes_nothing(tmp_path):
+    process = start(["train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca"])
+    feed(process, tmp_path / "a.csv", 10)
+    wait_until_idle(process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"mlca train: interrupted" in err
+    assert not (tmp_path / "m.mlca").exists()
+
+
+@needs_signals
+def test_a_killed_update_leaves_the_model_whole(tmp_path, model):
+    before = model.read_bytes()
+    process = start(["update", model, "-"])
+    feed(process, tmp_path / "a.csv", 12_500)
+    wait_until_idle(process)
+    process.kill()
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    assert model.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "model.mlca"]
+
+
+def wait_until_idle(process):
+    """Wait until a command has done all it can and waits for more input: its CPU time stands still."""
+    watched, idle, last = psutil.Process(process.pid), 0, -1.0
+    while idle < 4:
+        time.sleep(0.1)
+        used = sum(watched.cpu_times()[:2])
+        waiting = watched.status() == psutil.STATUS_SLEEPING and used > 0.5
+        idle = idle + 1 if waiting and used == last else 0
+        last = used

@@ -1,0 +1,83 @@
+"""What the first rows say about columns and labels, and how cells become numbers."""
+
+import numpy as np
+import pytest
+
+from mlca.tables.batches import TableFile
+from mlca.tables.cells import as_text, plain_numbers
+from mlca.tables.columns import Wishes
+from mlca.tables.formats import open_source
+from mlca.tables.layout import Categorical, Ignored, Numeric
+from mlca.tables.streams import ByteStream
+
+
+@pytest.fixture
+def layout_of(tmp_path):
+    def decide(content, labels="tags", separator=None, **wishes):
+        (tmp_path / "file").write_text(content)
+        with ByteStream(str(tmp_path / "file")) as stream:
+            return TableFile(open_source(stream)).decide_layout(labels, separator, Wishes(**wishes))
+
+    return decide
+
+
+def table(columns):
+    """A CSV of the columns, given by name, with a column of tags."""
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join([",".join([*columns, "tags"]), *(",".join([*cells, "t"]) for cells in rows)])
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["1", " 2.5 ", "1e3", "?", "", "NaN", "-4"], Numeric("x", 1.75)),
+        (["1"] * 18 + ["9", "oops"], Numeric("x", 1.0)),
+        (["1"] * 8 + ["oops", "no"], Categorical("x", ("1", "no", "oops"))),
+        (["b", "a", "a", "null", "N/A"], Categorical("x", ("a", "b"))),
+        (["1_000", "2_000", "1_000"], Categorical("x", ("1_000", "2_000"))),
+        (["", "?", "na"], Ignored("x", "no value in the first rows")),
+        ([f"id{i}" for i in range(9)], Categorical("x", tuple(f"id{i}" for i in range(9)))),
+        ([f"id{i}" for i in range(10)], Ignored("x", "text: 10 different values in 10 rows")),
+        ([f"id{i % 100:02}" for i in range(300)], Categorical("x", tuple(f"id{i:02}" for i in range(100)))),
+        ([f"id{i % 101}" for i in range(300)], Ignored("x", "text: 101 different values in 300 rows")),
+    ],
+)
+def test_kinds_of_columns(layout_of, cells, expected):
+    layout = layout_of(table({"x": cells, "other": ["1"] * len(cells)}))
+    assert layout.columns[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "form", "separator"),
+    [
+        (["a|b", "c", ""], "separated", "|"),
+        (["a;b", "c;d", "e|f"], "separated", ";"),
+        (["a b", "c"], "separated", None),
+        (["0", "1", "0"], "flags", None),
+        (["0", "1", "2"], "separated", None),
+    ],
+)
+def test_forms_of_labels(layout_of, cells, form, separator):
+    labels = layout_of("x,tags\n" + "".join(f"1,{cell}\n" for cell in cells)).labels
+    assert (labels.form, labels.separator) == (form, separator)
+
+
+def test_a_given_separator_wins(layout_of):
+    assert layout_of("x,tags\n1,a|b c\n", separator=" ").labels.separator == " "
+
+
+def test_a_column_with_a_comma_in_its_name(layout_of):
+    labels = layout_of('x,"tags, all"\n1,a|b\n', labels="tags, all").labels
+    assert labels.columns == ("tags, all",)
+
+
+def test_a_fast_column_equals_a_slow_one():
+    words = ["1", "-2.5e3", " 7 ", "0.1"]
+    np.testing.assert_array_equal(plain_numbers(words), [1, -2500, 7, 0.1])
+    for odd in ("", "1_0", "nan", "inf", "1e200", "x", None):
+        assert plain_numbers([*words, odd]) is None
+
+
+@pytest.mark.parametrize(("cell", "text"), [(" a ", "a"), (3, "3"), (3.0, "3"), (2.5, "2.5"), (True, "true")])
+def test_text_is_the_same_from_every_format(cell, text):
+    assert as_text(cell) == text

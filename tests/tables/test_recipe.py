@@ -1,0 +1,104 @@
+"""The recipe in a model file: comes back as it was, and is refused if it was tampered with."""
+
+import json
+import zipfile
+
+import pytest
+
+from mlca import MLCA, load
+from mlca.storage import recipe_of, set_recipe
+from mlca.tables.layout import Categorical, Ignored, Labels, Numeric, TableLayout, XcLayout
+from mlca.tables.recipe import Growth, Recipe, recipe_from_json
+
+LAYOUT = TableLayout(
+    (Numeric("size", 1.5), Ignored("note", "text"), Categorical("colour", ("blue", "red"))),
+    Labels("separated", ("tags",), "|"),
+)
+RECIPE = Recipe(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, Labels("flags", ("a", "b")))])
+def test_json_and_back(layout):
+    recipe = Recipe(layout, RECIPE.growth)
+    assert recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3) == recipe
+
+
+def test_growth_is_noted_at_growing_distances():
+    recipe = Recipe(LAYOUT)
+    for rows in range(1000, 20_000, 1000):
+        recipe = recipe.grown(Growth(rows, rows // 2, 1))
+    recipe = recipe.grown(Growth(20_000, 9000, 1), final=True).grown(Growth(20_000, 9000, 1), final=True)
+    assert [note.rows for note in recipe.growth] == [
+        1000,
+        2000,
+        3000,
+        4000,
+        5000,
+        7000,
+        9000,
+        12000,
+        15000,
+        19000,
+        20000,
+    ]
+
+
+def changed(path, value):
+    """The recipe's JSON with one thing replaced."""
+    plain = json.loads(json.dumps(RECIPE.to_json()))
+    inner = plain
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return plain
+
+
+HOSTILE = {
+    "no object": ([], "damaged"),
+    "a number": (7, "damaged"),
+    "no layout": ({}, "'layout'"),
+    "unknown layout": (changed(["layout"], "sheet"), "layout 'sheet' is unknown"),
+    "unknown kind": (changed(["columns", 0, "kind"], "vector"), "kind 'vector'"),
+    "name of no kind": (changed(["columns", 0, "name"], 7), "7 is no text"),
+    "filling": (changed(["columns", 0, "fill"], float("inf")), "not finite"),
+    "huge filling": (changed(["columns", 0, "fill"], 10**400), "damaged"),
+    "no categories": (changed(["columns", 2, "values"], []), "values of column 'colour'"),
+    "categories twice": (changed(["columns", 2, "values"], ["a", "a"]), "values of column 'colour'"),
+    "categories of no kind": (changed(["columns", 2, "values"], "ab"), "'ab' is no list"),
+    "columns twice": (changed(["columns", 1, "name"], "size"), "two columns have one name"),
+    "label among columns": (changed(["labels", "columns"], ["size"]), "two columns have one name"),
+    "unknown form": (changed(["labels", "form"], "tree"), "'tree' are unknown"),
+    "empty separator": (changed(["labels", "separator"], ""), "separator of labels is empty"),
+    "no label column": (changed(["labels", "columns"], []), "in 0 columns"),
+    "two label columns": (changed(["labels", "columns"], ["a", "b"]), "in 2 columns"),
+    "growth": (changed(["growth", 0], [1, 2]), "no note of growth"),
+    "negative growth": (changed(["growth", 0, 1], -1), "no note of growth"),
+    "growth of no kind": (changed(["growth"], 5), "damaged"),
+    "other width": (changed(["columns", 2, "values"], ["a", "b", "c"]), "gives 4 columns, the model has 3"),
+    "xc numbering": ({"layout": "xc", "n_features": 3, "first": 2, "growth": []}, "numbering"),
+    "xc width": ({"layout": "xc", "n_features": "3", "first": 0, "growth": []}, "numbering"),
+}
+
+
+@pytest.mark.parametrize("fault", HOSTILE)
+def test_a_hostile_recipe_is_refused_with_file_and_fault(tmp_path, fault):
+    plain, message = HOSTILE[fault]
+    path = tmp_path / "m.mlca"
+    MLCA().fit([[1.0, 0, 1], [2.0, 1, 0]], [{"a"}, {"b"}]).save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["mlca.json"] = json.dumps(json.loads(members["mlca.json"]) | {"recipe": plain}).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_recipe_is_kept_with_the_model(tmp_path):
+    model = MLCA().fit([[1.0, 0, 1], [2.0, 1, 0]], [{"a"}, {"b"}])
+    assert recipe_of(model) is None
+    set_recipe(model, RECIPE)
+    model.save(tmp_path / "m.mlca")
+    assert recipe_of(load(tmp_path / "m.mlca")) == RECIPE

@@ -1,0 +1,133 @@
+"""Rows of cells out of files: every row with its line, every fault in its place."""
+
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mlca.tables.formats import open_source
+from mlca.tables.sources import Fault
+from mlca.tables.streams import ByteStream
+
+
+def read(path, format=None):
+    """Return the columns and all rows, faults as their text."""
+    with ByteStream(str(path)) as stream:
+        source = open_source(stream, format)
+        rows = [(line, cells.problem if isinstance(cells, Fault) else list(cells)) for line, cells in source.rows()]
+        return source.columns, rows
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(content, name="file"):
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return tmp_path / name
+
+    return write_file
+
+
+class TestDelimited:
+    def test_line_numbers_are_those_of_an_editor(self, write):
+        content = '\ufeffa,b\r\n1,"two\r\nlines"\r\n\r\n3,4\r\nlong,row,here\r\n5,"x""y"'
+        columns, rows = read(write(content))
+        assert columns == ("a", "b")
+        assert rows == [
+            (2, ["1", "two\r\nlines"]),
+            (5, ["3", "4"]),
+            (6, "the row has 3 cells, the first line names 2 columns"),
+            (7, ["5", 'x"y']),
+        ]
+
+    def test_a_quote_that_goes_wrong_costs_one_row(self, write):
+        _, rows = read(write('a,b\n1,"x"y\n3,4\n'), "csv")
+        assert [line for line, _ in rows] == [2, 3]
+        assert "quote" in rows[0][1]
+        assert rows[1][1] == ["3", "4"]
+
+    def test_a_byte_that_is_not_utf8_costs_one_row_even_inside_a_quoted_one(self, write):
+        _, rows = read(write(b'a,b\n1,"x\n\xe9"\n3,\xc3\xa9\n'))
+        assert rows[0] == (2, "byte 0xe9 is not UTF-8; convert the file, for example: iconv -f latin1 -t utf-8")
+        assert rows[1] == (4, ["3", "é"])
+
+    def test_columns_without_a_name_get_one(self, write):
+        assert read(write(",a, b ,\n0,1,2,3\n"))[0] == ("unnamed 1", "a", "b", "unnamed 4")
+
+    @pytest.mark.parametrize(("content", "columns"), [("a;b,c;d\n", 3), ("a,b;c,d\n", 3), ("a\tb,c\td\n", 3)])
+    def test_delimiters_are_found(self, write, content, columns):
+        assert len(read(write(content))[0]) == columns
+
+
+class TestJsonLines:
+    def test_columns_are_all_names_and_faults_have_lines(self, write):
+        content = b'{"a": 1}\n\n{"b": [1, 2], "a": null}\n[1]\n{"a": \n{"a": "\xe9"}\n{"c": 5, "a": true}\n'
+        columns, rows = read(write(content))
+        assert columns == ("a", "b", "c")
+        assert rows[:2] == [(1, [1, None, None]), (3, [None, [1, 2], None])]
+        assert [line for line, _ in rows] == [1, 3, 4, 5, 6, 7]
+        assert "found a list" in rows[2][1] and "not JSON" in rows[3][1] and "0xe9" in rows[4][1]
+        assert rows[5][1] == [True, None, 5]
+
+    def test_nothing_but_faults(self, write):
+        with pytest.raises(ValueError, match="no line holds a JSON object"):
+            read(write("[1]\n", "x.jsonl"))
+
+
+class TestArff:
+    HEAD = "% a comment\n@relation r\n@attribute a numeric\n@attribute b {no, yes}\n@data\n"
+
+    def test_dense(self, write):
+        columns, rows = read(write(self.HEAD + "1, 'yes'\n% nothing\n\n2\n'3, no\n?,no\n"))
+        assert columns == ("a", "b")
+        assert rows[0] == (6, ["1", "yes"])
+        assert rows[1] == (9, "the row has 1 values, the header 2 attributes")
+        assert rows[2][0] == 10 and "a quote is not closed" in rows[2][1]
+        assert rows[3] == (11, ["?", "no"])
+
+    def test_sparse_rows_are_filled_with_zero_and_the_first_value(self, write):
+        _, rows = read(write(self.HEAD + "{1 yes}\n{}\n{0 2.5}\n{7 1}\n{-1 1}\n{0}\n1,yes\n"))
+        assert [cells for _, cells in rows[:3]] == [["0", "yes"], ["0", "no"], ["2.5", "no"]]
+        assert all("below 2" in problem for _, problem in rows[3:6])
+        assert "in braces" in rows[6][1]
+
+    def test_a_number_of_labels_that_cannot_be(self, write):
+        with pytest.raises(ValueError, match="line 2: -C 9 does not fit the 2 attributes"):
+            read(write(self.HEAD.replace("relation r", "relation 'r: -C 9'")))
+
+
+class TestXc:
+    def test_rows_and_faults(self, write):
+        columns, rows = read(write("9 4 3\n0,2 1:0.5 3:2\n 0:1\n\n1\n1 2:x\n1 2:1 2:1\n2:1e\n1 1:" + "\n\n"))
+        assert columns == ()
+        assert rows[0] == (2, [["0", "2"], [1, 3], [0.5, 2.0]])
+        assert rows[1] == (3, [[], [0], [1.0]])
+        assert rows[2] == (4, [[], [], []])
+        assert rows[3] == (5, [["1"], [], []])
+        assert [line for line, _ in rows] == list(range(2, 10))
+        assert "attribute:value" in rows[4][1] and "twice" in rows[5][1] and "could not convert" in rows[6][1]
+
+    def test_a_head_is_needed(self, write):
+        with pytest.raises(ValueError, match="line 1: expected the numbers of rows"):
+            read(write("0 1:2\n", "a.xc"))
+
+
+class TestParquet:
+    def test_rows_are_numbered_and_missing_is_none(self, tmp_path):
+        pq.write_table(pa.table({"a": [1.5, None], "b": ["x", "y"], "c": [["p"], []]}), tmp_path / "t.parquet")
+        columns, rows = read(tmp_path / "t.parquet")
+        assert columns == ("a", "b", "c")
+        assert rows == [(1, [1.5, "x", ["p"]]), (2, [None, "y", []])]
+
+    def test_a_cut_file_is_refused(self, tmp_path, write):
+        pq.write_table(pa.table({"a": list(range(1000))}), tmp_path / "t.parquet")
+        content = (tmp_path / "t.parquet").read_bytes()
+        with pytest.raises(ValueError, match="not a Parquet file, or cut short"):
+            read(write(content[:-100]))
+
+
+def test_the_fraction_read_is_known_for_files(write):
+    with ByteStream(str(write(gzip.compress(b"a,b\n" + b"1,2\n" * 100)))) as stream:
+        source = open_source(stream)
+        list(source.rows())
+        assert source.fraction() == 1.0

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -23,7 +23,7 @@ SMALL = Report(
             "continual",
             "Three discs",
             "First *this*.\n\n1. then that | and <more>",
-            "Agrees: MLCA & MCIC.",
+            " Agrees:\nMLCA & MCIC.\n",
             (
                 Table(
                     "Exact match, V = 0.01",
@@ -36,7 +36,7 @@ SMALL = Report(
                     "Higher is better.",
                 ),
             ),
-            (Figure("Nodes [after 3]", SVG, "20 seeds."),),
+            (Figure("Nodes [after 3]", SVG),),
         ),
     ),
     (("mlca", "0.1.0"), ("machine", "2 cores")),
@@ -66,8 +66,6 @@ All digits: [continual-exact-match-v-0-01.csv](tables/continual-exact-match-v-0-
 ### Nodes \[after 3\]
 
 ![Nodes \[after 3\]](figures/continual-nodes-after-3.svg)
-
-20 seeds.
 
 ## How this report was made
 
@@ -117,6 +115,13 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_the_report_itself_is_written_last(tmp_path):
+    (tmp_path / "figures").write_text("in the way")
+    with pytest.raises(OSError):
+        write_report(SMALL, tmp_path)
+    assert not list(tmp_path.glob("report.*"))
+
+
 def test_csv_keeps_every_digit_of_numpy_numbers(tmp_path):
     table = Table("T", ("a", "b", "c"), ((np.float64(0.1) + 0.2, np.float64("nan"), np.int64(7)), (1e-9, None, "")))
     *_, path = write_report(Report("", (Section("s", "", "", "", (table,), ()),), ()), tmp_path)
@@ -139,8 +144,11 @@ def test_a_row_has_a_cell_for_each_column():
         ("V", (0.01, 0.05, 0.3), "0.01 0.05 0.30"),
         ("nodes", (868.7, 1183.5, 15.0), "868.7 1183.5 15.0"),
         ("average rank", (1.23456, 13.5), "1.23 13.50"),
+        ("ten", (10.0, 1.2345), "10.00 1.23"),
+        ("a hundred", (100.0, 12.345), "100.0 12.3"),
         ("instances", (194, 43907, 1_000_000), "194 43,907 1,000,000"),
         ("seeds", (20.0, 5.0), "20 5"),
+        ("scales apart", (0.5, 60.25, 12.125), "0.500 60.25 12.12"),
         ("mixed scales", (0.98765, 868.71, 12_345.6), "0.988 868.7 12,346"),
         ("p", (2.1e-9, 0.0213, 0.00042, 0.0), "2.1e−9 0.021 0.00042 0.000"),
         ("Difference of nodes", (-3.25, 4.0, 0.0), "−3.25 +4.00 0.00"),
@@ -224,6 +232,10 @@ markdown_soup = st.text("\\`*_[](){}#+-.!|~<>&$=:;19x \n")
 
 
 @given((markdown_soup | st.text()).map(lambda text: " ".join(text.replace("\0", "").split())).filter(bool))
+@example("C #")
+@example("- x")
+@example("+ x")
+@example("12) x")
 def test_any_text_survives_markdown(text):
     report = report_of(text)
     named = name_sections(report)

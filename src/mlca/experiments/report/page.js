@@ -22,7 +22,7 @@ function sortRows(rows, column, order) {
   return [...known, ...rows.filter(missing)];
 }
 
-for (const table of document.querySelectorAll("main table")) {
+for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
   const rows = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];

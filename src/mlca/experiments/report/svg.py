@@ -31,7 +31,7 @@ def inline_svg(svg: str, prefix: str) -> str:
     start = svg.find("<svg")
     if start < 0:
         raise ValueError("the picture has no <svg> element")
-    return _TAG.sub(lambda tag: _prefix_ids(tag[0], prefix), svg[start:].rstrip())
+    return _TAG.sub(lambda tag: _prefix_ids(tag[0], prefix), svg[start:])
 
 
 def _prefix_ids(tag: str, prefix: str) -> str:

@@ -17,6 +17,8 @@ from mlca.experiments.bench import attempt, close_benches
 from mlca.experiments.store import Store
 from mlca.experiments.tasks import Outcome, Task, fingerprint
 
+SECONDS_TO_ANSWER = 30  # of a scheduler
+
 
 def execute(
     tasks: Sequence[Task],
@@ -68,7 +70,7 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
     except ImportError:
         raise ValueError("--cluster needs Dask: pip install 'mlca[dask]'") from None
     try:
-        client: Any = Client(address, timeout=30)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
     except OSError as error:
         raise ValueError(f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`") from None
     with client:

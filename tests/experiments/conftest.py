@@ -1,0 +1,44 @@
+"""Datasets that lie where the real ones would, made up but of their shape."""
+
+import numpy as np
+import pytest
+
+SHAPES = {"flags": (194, 19, 7), "emotions": (593, 72, 6)}
+
+
+def write_mulan(folder, name):
+    """Write a dataset as Mulan does: three groups of rows, each with its labels."""
+    n_rows, n_features, n_labels = SHAPES[name]
+    rng = np.random.default_rng(n_rows)
+    group = rng.integers(3, size=n_rows)
+    X = rng.normal(group[:, None], 0.6, (n_rows, n_features)).round(2)
+    Y = (np.arange(n_labels) % 3 == group[:, None]) | (rng.random((n_rows, n_labels)) < 0.05)
+    lines = [f"@relation {name}"]
+    lines += [f"@attribute x{column} numeric" for column in range(n_features)]
+    lines += [f"@attribute y{label} {{0,1}}" for label in range(n_labels)]
+    lines += ["@data", *(",".join(map(str, [*x, *y.astype(int)])) for x, y in zip(X.tolist(), Y, strict=True))]
+    labels = "".join(f'<label name="y{label}"></label>' for label in range(n_labels))
+    (folder / name).mkdir()
+    (folder / name / f"{name}.arff").write_text("\n".join(lines))
+    (folder / name / f"{name}.xml").write_text(f'<labels xmlns="http://mulan.sourceforge.net/labels">{labels}</labels>')
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """A machine that has no dataset."""
+    monkeypatch.delenv("MLCA_DATA", raising=False)
+    monkeypatch.setenv("MLCA_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    for name in SHAPES:
+        write_mulan(folder, name)
+    return folder
+
+
+@pytest.fixture
+def made_up_data(no_data, data_folder, monkeypatch):
+    """A machine that has two made-up datasets."""
+    monkeypatch.setenv("MLCA_DATA", str(data_folder))

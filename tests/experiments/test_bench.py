@@ -1,0 +1,85 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from mlca.experiments import bench
+from mlca.experiments.bench import ONE_THREAD, Bench, attempt
+from mlca.experiments.tasks import Task, fingerprint
+
+SHORT = Task("growth", "MLCA", (("vigilance", 0.0),), "generated", size=50, nodes=60)
+LONG = Task("growth", "MLCA", (("vigilance", 0.0),), "generated", size=3_000_000, nodes=2_000)
+
+
+@pytest.fixture
+def one_bench():
+    bench = Bench()
+    yield bench
+    bench.close()
+
+
+@pytest.fixture(autouse=True)
+def no_bench_is_left():
+    yield
+    bench.close_benches()
+
+
+def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():
+    outcome = attempt(LONG, fingerprint(), time_limit=0.2)
+    assert (outcome.status, outcome.seconds) == ("too long", 0.2)
+    assert outcome.trouble == "a fit took more than 0.2 seconds"
+    assert attempt(SHORT, fingerprint(), time_limit=60).status == "done"
+
+
+def test_failures_carry_their_traceback_and_leave_the_bench_in_place(one_bench):
+    broken = Task("fold", "MLCA", (("vigilance", 7.0),), "no such dataset", repetition=0, fold=0)
+    failed = one_bench.do(broken, None)
+    assert failed.status == "failed"
+    assert failed.trouble.startswith("Traceback")
+    assert "no such dataset" in failed.trouble
+    done = one_bench.do(SHORT, None)
+    assert done.values["nodes"] == 60
+
+
+def test_a_bench_that_dies_is_a_failed_task(one_bench):
+    threading.Timer(1.0, os.kill, (one_bench._process.pid, signal.SIGKILL)).start()
+    outcome = one_bench.do(LONG, None)
+    assert (outcome.status, outcome.trouble) == ("failed", "its process died with exit code -9")
+    assert not one_bench.is_alive()
+
+
+def test_a_bench_does_not_outlive_the_one_who_started_it():
+    script = (
+        "from mlca.experiments.bench import Bench\n"
+        "from mlca.experiments.tasks import Task\n"
+        "bench = Bench()\n"
+        "print(bench._process.pid, flush=True)\n"
+        f"bench.do({LONG!r}, None)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    child = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    assert psutil.wait_procs([child], timeout=30)[1] == []
+
+
+def test_other_code_is_refused():
+    outcome = attempt(SHORT, "0123456789abcdef", None)
+    assert outcome.status == "failed"
+    assert "runs other code" in outcome.trouble
+
+
+def test_numeric_libraries_of_a_bench_are_held_to_one_thread():
+    ask = (
+        "import numpy, scipy.linalg, numba, threadpoolctl\n"
+        "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()}, numba.get_num_threads())"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", ask], env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "{1} 1"

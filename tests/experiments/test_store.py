@@ -1,0 +1,59 @@
+import sqlite3
+from dataclasses import replace
+
+import pytest
+
+from mlca.experiments.store import Store
+from mlca.experiments.tasks import Outcome, Task
+
+TASK = Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=0)
+OTHER = replace(TASK, fold=1)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "results.sqlite") as store:
+        yield store
+
+
+def test_what_is_put_is_got_again(store):
+    outcome = Outcome(TASK, "done", {"nodes": 3.5}, {"1": {"weights": [[0.0, 1.0]]}}, "", 1.5)
+    store.put(outcome)
+    assert store.get([TASK, OTHER]) == {TASK: outcome}
+
+
+def test_each_missing_task_is_named_once_in_its_order(store):
+    store.put(Outcome(TASK, "done", {}, {}))
+    third = replace(TASK, fold=2)
+    assert store.missing([third, TASK, OTHER, third], None) == [third, OTHER]
+
+
+def test_a_failure_is_tried_again(store):
+    store.put(Outcome(TASK, "failed", {}, {}, "Traceback ..."))
+    assert store.missing([TASK], None) == [TASK]
+
+
+def test_what_took_too_long_is_tried_again_only_with_more_time(store):
+    store.put(Outcome(TASK, "too long", {}, {}, "", seconds=10.0))
+    assert store.missing([TASK], 10.0) == []
+    assert store.missing([TASK], 5.0) == []
+    assert store.missing([TASK], 11.0) == [TASK]
+    assert store.missing([TASK], None) == [TASK]
+
+
+def test_the_file_answers_to_plain_sql(tmp_path, store):
+    store.put(Outcome(TASK, "done", {"exact_match": 0.25}, {}))
+    with sqlite3.connect(tmp_path / "results.sqlite") as database:
+        rows = database.execute(
+            "SELECT task ->> '$.dataset', measured ->> '$.exact_match' FROM results WHERE status = 'done'"
+        ).fetchall()
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert rows == [("flags", 0.25)]
+
+
+def test_a_file_that_is_no_store_is_not_touched(tmp_path):
+    path = tmp_path / "results.sqlite"
+    path.write_text("a letter to my aunt, which is long enough to be no empty file")
+    with pytest.raises(ValueError, match=r"results\.sqlite cannot be used as a store"):
+        Store(path)
+    assert path.read_text().startswith("a letter")

@@ -1,5 +1,7 @@
 """What the first rows say about columns and labels, and how cells become numbers."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,34 @@ def test_a_fast_column_equals_a_slow_one():
 @pytest.mark.parametrize(("cell", "text"), [(" a ", "a"), (3, "3"), (3.0, "3"), (2.5, "2.5"), (True, "true")])
 def test_text_is_the_same_from_every_format(cell, text):
     assert as_text(cell) == text
+
+
+def peak_of_reading(path):
+    """Return the most memory that reading a file in batches took at any time."""
+    tracemalloc.start()
+    with ByteStream(str(path)) as stream:
+        file = TableFile(open_source(stream))
+        layout = file.decide_layout("tags", None, Wishes())
+        n_rows = sum(len(batch.numbers) for batch in file.batches(layout, pytest.fail))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return n_rows, peak
+
+
+def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("mlca.tables.batches.FIRST_ROWS", 1000)
+    (tmp_path / "short.csv").write_text("x,tags\n" + "1.5,a|b\n" * 4000)
+    (tmp_path / "long.csv").write_text("x,tags\n" + "1.5,a|b\n" * 40_000)
+    n_short, short = peak_of_reading(tmp_path / "short.csv")
+    n_long, long = peak_of_reading(tmp_path / "long.csv")
+    assert (n_short, n_long) == (4000, 40_000)
+    assert long < 1.2 * short
+
+
+def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path):
+    (tmp_path / "a.csv").write_text("x,tags\n" + "1.5,a\n" * 5000)
+    with ByteStream(str(tmp_path / "a.csv")) as stream:
+        file = TableFile(open_source(stream))
+        layout = file.decide_layout("tags", None, Wishes())
+        fractions = [file.fraction() for _ in file.batches(layout, pytest.fail)]
+    assert fractions == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])

@@ -85,7 +85,7 @@ def _evaluate(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Names
         for batch in file.batches(recipe.layout, Faults(args)):
             probabilities.append(model.predict_proba(batch.X))
             truth += batch.labels
-            progress.advance(len(batch.numbers), file.source.fraction(), model.n_nodes_)
+            progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
         raise ValueError(f"{file.source.name}: no row could be measured")
     known = tuple(str(name) for name in model.classes_.tolist())

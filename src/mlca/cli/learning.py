@@ -152,7 +152,7 @@ def _learn(
         with interrupt.held():
             model.partial_fit(batch.X, batch.labels, classes=classes)
             _note_growth(model)
-            progress.advance(len(batch.numbers), file.source.fraction(), model.n_nodes_)
+            progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
 
 
 def _note_growth(model: MLCA, *, final: bool = False) -> None:

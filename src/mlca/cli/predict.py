@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
             for batch in file.batches(recipe.layout, Faults(args), labels=False):
                 probabilities = model.predict_proba(batch.X)
                 writer.write(list(_chosen(batch.numbers, names, probabilities, args)))
-                progress.advance(len(batch.numbers), file.source.fraction(), model.n_nodes_)
+                progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
             sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

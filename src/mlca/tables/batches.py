@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from mlca.classifier import LARGEST_VALUE
-from mlca.tables.cells import as_number, as_text, codes_of, is_missing, is_number, plain_numbers
+from mlca.tables.cells import as_number, as_text, codes_of, is_missing, numbers_among, plain_numbers
 from mlca.tables.columns import Wishes, decide_columns
 from mlca.tables.labels import LabelReader, decide_labels
 from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
@@ -78,10 +78,19 @@ class TableFile:
         look = max(BATCH_ROWS, min(FIRST_ROWS, FIRST_CELLS // max(1, len(source.columns))))
         first = list(islice(rows, look))
         self._rows: Iterator[Row] = chain(first, rows)
+        self._n_first, self._n_done = len(first), 0
         self.first = [cells for _, cells in first if not isinstance(cells, Fault)]
         if not self.first:
             faults = [f", {source.place} {line}: {cells.problem}" for line, cells in first if isinstance(cells, Fault)]
             raise ValueError(source.name + (faults[0] if faults else ": there is no row, only a header"))
+
+    def fraction(self) -> float | None:
+        """Return what part of the file the batches so far are; None where its size is unknown.
+
+        Before the first rows are through, less has been handed out than was read.
+        """
+        read = self.source.fraction()
+        return None if read is None else read * min(1.0, self._n_done / self._n_first)
 
     def decide_layout(self, labels: str | None, separator: str | None, wishes: Wishes) -> Layout:
         """Decide by the first rows what the columns mean."""
@@ -105,8 +114,8 @@ class TableFile:
         spreads = {}
         for column in columns:
             place = self.source.columns.index(column.name)
-            numbers = [as_number(row[place]) for row in self.first if is_number(row[place])]
-            spreads[column.name] = float(np.std(numbers)) if numbers else 0.0
+            numbers = numbers_among([row[place] for row in self.first])
+            spreads[column.name] = float(np.std(numbers)) if len(numbers) else 0.0
         return {name: spread for name, spread in spreads.items() if spread > 0}
 
     def batches(self, layout: Layout, on_fault: Callable[[str], None], *, labels: bool = True) -> Iterator[Batch]:
@@ -126,22 +135,24 @@ class TableFile:
         Batch
         """
         encoder = self._encoder(layout, labels)
-        number = 0
         while rows := list(islice(self._rows, BATCH_ROWS)):
-            lines = [line for line, _ in rows]
-            faults = {i: cells for i, (_, cells) in enumerate(rows) if isinstance(cells, Fault)}
-            readable = [i for i in range(len(rows)) if i not in faults]
-            X, targets = encoder.encode([rows[i][1] for i in readable])
-            faults |= {i: target for i, target in zip(readable, targets, strict=True) if isinstance(target, Fault)}
-            for i in sorted(faults):
-                on_fault(f"{self.source.name}, {self.source.place} {lines[i]}: {faults[i].problem}")
-            self.n_faulty += len(faults)
-            kept = [place for place, target in enumerate(targets) if not isinstance(target, Fault)]
-            own = [tuple(target) for target in targets if not isinstance(target, Fault)]
-            if own:
-                X = X if len(own) == len(targets) else X[kept]
-                yield Batch(X, own, [number + readable[place] + 1 for place in kept])
-            number += len(rows)
+            numbers = range(self._n_done + 1, self._n_done + len(rows) + 1)
+            self._n_done += len(rows)
+            cells = [own for _, own in rows if not isinstance(own, Fault)]
+            X, encoded = encoder.encode(cells)
+            results = iter(encoded)
+            targets = [own if isinstance(own, Fault) else next(results) for _, own in rows]
+            for (line, _), target in zip(rows, targets, strict=True):
+                if isinstance(target, Fault):
+                    self.n_faulty += 1
+                    on_fault(f"{self.source.name}, {self.source.place} {line}: {target.problem}")
+            kept = [i for i, target in enumerate(encoded) if not isinstance(target, Fault)]
+            if kept:
+                yield Batch(
+                    X=X if len(kept) == len(encoded) else X[kept],
+                    labels=[tuple(target) for target in targets if not isinstance(target, Fault)],
+                    numbers=[n for n, target in zip(numbers, targets, strict=True) if not isinstance(target, Fault)],
+                )
 
     def _encoder(self, layout: Layout, labels: bool) -> _Encoder:
         if isinstance(layout, XcLayout):
@@ -151,10 +162,10 @@ class TableFile:
 
 class _TableEncoder:
     def __init__(self, layout: TableLayout, file: TableFile, labels: bool) -> None:
-        columns = file.source.columns
+        place_of = {name: place for place, name in enumerate(file.source.columns)}
         self._layout, self._file = layout, file
-        self._places = [columns.index(column.name) for column in layout.learned()]
-        self._labels = LabelReader(layout.labels, columns) if labels else None
+        self._places = [place_of[column.name] for column in layout.learned()]
+        self._labels = LabelReader(layout.labels, file.source.columns) if labels else None
 
     def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]:
         """Make a matrix of the learned columns, and read the labels."""

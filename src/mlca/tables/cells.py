@@ -29,7 +29,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any) -> float:
-    """Return the number in a cell that is not missing; ValueError if there is none."""
+    """Return the number in a cell; ValueError if there is none within bounds."""
     if isinstance(cell, str) and "_" in cell:  # Python would take 1_000 as a number
         raise ValueError(cell)
     try:
@@ -42,7 +42,7 @@ def as_number(cell: Any) -> float:
 
 
 def is_number(cell: Any) -> bool:
-    """Whether a cell that is not missing holds a number."""
+    """Whether a cell holds a number."""
     try:
         as_number(cell)
     except ValueError:
@@ -63,8 +63,11 @@ def as_text(cell: Any) -> str:
 
 def as_bit(cell: Any) -> bool | None:
     """Return what a cell of a label's own column says; None if it says neither yes nor no."""
-    key = cell.strip().lower() if isinstance(cell, str) else cell
-    return _BITS.get(key) if isinstance(key, Hashable) else None
+    try:
+        bit = _BITS.get(cell)
+    except TypeError:  # a list
+        return None
+    return _BITS.get(cell.strip().lower()) if bit is None and isinstance(cell, str) else bit
 
 
 def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
@@ -76,6 +79,12 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     except (TypeError, ValueError):
         return None
     return numbers if bool((np.abs(numbers) <= LARGEST_VALUE).all()) else None
+
+
+def numbers_among(cells: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the numbers of a column, without what is missing or no number."""
+    numbers = plain_numbers(cells)
+    return numbers if numbers is not None else np.array([as_number(cell) for cell in cells if is_number(cell)])
 
 
 def codes_of(cells: Iterable[Any], places: dict[str, int]) -> NDArray[np.int64]:

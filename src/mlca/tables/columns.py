@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlca.tables.cells import as_number, as_text, is_missing, is_number, plain_numbers
+from mlca.tables.cells import as_text, is_missing, is_number, numbers_among, plain_numbers
 from mlca.tables.delimited import UNNAMED
 from mlca.tables.layout import Categorical, Column, Ignored, Numeric
 from mlca.tables.sources import Source
@@ -114,8 +114,8 @@ def _by_values(name: str, cells: Sequence[Any]) -> Column:
 
 
 def _numeric(name: str, cells: Sequence[Any]) -> Column:
-    numbers = [as_number(cell) for cell in cells if not is_missing(cell) and is_number(cell)]
-    if not numbers:
+    numbers = numbers_among(cells)
+    if not len(numbers):
         raise ValueError(f"column {name!r} has no number in the first rows; it cannot be numeric")
     return Numeric(name, float(np.median(numbers)))
 

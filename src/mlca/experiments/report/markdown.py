@@ -34,7 +34,7 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
 def _section(named: NamedSection) -> Iterator[str]:
     section = named.section
     yield f"## {_inline(section.title)}"
-    yield from map(_paragraph, re.split(r"\n\s*\n", section.introduction))
+    yield from map(_paragraph, section.paragraphs)
     if section.verdict.strip():
         yield f"> **Verdict:** {_inline(section.verdict)}"
     for name, table in named.tables:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -59,18 +58,17 @@ def _text(text: str) -> str:
 
 def _entry(named: NamedSection) -> str:
     link = f'<a href="#{named.name}">{_text(named.section.title)}</a>'
-    return f"<li>{link}{_paragraph('', named.section.verdict)}</li>"
+    return f"<li>{link}{_paragraph(named.section.verdict)}</li>"
 
 
 def _section(named: NamedSection) -> str:
     section = named.section
-    paragraphs = [_paragraph("", text) for text in re.split(r"\n\s*\n", section.introduction)]
     return "\n".join(
         [
             f'<section id="{named.name}">',
             f"<h2>{_text(section.title)}</h2>",
-            *paragraphs,
-            _paragraph("verdict", section.verdict),
+            *(_paragraph(text) for text in section.paragraphs),
+            _paragraph(section.verdict, "verdict"),
             *(_table(name, table) for name, table in named.tables),
             *(_figure(name, figure) for name, figure in named.figures),
             "</section>",
@@ -78,28 +76,24 @@ def _section(named: NamedSection) -> str:
     )
 
 
-def _paragraph(kind: str, text: str) -> str:
+def _paragraph(text: str, kind: str = "") -> str:
     """Return a paragraph, or nothing where there is nothing to say."""
     if not text.strip():
         return ""
-    return f'<p class="{kind}">{_text(text)}</p>' if kind else f"<p>{_text(text)}</p>"
+    return f"<p{_classes(kind)}>{_text(text)}</p>"
 
 
+# Names have no double hyphens, so an id of a name, two hyphens and more belongs to one part alone.
 def _table(name: str, table: Table) -> str:
     columns = columns_of(table)
-    heads = [f'<th scope="col"{_classes(number=column.is_numeric)}>{_text(column.head)}</th>' for column in columns]
-    rows = [
-        "<tr>"
-        + "".join(
-            _cell(cell, is_numeric=column.is_numeric, names_row=i == 0)
-            for i, (column, cell) in enumerate(zip(columns, row, strict=True))
-        )
-        + "</tr>"
-        for row in zip(*(column.cells for column in columns), strict=True)
+    kinds = ["number" if column.is_numeric else "" for column in columns]
+    heads = [
+        f'<th scope="col"{_classes(kind)}>{_text(head)}</th>' for head, kind in zip(table.columns, kinds, strict=True)
     ]
+    rows = [_row(cells, kinds) for cells in zip(*(column.cells for column in columns), strict=True)]
     return "\n".join(
         [
-            f'<figure id="{name}"{_classes(wide=len(columns) > WIDE)}>',
+            f'<figure id="{name}"{_classes("wide" if len(columns) > WIDE else "")}>',
             f'<figcaption id="{name}--caption">{_text(table.title)}</figcaption>',
             f'<div class="box"><table aria-labelledby="{name}--caption">',
             f"<thead><tr>{''.join(heads)}</tr></thead>",
@@ -107,28 +101,34 @@ def _table(name: str, table: Table) -> str:
             *rows,
             "</tbody>",
             "</table></div>",
-            _paragraph("note", table.note),
+            _paragraph(table.note, "note"),
             "</figure>",
         ]
     )
 
 
-def _cell(cell: Cell, *, is_numeric: bool, names_row: bool) -> str:
-    tag, scope = ("th", ' scope="row"') if names_row else ("td", "")
+def _row(cells: Sequence[Cell], kinds: Sequence[str]) -> str:
+    contents = [_cell_contents(cell, kind) for cell, kind in zip(cells, kinds, strict=True)]
+    others = "".join(f"<td{content}</td>" for content in contents[1:])
+    return f'<tr><th scope="row"{contents[0]}</th>{others}</tr>'
+
+
+def _cell_contents(cell: Cell, kind: str) -> str:
+    """Return a cell from its attributes to its text: all but the name of its element."""
     value = "" if cell.number is None else f' data-value="{_javascript_number(cell.number)}"'
-    return f"<{tag}{scope}{_classes(number=is_numeric, missing=cell.missing)}{value}>{_text(cell.text)}</{tag}>"
+    return f"{_classes(kind, 'missing' if cell.missing else '')}{value}>{_text(cell.text)}"
 
 
 def _javascript_number(number: float) -> str:
     return repr(number).replace("inf", "Infinity")
 
 
-def _classes(**applies: bool) -> str:
-    names = [name for name, does in applies.items() if does]
-    return f' class="{" ".join(names)}"' if names else ""
+def _classes(*names: str) -> str:
+    """Return the attribute that gives an element these classes; empty names give none."""
+    given = " ".join(name for name in names if name)
+    return f' class="{given}"' if given else ""
 
 
-# Names have no double hyphens: what begins with a name and one belongs to that part alone.
 def _figure(name: str, figure: Figure) -> str:
     return "\n".join(
         [
@@ -137,7 +137,7 @@ def _figure(name: str, figure: Figure) -> str:
             f'<div class="box picture" role="img" aria-labelledby="{name}--caption">',
             inline_svg(figure.svg, f"{name}--svg-"),
             "</div>",
-            _paragraph("note", figure.note),
+            _paragraph(figure.note, "note"),
             "</figure>",
         ]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -78,6 +79,11 @@ class Section:
     verdict: str
     tables: tuple[Table, ...]
     figures: tuple[Figure, ...]
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The introduction, paragraph by paragraph."""
+        return re.split(r"\n\s*\n", self.introduction)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     Raises
     ------
     ValueError
-        If there is no model, or two of them do not fit together.
+        If there is no model, or two of them are the same or do not fit together.
 
     Examples
     --------
@@ -56,6 +56,8 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     models = list(models)
     if not models:
         raise ValueError("merge needs at least one model")
+    if len(set(map(id, models))) < len(models):
+        raise ValueError("a model is listed twice; each part of the stream needs a model of its own")
     for number, model in enumerate(models):
         check_is_fitted(model, "labels_")
         _check_fits(model, models[0], number)

@@ -169,12 +169,14 @@ def test_models_that_do_not_fit_together_are_refused_with_the_reason():
     first = MLCA().fit(X, labels)
     with pytest.raises(ValueError, match="at least one model"):
         merge([])
+    with pytest.raises(ValueError, match="listed twice"):
+        merge([first, first])
     with pytest.raises(NotFittedError):
         merge([first, MLCA()])
     with pytest.raises(ValueError, match=r"model 1 .*vigilance=0.5.* same parameters"):
         merge([first, MLCA(vigilance=0.5).fit(X, labels)])
     with pytest.raises(ValueError, match="model 2 has 1 features, the first 2"):
-        merge([first, first, MLCA().fit(X[:, :1], labels)])
+        merge([first, MLCA().fit(X, labels), MLCA().fit(X[:, :1], labels)])
     with pytest.raises(ValueError, match="other feature names"):
         merge(
             [

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from mlca import MLCA, load
+from mlca.cli.learning import PatientInterrupt
 from tests.cli.weather import HEADER, as_matrix, weather, write_csv
 
 
@@ -91,6 +92,14 @@ def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_
     assert code == 1 and "line 2: label 'tag_b' must be 0 or 1, no or yes, not 'maybe'" in err
 
 
+def test_categories_may_look_like_numbers(tmp_path, call, call_json):
+    (tmp_path / "a.csv").write_text("x,year,tags\n" + "1,2001,a\n2,2002,b\n" * 30)
+    words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--categorical", "year"]
+    assert call("train", tmp_path / "a.csv", *words)[0] == 0
+    (tmp_path / "b.jsonl").write_text('{"x": 3, "year": 2002, "tags": "b"}\n{"x": 3, "year": 2003.0, "tags": "b"}\n')
+    assert call_json("update", tmp_path / "m.mlca", tmp_path / "b.jsonl")["unseen"] == {"year=2003": 1}
+
+
 def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
     before = model.read_bytes()
     path = write_csv(tmp_path / "more.csv", weather(50, 2))
@@ -130,6 +139,42 @@ def feed(process, path, n_rows):
     content = write_csv(path, weather(n_rows, 1)).read_bytes()
     process.stdin.write(content)
     process.stdin.flush()
+
+
+class TestPatientInterrupt:
+    def test_waiting_ends_at_once_and_a_batch_is_finished_first(self):
+        with PatientInterrupt() as interrupt, pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        done = []
+        with PatientInterrupt() as interrupt, pytest.raises(KeyboardInterrupt):
+            with interrupt.held():
+                done.append("first")
+            with interrupt.held():
+                signal.raise_signal(signal.SIGINT)
+                done.append("second")
+            done.append("never")
+        assert done == ["first", "second"]
+
+    def test_one_is_enough_and_none_disturbs_the_saving(self):
+        with PatientInterrupt() as interrupt:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        with PatientInterrupt() as interrupt:
+            interrupt.ignore()
+            signal.raise_signal(signal.SIGINT)
+
+    def test_the_handler_of_before_comes_back_and_what_ignores_goes_on_ignoring(self):
+        before = signal.getsignal(signal.SIGINT)
+        with PatientInterrupt():
+            assert signal.getsignal(signal.SIGINT) != before
+        assert signal.getsignal(signal.SIGINT) == before
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            with PatientInterrupt():
+                signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")

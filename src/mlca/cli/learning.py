@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 class PatientInterrupt:
-    """Ctrl-C at once while waiting for data, but after the batch while one is learned."""
+    """Ctrl-C at once while waiting for data, but after the batch while one is learned.
+
+    One is enough: from the first on, further ones are not heard, so that nobody who is impatient loses what
+    is being saved.
+    """
 
     def __init__(self) -> None:
         self._holding = self._wanted = False
@@ -42,18 +46,21 @@ class PatientInterrupt:
     def held(self) -> Iterator[None]:
         """Let what is inside come to its end before an interruption."""
         self._holding = True
-        try:
-            yield
-        finally:
-            self._holding = False
+        yield
         if self._wanted:
-            self._wanted = False
             raise KeyboardInterrupt
+        self._holding = False
+
+    def ignore(self) -> None:
+        """Hear no interruption from here on."""
+        self._holding = True
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        if not self._holding:
+        if self._holding:
+            self._wanted = True
+        else:
+            self._holding = True
             raise KeyboardInterrupt
-        self._wanted = True
 
 
 @dataclass(frozen=True)
@@ -128,14 +135,15 @@ def learn_and_save(
                 print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
                 raise
             interrupted = True
+        finally:
+            interrupt.ignore()
         if progress.rows == 0:
             raise ValueError(f"{file.source.name}: no row could be learned")
         seconds = progress.seconds
-        with interrupt.held():
-            _note_growth(model, final=True)
-            if backup:
-                shutil.copy2(path, f"{path}.bak")
-            model.save(path)
+        _note_growth(model, final=True)
+        if backup:
+            shutil.copy2(path, f"{path}.bak")
+        model.save(path)
     new = [name for name in model.classes_.tolist() if name not in known]
     return Learned(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 

@@ -1,7 +1,9 @@
 """Learn a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
 
 The first rows decide which columns are numbers and which are categories; the choice is shown and can be
-overridden. The model file keeps it, so that later files are read alike. Ctrl-C saves what was learned.
+overridden. The model file keeps it, so that later files are read alike. A missing number becomes the median
+of the first rows; a category becomes a column of 0 and 1 for each of its values, all 0 where it is missing or
+was not among the first rows; both are reported. Ctrl-C saves what was learned.
 """
 
 from __future__ import annotations

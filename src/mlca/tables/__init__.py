@@ -11,8 +11,9 @@ The first rows are looked at before anything is learned. `columns` tells numbers
 of the model's growth is the `Recipe` that the model file keeps: later files are checked against it and
 read by it, whatever they look like themselves.
 
-`cells` makes numbers of cells by a layout, and `batches` ties the ends together: it yields a matrix and label
-names for some rows at a time, and calls back for every fault, by file and line.
+`cells` makes numbers and names of single cells, and `batches` ties the ends together: it yields a matrix and label
+names for some rows at a time, and calls back for every fault, by file and line. `differences` says beforehand
+how a file differs from a recipe. The way back, from nodes to the user's own terms, is `telling`.
 
 Three decisions run through all of it:
 

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from mlca.experiments.bench import closing_benches
+
 SHAPES = {"flags": (194, 19, 7), "emotions": (593, 72, 6)}
 
 
@@ -21,6 +23,13 @@ def write_mulan(folder, name):
     (folder / name).mkdir()
     (folder / name / f"{name}.arff").write_text("\n".join(lines))
     (folder / name / f"{name}.xml").write_text(f'<labels xmlns="http://mulan.sourceforge.net/labels">{labels}</labels>')
+
+
+@pytest.fixture(autouse=True)
+def no_bench_is_left():
+    """A bench keeps the environment that it was started in: each test gets its own."""
+    with closing_benches():
+        yield
 
 
 @pytest.fixture

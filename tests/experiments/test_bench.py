@@ -7,7 +7,6 @@ import threading
 import psutil
 import pytest
 
-from mlca.experiments import bench
 from mlca.experiments.bench import ONE_THREAD, Bench, attempt
 from mlca.experiments.tasks import Task, fingerprint
 
@@ -20,12 +19,6 @@ def one_bench():
     bench = Bench()
     yield bench
     bench.close()
-
-
-@pytest.fixture(autouse=True)
-def no_bench_is_left():
-    yield
-    bench.close_benches()
 
 
 def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():

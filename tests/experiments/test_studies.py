@@ -158,8 +158,8 @@ def test_the_comparison_holds_the_order_against_the_papers_statements():
     section = comparison.section(scope, found)
     # MLCA-I is ahead on numeric data in the paper, and here it is not.
     assert section.verdict == (
-        "8 of 9 statements of the paper on the order of the algorithms hold; these do not: MLCA-I V=0.01 ahead of every "
-        "other configuration on numeric datasets (before it: MLCA V=0.01)."
+        "8 of 9 statements of the paper on the order of the algorithms hold; these do not: MLCA-I V=0.01 ahead of "
+        "every other configuration on numeric datasets (before it: MLCA V=0.01)."
     )
     ranks = section.tables[0]
     assert ranks.rows[0][:2] == ("MLCA V=0.01", 1.0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from mlca.experiments.bench import attempt, close_benches
+from mlca.experiments.bench import attempt
 from mlca.experiments.store import Store
 from mlca.experiments.tasks import Outcome, Task, fingerprint
 
@@ -58,10 +58,7 @@ def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterato
     code = fingerprint()
     # One at a time: a batch would keep results back until all of it is done.
     parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered", batch_size=1)
-    try:
-        yield from parallel(delayed(attempt)(task, code, time_limit) for task in tasks)
-    finally:
-        close_benches()
+    yield from parallel(delayed(attempt)(task, code, time_limit) for task in tasks)
 
 
 def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -> Iterator[Outcome]:

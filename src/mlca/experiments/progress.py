@@ -42,7 +42,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
         def tell(outcome: Outcome) -> None:
             done = bar.tasks[running].completed + 1
             rate = f"{done / (monotonic() - started):.1f}/s"
-            bar.update(running, advance=1, rate=rate, latest=str(outcome.task))
+            bar.update(running, advance=1, rate=rate, latest=f"{outcome.task.algorithm} on {outcome.task.dataset}")
             if outcome.status != "done":
                 bar.console.print(_complaint(outcome), markup=False)
 

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mlca import __version__
+from mlca.experiments.bench import closing_benches
 from mlca.experiments.execution import execute
 from mlca.experiments.progress import progress
 from mlca.experiments.report import Report, write_report
@@ -69,7 +70,7 @@ def reproduce(
     import matplotlib
 
     matplotlib.use("agg")  # pictures go into files; no screen is needed
-    with Store(folder / STORE) as store:
+    with Store(folder / STORE) as store, closing_benches():
         if tune:
             search = search_tasks(scope)
             _do_missing("search", search, store, machinery)

@@ -153,7 +153,12 @@ def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Confi
         if statement["ahead"] not in ranks or not others:
             continue
         before = [key for key in others if ranks[key] <= ranks[statement["ahead"]]]
-        text = f"{titles[statement['ahead']]} ahead of {statement['behind']} on {statement['datasets']} datasets"
+        behind = (
+            statement["behind"]
+            if statement["behind"].startswith("every")
+            else " and ".join(titles[key] for key in others)
+        )
+        text = f"{titles[statement['ahead']]} ahead of {behind} on {statement['datasets']} datasets"
         if before:
             broken.append(f"{text} (before it: {', '.join(titles[key] for key in before)})")
         else:

@@ -79,7 +79,10 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     for i, (name, seconds) in enumerate(curves.items()):
         ax.loglog(list(seconds), list(seconds.values()), label=name, color=COLOURS[i], marker=MARKERS[i])
+    sizes = sorted({size for seconds in curves.values() for size in seconds})
     ax.set(xlabel=across_title, ylabel="seconds of training")
+    ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    ax.minorticks_off()
     ax.grid(color=FAINT, alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside right center", frameon=False)

@@ -17,8 +17,8 @@ from mlca.experiments.tasks import Outcome, Task, in_order
 from mlca.experiments.work import GROWTH_ATTRIBUTES
 
 ROWS = (2_000, 4_000, 8_000, 16_000)
-NODES = (500, 1_000, 2_000, 4_000)
-FIXED_ROWS, FIXED_NODES = 4_000, 1_000
+NODES = (1_000, 2_000, 4_000, 8_000)
+FIXED_ROWS, FIXED_NODES = 2_000, 2_000
 
 INTRODUCTION = """
 Seconds of training and of predicting the test part, one thread each, compilation left out: the fits of the comparison.

@@ -60,6 +60,7 @@ class TestEvaluate:
 
     def test_a_picture_needs_a_curve(self, model, test_file, call):
         assert call("evaluate", model, test_file, "--picture", "x.png")[0] == 2
+        assert call("evaluate", model, test_file, "--prequential", "--picture", "x.txt")[0] == 2
 
 
 class TestInspect:

@@ -85,6 +85,13 @@ def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "new.csv", "p.csv"]
 
 
+def test_a_file_that_does_not_fit_gives_no_output(model, call, tmp_path):
+    (tmp_path / "other.csv").write_text("temp,season\n1,winter\n")
+    code, out, err = call("predict", model, tmp_path / "other.csv")
+    assert (code, out) == (1, "")
+    assert "missing column 'humidity' (numeric)" in err
+
+
 def test_labels_that_hold_every_separator_but_one(tmp_path, call):
     (tmp_path / "a.jsonl").write_text('{"x": 1, "tags": ["a|b", "c;d"]}\n{"x": 2, "tags": ["e"]}\n' * 30)
     assert call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0

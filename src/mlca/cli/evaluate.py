@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.progress import Progress, has_terminal
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _STEP = 10
 _EVERY = 200
 _TABLE_LINES = 20
+_PICTURES = (".png", ".svg", ".pdf")
 _CURVES = {"exact_match": "exact match", "example_f1": "F1 by example", "hamming_loss": "Hamming loss"}
 
 
@@ -56,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print; return the exit code."""
     if args.picture and not args.prequential:
         args.refuse("--picture draws the curve of --prequential; give both")
+    if args.picture and PurePath(args.picture).suffix not in _PICTURES:
+        args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
     model, recipe = load_with_recipe(args.model)
     with opened(args) as file:
         tell_differences(file, recipe, labels=True)

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -56,17 +57,15 @@ def run(args: argparse.Namespace) -> int:
     model, recipe = load_with_recipe(args.model)
     names = [str(name) for name in model.classes_.tolist()]
     try:
-        with (
-            opened(args) as file,
-            writing(args.out, _separator(recipe.layout, names), as_json=args.json) as writer,
-            Progress() as progress,
-        ):
+        with opened(args) as file:
             differences = tell_differences(file, recipe, labels=False)
-            for batch in file.batches(recipe.layout, Faults(args), labels=False):
-                probabilities = model.predict_proba(batch.X)
-                writer.write(list(_chosen(batch.numbers, names, probabilities, args)))
-                progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
-            sys.stdout.flush()
+            separator = _separator(recipe.layout, names)
+            with writing(args.out, separator, as_json=args.json) as writer, Progress() as progress:
+                for batch in file.batches(recipe.layout, Faults(args), labels=False):
+                    probabilities = model.predict_proba(batch.X)
+                    writer.write(list(_chosen(batch.numbers, names, probabilities, args)))
+                    progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
+                sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(numbers: list[int], names: list[str], probabilities: Any, args: argparse.Namespace) -> Any:
+def _chosen(numbers: list[int], names: list[str], probabilities: Any, args: argparse.Namespace) -> Iterator[Prediction]:
     """Yield the predictions of a batch."""
     import numpy as np
 

@@ -1,0 +1,88 @@
+"""Tasks done in this process, against the same done by hand."""
+
+import numpy as np
+import pytest
+
+from mlca import MLCA
+from mlca.datasets import three_discs
+from mlca.experiments.data import part_of
+from mlca.experiments.tasks import Task, in_order
+from mlca.experiments.work import PAPER_MEASURES, do
+from mlca.metrics import evaluate
+from mlca.peers import MCIC, MLODM
+
+
+def done(task, clock=lambda begins: None):
+    return do(task, clock)
+
+
+def test_a_stream_is_judged_after_each_stage_on_all_labels():
+    task = Task("stream", "MLCA", (("vigilance", 0.1),), "three", seed=1, size=150)
+    model = MLCA(vigilance=0.1)
+    for number, stage in enumerate(three_discs(150, condition="three", random_state=1), start=1):
+        model.partial_fit(stage.X, stage.Y)
+        wrong = model.predict(stage.X_test) != stage.Y_test
+        values = done(task).values
+        assert values[f"exact_match@{number}"] == pytest.approx(1 - wrong.any(axis=1).mean())
+        # Three labels from the start, though only `number` of them are known.
+        assert values[f"hamming_loss@{number}"] == pytest.approx(wrong.sum() / (3 * len(wrong)))
+        assert values[f"nodes@{number}"] == model.n_nodes_
+
+
+def test_the_first_seed_leaves_its_nodes_to_be_drawn():
+    pictures = done(Task("stream", "MLCA", (("vigilance", 0.3),), "together", size=60)).pictures
+    assert len(pictures["1"]["weights"]) == len(pictures["1"]["labels"]) > 3
+    assert done(Task("stream", "MLCA", (("vigilance", 0.3),), "together", seed=1, size=60)).pictures == {}
+
+
+def test_mcic_sees_the_discs_in_the_unit_square_and_shows_its_mature_clusters():
+    parameters = {"theta": 0.1, "decay": 0.25, "maturity": 2, "speed": 10_000, "center": "exact"}
+    task = Task("stream", "MCIC", in_order(parameters), "together", scaled=True, size=80)
+    found = done(task)
+    (stage,) = three_discs(80, condition="together", random_state=0)
+    model = MCIC(**parameters).partial_fit((stage.X + 1) / 3.1, stage.Y)
+    assert found.values["nodes@1"] == model.n_mature_
+    weights = np.array(found.pictures["1"]["weights"])
+    assert len(weights) == model.n_mature_
+    assert 0 <= weights.min() < weights.max() <= 1
+
+
+def test_a_fold_is_measured_by_the_models_own_decisions_and_scores(made_up_data):
+    parameters = {"theta": 0.7, "mu": 0.1}
+    task = Task("fold", "MLODM", in_order(parameters), "flags", seed=4, repetition=1, fold=2, scaled=True)
+    part = part_of("flags", 1, 2, scaled=True, dense=False)
+    model = MLODM(**parameters, random_state=4).fit(part.X, part.Y)
+    scores = model.decision_function(part.X_test)
+    expected = evaluate(part.Y_test, scores, Y_pred=model.predict(part.X_test)).as_dict()
+    values = done(task).values
+    assert {name: values[name] for name in PAPER_MEASURES} == {name: expected[name] for name in PAPER_MEASURES}
+    assert values["fit_seconds"] > 0
+    assert values["predict_seconds"] > 0
+
+
+def test_epochs_are_measured_one_by_one_in_one_run(made_up_data):
+    parameters = {"vigilance": 0.3}
+    task = Task("fold", "MLCA", in_order(parameters), "emotions", repetition=0, fold=0, epochs=3)
+    part = part_of("emotions", 0, 0, scaled=False, dense=False)
+    begun = []
+    values = done(task, begun.append).values
+    for epochs in (1, 2, 3):
+        model = MLCA(**parameters, epochs=epochs).fit(part.X, part.Y)
+        expected = evaluate(part.Y_test, model.predict_proba(part.X_test))
+        assert values[f"exact_match@{epochs}"] == expected.exact_match
+        assert values[f"nodes@{epochs}"] == model.n_nodes_
+    assert begun == [True, False] * 3
+
+
+def test_the_grid_asks_for_the_training_rows_too(made_up_data):
+    task = Task("fold", "MLCA", (("vigilance", 0.3),), "flags", repetition=0, fold=0, on_training=True)
+    part = part_of("flags", 0, 0, scaled=False, dense=False)
+    predicted = MLCA(vigilance=0.3).fit(part.X, part.Y).predict(part.X)
+    assert done(task).values["training_exact_match"] == (predicted == part.Y).all(axis=1).mean()
+
+
+def test_growth_is_measured_at_a_fixed_number_of_nodes():
+    for attributes in ("common", "individual", "clustered"):
+        parameters = in_order({"attributes": attributes, "vigilance": 0.0})
+        values = done(Task("growth", "MLCA", parameters, "generated", size=300, nodes=80)).values
+        assert values["nodes"] == 80

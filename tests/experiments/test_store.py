@@ -42,7 +42,7 @@ def test_what_took_too_long_is_tried_again_only_with_more_time(store):
 
 
 def test_the_file_answers_to_plain_sql(tmp_path, store):
-    store.put(Outcome(TASK, "done", {"exact_match": 0.25}, {}))
+    store.put(Outcome(TASK, "done", {"exact_match": 0.25, "nodes": float("nan")}, {}))
     with sqlite3.connect(tmp_path / "results.sqlite") as database:
         rows = database.execute(
             "SELECT task ->> '$.dataset', measured ->> '$.exact_match' FROM results WHERE status = 'done'"

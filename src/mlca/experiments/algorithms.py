@@ -17,9 +17,6 @@ VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 _POWERS = tuple(10.0**power for power in range(-6, 1))
 _TENTHS = tuple(round(0.1 * step, 1) for step in range(1, 10))
 
-# Where the rows must be dense arrays.
-DENSE_ONLY = ("MCIC", "MLSAkNN")
-
 
 @dataclass(frozen=True)
 class Configuration:
@@ -78,7 +75,8 @@ def _number(text: str) -> float | int:
     return int(text) if text.isdigit() else float(text)
 
 
-def _mlca(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
+def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
+    """Return a configuration of MLCA, MLCA-I or MLCA-C; one that votes otherwise than the paper's is not ranked."""
     parameters: dict[str, Value] = {"attributes": MLCA_VARIANTS[variant], "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -108,12 +106,12 @@ _GLOCAL = {"lambda3": (0.0, *_POWERS), "lambda4": (0.0, *_POWERS)}
 _GLOCAL_FIXED = {"lambda1": 1.0, "lambda2": 0.125, "k": 20, "g": 3}
 
 CONFIGURATIONS = (
-    _mlca("MLCA", 0.01),
-    _mlca("MLCA", 0.30),
-    _mlca("MLCA-I", 0.01),
-    _mlca("MLCA-I", 0.15),
-    _mlca("MLCA-C", 0.01),
-    _mlca("MLCA-C", 0.25),
+    mlca_configuration("MLCA", 0.01),
+    mlca_configuration("MLCA", 0.30),
+    mlca_configuration("MLCA-I", 0.01),
+    mlca_configuration("MLCA-I", 0.15),
+    mlca_configuration("MLCA-C", 0.01),
+    mlca_configuration("MLCA-C", 0.25),
     _peer(
         "mcic",
         "MCIC",
@@ -159,7 +157,7 @@ CONFIGURATIONS = (
         {"m_min": 50, "penalty": 1, "reduction": 0.5},
     ),
     _peer("mlknn", "ML-kNN", "MLkNN", {"k": tuple(range(3, 31, 3))}, ("mlknn_k",), {}),
-    _mlca("MLCA", 0.01, "frequencies"),
+    mlca_configuration("MLCA", 0.01, "frequencies"),
 )
 
 

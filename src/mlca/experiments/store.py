@@ -11,6 +11,7 @@ Only the process that plans writes, so that there is one writer however many mac
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -70,12 +71,14 @@ class Store:
 
     def put(self, outcome: Outcome) -> None:
         """Keep an outcome; it replaces an earlier one of the same task and code."""
+        # NaN is no JSON: SQLite could not read the numbers beside it.
+        measured = {name: value for name, value in outcome.values.items() if not math.isnan(value)}
         row = (
             outcome.task.key,
             fingerprint(),
             outcome.task.to_json(),
             outcome.status,
-            json.dumps(dict(outcome.values)),
+            json.dumps(measured),
             json.dumps(dict(outcome.pictures)),
             outcome.trouble,
             outcome.seconds,

@@ -124,7 +124,8 @@ class Outcome:
     status : {"done", "too long", "failed"}
         Whether there is a result; if not, why.
     values : mapping of str to float
-        The measures, by name; where there are several stages, ``name@stage`` from 1 on.
+        The measures, by name; where there are several stages, ``name@stage`` from 1 on. What is undefined is
+        NaN, or not there.
     pictures : mapping of str to list
         Nodes to draw, where the task was asked for them.
     trouble : str

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import get_tags
 
 from mlca.datasets import three_discs
 from mlca.datasets.synthetic import CENTRES, RADIUS
-from mlca.experiments.algorithms import DENSE_ONLY, make
+from mlca.experiments.algorithms import make
 from mlca.experiments.data import part_of
 from mlca.experiments.tasks import Task
 from mlca.metrics import MEASURES, evaluate
@@ -111,11 +112,11 @@ def _centres(model: Any) -> NDArray[np.float64]:
 def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
     """Learn the training rows of a fold once or several times, and judge the test rows."""
     found = Findings()
-    dense = task.algorithm in DENSE_ONLY
-    part = part_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
     parameters = dict(task.parameters)
-    _warm_up(task.algorithm, parameters, part.X, part.Y)
     model = make(task.algorithm, parameters, task.seed)
+    dense = not get_tags(model).input_tags.sparse
+    part = part_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
+    _warm_up(task.algorithm, parameters, part.X, part.Y)
     learning = 0.0
     for epoch in range(1, task.epochs + 1):
         started = perf_counter()

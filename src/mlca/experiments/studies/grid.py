@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.experiments.algorithms import MLCA_VARIANTS, Configuration
+from mlca.experiments.algorithms import mlca_configuration
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_critical_difference, draw_grid
 from mlca.experiments.studies.ranking import can_rank, rank
-from mlca.experiments.tasks import Outcome, Task, Value
+from mlca.experiments.tasks import Outcome, Task
 from mlca.statistics import Nemenyi
 
 # The paper ranks these; above them the models are a handful of nodes.
@@ -71,9 +71,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _folds(scope: Scope, variant: str, vigilance: float, dataset: str) -> list[Task]:
-    configuration = Configuration("", "", variant, "MLCA")
-    parameters: dict[str, Value] = {"attributes": MLCA_VARIANTS[variant], "vigilance": vigilance}
-    return scope.fold_tasks(configuration, dataset, parameters, on_training=True)
+    return scope.fold_tasks(mlca_configuration(variant, vigilance), dataset, on_training=True)
 
 
 def _matches(name: str, variant: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> NDArray[np.float64]:

@@ -5,10 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from mlca.cli.tablefiles import FORMATS
 from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, plain_numbers
 from mlca.tables.columns import Wishes
-from mlca.tables.formats import open_source
+from mlca.tables.formats import READERS, open_source
 from mlca.tables.layout import Categorical, Ignored, Numeric
 from mlca.tables.streams import ByteStream
 
@@ -66,6 +67,25 @@ def test_forms_of_labels(layout_of, cells, form, separator):
 
 def test_a_given_separator_wins(layout_of):
     assert layout_of("x,tags\n1,a|b c\n", separator=" ").labels.separator == " "
+
+
+def test_labels_lose_the_blanks_around_them(tmp_path):
+    (tmp_path / "a.csv").write_text("x,tags\n1, a | b||\n2,|\n")
+    with ByteStream(str(tmp_path / "a.csv")) as stream:
+        file = TableFile(open_source(stream))
+        batch = next(file.batches(file.decide_layout("tags", None, Wishes()), pytest.fail))
+    assert batch.labels == [("a", "b"), ()]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [([0, 1], "red"), ([0.29, 0.71], "red 71%"), ([0.9, 0.1], "blue 90%"), ([0, 0], "other")]
+)
+def test_categories_in_words(values, words):
+    assert Categorical("colour", ("blue", "red")).in_words(np.array(values, dtype=float)) == words
+
+
+def test_the_command_line_offers_every_format():
+    assert set(FORMATS) == set(READERS)
 
 
 def test_a_column_with_a_comma_in_its_name(layout_of):

@@ -91,11 +91,13 @@ class Learned:
 
     def in_words(self, model: MLCA, path: str) -> list[str]:
         """Return everything for people."""
+        from mlca.tables.columns import some
+
         lines = [
             f"Learned {self.rows:,} rows in {self.seconds:.1f} s "
             f"({self.rows / max(self.seconds, 1e-9):,.0f} rows/s): {model.n_nodes_:,} nodes, "
             f"{len(model.classes_):,} labels",
-            f"New labels: {_some(self.new_labels)}" if self.new_labels else "No new labels",
+            f"New labels: {some(self.new_labels)}" if self.new_labels else "No new labels",
             *self.remarks,
             f"Saved {path} ({Path(path).stat().st_size / 1e6:.2f} MB)",
         ]
@@ -170,8 +172,3 @@ def _note_growth(model: MLCA, *, final: bool = False) -> None:
     recipe = recipe_of(model)
     if recipe is not None:
         set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))
-
-
-def _some(names: list[str], most: int = 12) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more

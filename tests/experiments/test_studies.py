@@ -7,6 +7,7 @@ from mlca.experiments.algorithms import CONFIGURATIONS, choose
 from mlca.experiments.paper import read_paper
 from mlca.experiments.scope import SCALE, Scope, scope_of
 from mlca.experiments.studies import STUDIES, comparison, continual, epochs, grid, nodes, timing
+from mlca.experiments.studies.averages import mean_of, mean_with_worst
 from mlca.experiments.tasks import Outcome, Task
 from mlca.experiments.tuning import search_tasks, with_chosen
 from mlca.metrics import MEASURES
@@ -183,6 +184,37 @@ def test_a_fit_past_the_limit_is_not_available_and_ranks_with_the_worst_value():
     assert ranks["MLCA V=0.01"] == 13  # the mean of places 12, 13 and 14, with MLCA-I and MLCA-C
     assert section.tables[1].rows[0] == ("MLCA V=0.01", None, None, None, None)
     assert "16 took too long" in section.introduction
+
+
+def test_a_fold_past_the_limit_counts_with_the_worst_value_beside_those_that_were_done():
+    tasks = [Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=fold) for fold in range(3)]
+    found = {
+        tasks[0]: Outcome(tasks[0], "done", {"exact_match": 0.6, "hamming_loss": 0.2}, {}),
+        tasks[1]: Outcome(tasks[1], "too long", {}, {}, "", 5.0),
+    }
+    assert mean_with_worst("exact_match", tasks, found) == pytest.approx(0.3)
+    assert mean_with_worst("hamming_loss", tasks, found) == pytest.approx(0.6)
+    assert mean_of("exact_match", tasks, found) == 0.6
+
+
+def test_numeric_and_categorical_datasets_are_ranked_apart():
+    scope = Scope(datasets=("flags", "birds", "virusgo", "genbase", "medical"), repetitions=1)
+    swapped = ["mlca-i-0.01", "mlca-0.01", *PAPER_ORDER[2:]]
+    order = {"flags": swapped, "birds": swapped}
+    found = outcomes_of(comparison.tasks(scope), lambda task: quality(task, order.get(task.dataset, PAPER_ORDER)))
+    assert comparison.section(scope, found).verdict == (
+        "9 of 9 statements of the paper on the order of the algorithms hold."
+    )
+
+
+def test_who_ties_is_not_ahead():
+    scope, found = compared(PAPER_ORDER)
+    ties = {
+        task: Outcome(task, "done", dict.fromkeys(MEASURES, 0.5), {}) if task.algorithm == "MLODM" else outcome
+        for task, outcome in found.items()
+    }
+    verdict = comparison.section(scope, ties).verdict
+    assert "mlODM scaled ahead of mlODM raw on all datasets (before it: mlODM raw)" in verdict
 
 
 def test_what_the_paper_could_not_tune_is_not_available_and_counts_as_worst():

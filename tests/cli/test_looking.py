@@ -53,10 +53,10 @@ class TestEvaluate:
         assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
     def test_a_long_curve_has_a_short_table(self, model, tmp_path, call):
-        path = write_csv(tmp_path / "long.csv", weather(4500, 6))
+        path = write_csv(tmp_path / "long.csv", weather(4300, 6))
         _, out, _ = call("evaluate", model, path, "--prequential")
         rows = [int(line.split()[0]) for line in out.splitlines()[2:] if line[:8].strip().isdigit()]
-        assert len(rows) <= 20 and rows[-1] == 4500
+        assert len(rows) <= 20 and rows[-1] == 4300
 
     def test_a_picture_needs_a_curve(self, model, test_file, call):
         assert call("evaluate", model, test_file, "--picture", "x.png")[0] == 2

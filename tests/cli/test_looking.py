@@ -1,6 +1,7 @@
 """`mlca evaluate`, `inspect`, `explain`, `completion` and the help: what a user sees."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -157,6 +158,31 @@ def test_every_help_loads_nothing_heavy():
     assert done.stderr == "[]\n"
     assert all(f"usage: mlca {command}" in done.stdout for command in OWN)
     assert set(OWN) <= set(COMMANDS)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals are POSIX's")
+def test_a_terminal_sees_progress_and_a_live_curve(model, test_file, tmp_path):
+    import pty
+
+    commands = [
+        ["train", str(test_file), "--labels", "tags", "--out", str(tmp_path / "m.mlca")],
+        ["evaluate", str(model), str(test_file), "--prequential"],
+    ]
+    code = "import sys, json\nfrom mlca.cli import main\nfor words in json.loads(sys.argv[1]): assert main(words) == 0"
+    screen, terminal = pty.openpty()
+    words = [sys.executable, "-c", code, json.dumps(commands)]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+    os.close(terminal)
+    seen = b""
+    try:
+        while part := os.read(screen, 65536):
+            seen += part
+    except OSError:  # the other end is closed and all is read
+        pass
+    os.close(screen)
+    assert process.wait(timeout=60) == 0, seen
+    assert b"450 rows" in seen and b"rows/s" in seen and b"nodes" in seen
+    assert b"exact match" in seen and "▅".encode() in seen
 
 
 def test_extras_that_are_missing_are_named(tmp_path, model, test_file):

@@ -10,7 +10,7 @@ from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, plain_numbers
 from mlca.tables.columns import Wishes
 from mlca.tables.formats import READERS, open_source
-from mlca.tables.layout import Categorical, Ignored, Numeric
+from mlca.tables.layout import Categorical, Ignored, Labels, Numeric, TableLayout
 from mlca.tables.streams import ByteStream
 
 
@@ -86,6 +86,16 @@ def test_categories_in_words(values, words):
 
 def test_the_command_line_offers_every_format():
     assert set(FORMATS) == set(READERS)
+
+
+def test_ever_new_categories_do_not_fill_the_memory(tmp_path):
+    (tmp_path / "a.csv").write_text("x,tags\n" + "".join(f"v{i},a\n" for i in range(3000)))
+    layout = TableLayout((Categorical("x", ("v0", "v1")),), Labels("separated", ("tags",), "|"))
+    with ByteStream(str(tmp_path / "a.csv")) as stream:
+        file = TableFile(open_source(stream))
+        assert sum(len(batch.numbers) for batch in file.batches(layout, pytest.fail)) == 3000
+    assert len(file.unseen) == 1001
+    assert (file.unseen["x=v2"], file.unseen["x=..."]) == (1, 1998)
 
 
 def test_a_column_with_a_comma_in_its_name(layout_of):

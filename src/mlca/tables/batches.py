@@ -25,6 +25,9 @@ BATCH_ROWS = 1000
 FIRST_ROWS = 10_000
 FIRST_CELLS = 5_000_000
 
+# Different unknown categories that are counted by name: a stream may bring ever new ones.
+MOST_UNSEEN = 1000
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -91,6 +94,12 @@ class TableFile:
         """
         read = self.source.fraction()
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
+
+    def count_unseen(self, column: Categorical, value: str) -> None:
+        """Count a category that the recipe does not know; of too many different ones, only that there are."""
+        named = f"{column.name}={value}"
+        full = len(self.unseen) >= MOST_UNSEEN and named not in self.unseen
+        self.unseen[f"{column.name}=..." if full else named] += 1
 
     def decide_layout(self, labels: str | None, separator: str | None, wishes: Wishes) -> Layout:
         """Decide by the first rows what the columns mean."""
@@ -207,7 +216,7 @@ class _TableEncoder:
             if is_missing(cells[i]):
                 self._file.missing[column.name] += 1
             else:
-                self._file.unseen[f"{column.name}={as_text(cells[i])}"] += 1
+                self._file.count_unseen(column, as_text(cells[i]))
 
 
 class _XcEncoder:

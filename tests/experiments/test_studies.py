@@ -46,6 +46,7 @@ def test_the_plan_is_that_of_the_paper():
     # The paper has no parameters for mlODM on langlog and on the large datasets.
     assert len(comparison.tasks(scope)) == 12 * 15 * 20 - 2 * 20 + 15 - 2
     assert len({configuration.key for configuration in CONFIGURATIONS if configuration.ranked}) == 14
+    assert {one.key for one in CONFIGURATIONS if one.scaled} == {"mlodm-scaled", "glocal-scaled"}
     assert set(nodes.tasks(scope)) < set(comparison.tasks(scope)) < set(timing.tasks(scope))
 
 
@@ -103,6 +104,7 @@ def test_the_verdict_on_nodes_names_what_differs_most():
         "3 of 4 numbers of nodes agree within 3 % or 2; MLCA-C V=0.25 on birds differs most (200.0 against 170.6)."
     )
     assert column(section.tables[0], "difference")[-1] == pytest.approx(29.4)
+    assert column(section.tables[0], "difference %")[-1] == pytest.approx(100 * 29.4 / 170.6)
 
 
 def test_the_grid_ranks_the_values_of_v():

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import mlca
-from mlca.experiments.tasks import Task, fingerprint, in_order
+from mlca.experiments.tasks import Task, in_order
 
 TASK = Task("fold", "MLCA", (("vigilance", 0.1),), "flags", repetition=0, fold=1)
 
@@ -37,23 +37,23 @@ def test_every_field_is_part_of_the_key():
     assert len(keys | {TASK.key}) == len(others) + 1
 
 
-def test_code_that_can_change_a_result_changes_the_fingerprint_and_nothing_else_does(tmp_path):
+def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp_path):
     copy = tmp_path / "mlca"
     shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    assert _fingerprint_of(tmp_path) == fingerprint()
+    assert _key_in(tmp_path) == TASK.key
     for name in ("plots/style.py", "experiments/studies/nodes.py"):
         _append_comment(copy / name)
-    assert _fingerprint_of(tmp_path) == fingerprint()
+    assert _key_in(tmp_path) == TASK.key
     _append_comment(copy / "learner" / "window.py")
-    assert _fingerprint_of(tmp_path) != fingerprint()
+    assert _key_in(tmp_path) != TASK.key
 
 
 def _append_comment(path):
     path.write_text(path.read_text() + "# changed\n")
 
 
-def _fingerprint_of(folder):
-    ask = "from mlca.experiments.tasks import fingerprint; print(fingerprint())"
+def _key_in(folder):
+    ask = f"from mlca.experiments.tasks import Task; print({TASK!r}.key)"
     environment = os.environ | {"PYTHONPATH": str(folder)}
     return subprocess.run(
         [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True

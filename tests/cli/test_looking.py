@@ -88,6 +88,20 @@ class TestInspect:
         _, out, _ = call("inspect", model)
         assert "season summer" in out and "2 numeric, 1 categorical: 5 features" in out
 
+    def test_typical_is_a_node_of_many_rows_with_the_label_and_few_without(self, tmp_path, call, call_json):
+        path = write_csv(tmp_path / "a.csv", weather(600, 4))
+        words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", "0.35", "--attributes", "individual"]
+        assert call("train", path, *words)[0] == 0
+        loaded = load(tmp_path / "m.mlca")
+        own = loaded.label_counts_.toarray()
+        typical = np.argmax(own**2 / loaded.counts_[:, np.newaxis], axis=0).tolist()
+        assert typical != np.argmax(own, axis=0).tolist()
+        found = {
+            label["label"]: label["typical_nodes"][0]["node"]
+            for label in call_json("inspect", tmp_path / "m.mlca")["labels"]
+        }
+        assert [found[name] for name in loaded.classes_.tolist()] == typical
+
     def test_a_model_of_python(self, tmp_path, call):
         MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         code, out, _ = call("inspect", tmp_path / "m.mlca")

@@ -87,6 +87,10 @@ def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_
     facts = call_json("update", tmp_path / "m.mlca", tmp_path / "b.csv")
     assert facts["new_labels"] == ["tag_c"]
     assert facts["differences"] == ["new label column 'tag_c'"]
+    (tmp_path / "d.csv").write_text(head + ",tag_d\n1,0,1,1\n")
+    assert (
+        call_json("predict", tmp_path / "m.mlca", tmp_path / "d.csv", "--out", tmp_path / "p.csv")["differences"] == []
+    )
     (tmp_path / "c.csv").write_text("x,tag_a,tag_b\n1,0,maybe\n")
     code, _, err = call("update", tmp_path / "m.mlca", tmp_path / "c.csv")
     assert code == 1 and "line 2: label 'tag_b' must be 0 or 1, no or yes, not 'maybe'" in err

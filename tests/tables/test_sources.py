@@ -59,6 +59,11 @@ class TestDelimited:
         assert len(read(write(content))[0]) == columns
 
 
+def test_a_suffix_counts_for_more_than_the_content_even_before_gz(write):
+    assert read(write(gzip.compress(b"a\tb,c\n1,2\n"), "x.csv.gz"))[0] == ("a\tb", "c")
+    assert read(write(gzip.compress(b"a\tb,c\n1\t2\n"), "x.gz"))[0] == ("a", "b,c")
+
+
 class TestJsonLines:
     def test_columns_are_all_names_and_faults_have_lines(self, write):
         content = b'{"a": 1}\n\n{"b": [1, 2], "a": null}\n[1]\n{"a": \n{"a": "\xe9"}\n{"c": 5, "a": true}\n'

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numba
+from numba import types
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,3 +36,19 @@ def _compile(function: F, fastmath: bool | set[str]) -> F:
         return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
     except RuntimeError:  # Numba found no folder that it may write to
         return numba.njit(cache=False, **options)(function)  # type: ignore[no-any-return]
+
+
+def _keep_apart(typing_context: Any) -> Any:
+    """Keep LLVM from inlining the compiled function that calls this.
+
+    Inlined into a larger loop, a kernel can lose its vector instructions; this makes sure that it runs as it was measured.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), build
+
+
+keep_apart: Any = intrinsic(_keep_apart)

@@ -93,7 +93,7 @@ class AttributeGroups:
         nothing else can advance it.
         """
         means = np.empty(window.shape[1])
-        attribute_means(window, means)
+        attribute_means(window, 0, len(means), means)
         order = np.random.default_rng([parameters.seed, number]).permutation(len(means))
         room = len(self.centres) + len(means)
         centres, counts, bandwidths = (enlarged(part, room) for part in (self.centres, self.counts, self.bandwidths))

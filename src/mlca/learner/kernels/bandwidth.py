@@ -10,56 +10,82 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlca.compiled import compiled
+from mlca.compiled import compiled, keep_apart
 
 # The deviation of an attribute that is constant in the window.
 SMALLEST_DEVIATION = 1e-6
 
 
+# Attributes are taken by blocks whose part of a window stays in the first cache for both passes.
+BLOCK = 256
+
+
 @compiled
-def attribute_means(window: np.ndarray, means: np.ndarray) -> None:
-    """Fill in each attribute's mean over the window."""
-    means[:] = 0.0
+def attribute_means(window: np.ndarray, low: int, high: int, means: np.ndarray) -> None:
+    """Fill in the mean over the window of the attributes from `low` to `high`."""
+    part = means[low:high]
+    part[:] = 0.0
     for j in range(window.shape[0]):
-        row = window[j]
-        for i in range(means.shape[0]):
-            means[i] += row[i]
-    for i in range(means.shape[0]):
-        means[i] /= window.shape[0]
+        row = window[j, low:high]
+        for i in range(part.shape[0]):
+            part[i] += row[i]
+    for i in range(part.shape[0]):
+        part[i] /= window.shape[0]
 
 
 @compiled
-def attribute_bandwidths(window: np.ndarray, bandwidths: np.ndarray, scratch: np.ndarray) -> None:
-    """Fill in S_i = (4 / (2 + d))^(1 / (4 + d)) G_i m^(-1 / (4 + d)) for every attribute.
-
-    `scratch` has three rows of d values: means, smallest and largest values.
-    """
+def attribute_bandwidths(window: np.ndarray, bandwidths: np.ndarray, means: np.ndarray) -> None:
+    """Fill in S_i = (4 / (2 + d))^(1 / (4 + d)) G_i m^(-1 / (4 + d)) for every attribute, and the means on the way."""
+    keep_apart()
     m, d = window.shape
-    means, smallest, largest = scratch[0], scratch[1], scratch[2]
-    attribute_means(window, means)
-    smallest[:] = window[0]
-    largest[:] = window[0]
-    bandwidths[:] = 0.0
-    for j in range(m):
-        row = window[j]
-        for i in range(d):
-            smallest[i] = min(smallest[i], row[i])
-            largest[i] = max(largest[i], row[i])
-            deviation = row[i] - means[i]
-            bandwidths[i] += deviation * deviation
     silverman = (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d))
     shrinking = float(m) ** (-1.0 / (4.0 + d))
+    for low in range(0, d, BLOCK):
+        high = min(low + BLOCK, d)
+        attribute_means(window, low, high, means)
+        _squared_deviations(window, low, high, means, bandwidths)
     for i in range(d):
-        deviation = SMALLEST_DEVIATION
-        # A deviation can underflow to 0 although the attribute varies; it is as good as constant then.
-        if m > 1 and largest[i] > smallest[i] and bandwidths[i] > 0.0:
-            deviation = np.sqrt(bandwidths[i] / (m - 1))
+        if _is_constant(window, i, means[i], bandwidths[i]):
+            bandwidths[i] = -1.0
+    for i in range(d):  # a loop of its own, so that roots are taken several at a time
+        deviation = np.sqrt(bandwidths[i] / (m - 1)) if bandwidths[i] >= 0.0 else SMALLEST_DEVIATION
         bandwidths[i] = silverman * deviation * shrinking
+
+
+@compiled
+def _squared_deviations(window: np.ndarray, low: int, high: int, means: np.ndarray, squares: np.ndarray) -> None:
+    part, centres = squares[low:high], means[low:high]
+    part[:] = 0.0
+    for j in range(window.shape[0]):
+        row = window[j, low:high]
+        for i in range(part.shape[0]):
+            deviation = row[i] - centres[i]
+            part[i] += deviation * deviation
+
+
+@compiled
+def _is_constant(window: np.ndarray, attribute: int, mean: float, squares: float) -> bool:
+    """Whether an attribute has one value in the whole window.
+
+    Its mean may miss that value, but by rounding only; so an attribute with larger squares need not be looked at. Squares
+    can also underflow to 0 although the attribute varies: it is as good as constant then.
+    """
+    m = window.shape[0]
+    rounding = 4.0 * m * 2.0**-53 * mean
+    if squares > m * rounding * rounding:
+        return False
+    if squares == 0.0:
+        return True
+    for j in range(1, m):
+        if window[j, attribute] != window[0, attribute]:
+            return False
+    return True
 
 
 @compiled
 def median(values: np.ndarray, scratch: np.ndarray) -> float:
     """Return the median: the middle value, or the mean of the middle two."""
+    keep_apart()
     n = values.shape[0]
     scratch[:n] = values
     upper = n // 2

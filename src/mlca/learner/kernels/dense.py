@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.compiled import compiled
+from mlca.compiled import compiled, keep_apart
 from mlca.learner.kernels.fixedpoint import common_sum, dissimilarity, group_root, individual_sum
 from mlca.learner.kernels.groups import Grouping
 from mlca.learner.kernels.nearest import insert, nth_largest
@@ -130,6 +130,7 @@ def nearest_clustered_dense(
     sums: np.ndarray,
 ) -> int:
     """List the nearest nodes under one bandwidth a group of attributes; return how many there are."""
+    keep_apart()
     d, n_groups, order = x.shape[0], grouping.size[0], grouping.order
     grouped_x, grouped_y, grouped_r = np.empty(d), np.empty(d), np.empty(d)
     starts, ends, sizes = np.zeros(n_groups, np.int64), grouping.ends[:n_groups], np.empty(n_groups)

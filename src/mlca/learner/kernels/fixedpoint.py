@@ -23,7 +23,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mlca.compiled import compiled
+from mlca.compiled import compiled, keep_apart
 
 UNIT = 2.0**-40
 PER_UNIT = 2.0**40
@@ -140,6 +140,7 @@ def root_dissimilarity(difference: float, r: float) -> int:
 @compiled
 def common_sum(x: np.ndarray, y: np.ndarray, r: float) -> int:
     """Return the sum of 1 - k over the attributes, in units."""
+    keep_apart()
     total = 0
     for i in range(x.shape[0]):
         total += dissimilarity(x[i] - y[i], r)
@@ -149,6 +150,7 @@ def common_sum(x: np.ndarray, y: np.ndarray, r: float) -> int:
 @compiled
 def individual_sum(x: np.ndarray, y: np.ndarray, r: np.ndarray) -> int:
     """Return the sum of sqrt(1 - k) over the attributes, each with its own r, in units."""
+    keep_apart()
     total = 0
     for i in range(x.shape[0]):
         total += root_dissimilarity(x[i] - y[i], r[i])

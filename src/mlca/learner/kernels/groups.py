@@ -36,8 +36,7 @@ def learn_means(
     """
     d = values.shape[0]
     column = values.reshape((d, 1))
-    scratch = np.empty((3, 1))
-    bandwidth = np.empty(1)
+    bandwidth, mean = np.empty(1), np.empty(1)
     total = 0.0
     for c in range(n_centres):
         total += bandwidths[c]
@@ -51,7 +50,7 @@ def learn_means(
                     winner, smallest = c, units
         if winner < 0 or smallest > threshold:
             first = max(0, min(i - window + 1, d - window))
-            attribute_bandwidths(column[first : first + window], bandwidth, scratch)
+            attribute_bandwidths(column[first : first + window], bandwidth, mean)
             centres[n_centres] = values[i]
             counts[n_centres] = 1
             bandwidths[n_centres] = bandwidth[0]

@@ -146,11 +146,10 @@ def window_bandwidths(recent: np.ndarray, position: int, filled: int, window: in
     """Return the bandwidth, or one an attribute, of the window that an instance belongs to."""
     d = recent.shape[1]
     low, high = window_bounds(position, filled, window)
-    scratch = np.empty((3, d))
-    bandwidths = np.empty(d)
-    attribute_bandwidths(recent[low:high], bandwidths, scratch)
+    bandwidths, means = np.empty(d), np.empty(d)
+    attribute_bandwidths(recent[low:high], bandwidths, means)
     if mode == COMMON:
-        return np.full(1, median(bandwidths, scratch[0]))
+        return np.full(1, median(bandwidths, means))
     return bandwidths
 
 

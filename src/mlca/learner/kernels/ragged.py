@@ -17,7 +17,10 @@ from mlca.compiled import compiled
 
 
 class Ragged(NamedTuple):
-    """Rows of pairs in one pool; `used[0]` is where the free part of the pool begins."""
+    """Rows of pairs in one pool; `used[0]` is where the free part of the pool begins.
+
+    Rows of keys alone have no `values`.
+    """
 
     start: NDArray[np.int64]
     length: NDArray[np.int64]
@@ -49,14 +52,18 @@ def append(rows: Ragged, row: int, key: int, value: float) -> None:
         start, length = rows.start[row], rows.length[row]
         room = 2 * length + 2
         moved = rows.used[0]
-        rows.keys[moved : moved + length] = rows.keys[start : start + length]
-        rows.values[moved : moved + length] = rows.values[start : start + length]
+        for place in range(length):
+            rows.keys[moved + place] = rows.keys[start + place]
+        if rows.values.shape[0] > 0:
+            for place in range(length):
+                rows.values[moved + place] = rows.values[start + place]
         rows.start[row] = moved
         rows.room[row] = room
         rows.used[0] += room
     place = rows.start[row] + rows.length[row]
     rows.keys[place] = key
-    rows.values[place] = value
+    if rows.values.shape[0] > 0:
+        rows.values[place] = value
     rows.length[row] += 1
 
 

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlca.compiled import compiled, compiled_loosely
+from mlca.compiled import compiled, compiled_loosely, keep_apart
 from mlca.learner.kernels.groups import Grouping
 
 TILE = 64
@@ -98,6 +98,7 @@ def put_in_tile(tiles: np.ndarray, node: int, values: np.ndarray) -> None:
 @compiled_loosely
 def rough_sums(x: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.float32, sums: np.ndarray) -> None:
     """Add up about k over the attributes for the first `n_nodes` nodes (and the rest of their last tile)."""
+    keep_apart()
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
         part = sums[tile * width : (tile + 1) * width]
@@ -112,6 +113,7 @@ def rough_sums(x: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.float32, su
 @compiled_loosely
 def rough_root_sums(x: np.ndarray, tiles: np.ndarray, scales: np.ndarray, n_nodes: int, sums: np.ndarray) -> None:
     """Add up about 1 - sqrt(1 - k) over the attributes, each node with its own scales."""
+    keep_apart()
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
         part = sums[tile * width : (tile + 1) * width]
@@ -134,6 +136,7 @@ def rough_error(n_attributes: int, fit_error: float, scaled_norm: float, largest
 @compiled_loosely
 def rough_group_sums(x: np.ndarray, tiles: np.ndarray, grouping: Grouping, n_nodes: int, sums: np.ndarray) -> None:
     """Add up about the roots of the groups' means of 1 - k, negated: the largest sum is the nearest node's."""
+    keep_apart()
     width = tiles.shape[2]
     part = np.empty(width, np.float32)
     for tile in range((n_nodes + width - 1) // width):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.compiled import compiled
+from mlca.compiled import compiled, keep_apart
 from mlca.learner.kernels.fixedpoint import dissimilarity, group_root, root_dissimilarity
 from mlca.learner.kernels.groups import Grouping
 from mlca.learner.kernels.nearest import insert
@@ -72,7 +72,7 @@ def list_node(nodes: SparseNodes, node: int) -> None:
             nodes.listed[node] = False
             return
     for place in range(start, start + length):
-        append(nodes.lists, nodes.weights.keys[place], node, 1.0)
+        append(nodes.lists, nodes.weights.keys[place], node, 0.0)
 
 
 @compiled
@@ -119,22 +119,24 @@ def nearest_common_sparse(
 @compiled
 def _count_overlaps(own: np.ndarray, lists: Ragged, overlaps: np.ndarray) -> None:
     """Count for every listed node the attributes that it shares with an instance."""
+    keep_apart()
     for i in own:
         start = lists.start[i]
         for place in range(start, start + lists.length[i]):
-            overlaps[lists.keys[place]] += 1
+            overlaps[np.uint32(lists.keys[place])] += 1  # unsigned: Numba then asks for no negative index
 
 
 @compiled
 def _common_correction(x: np.ndarray, alone: np.ndarray, weights: Ragged, node: int, r: float) -> int:
     """Return what a node's own non-zeros change in the sum of an instance against zeros."""
+    keep_apart()
     start = weights.start[node]
     length = weights.length[node]
     keys = weights.keys[start : start + length]
     values = weights.values[start : start + length]
     total = 0
     for place in range(length):
-        i = keys[place]
+        i = np.uint32(keys[place])  # unsigned: Numba then asks for no negative index
         total += dissimilarity(x[i] - values[place], r) - alone[i]
     return total
 

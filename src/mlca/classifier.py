@@ -208,6 +208,7 @@ class MLCA(StreamClassifier):
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
         self._learner = Learner(self._draw_parameters(), n_features, sparse_rows)
+        vars(self).pop("recipe_", None)  # of the columns that an earlier model was trained on by the command line
 
     def _draw_parameters(self) -> Parameters:
         if isinstance(self.random_state, int | np.integer):

@@ -14,7 +14,7 @@ from mlca.datasets.files import bad_file, numbered_lines
 from mlca.datasets.mulan_xml import read_mulan_xml
 from mlca.datasets.table import Table
 
-_MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
+MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
 
 
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Table:
@@ -119,7 +119,7 @@ def read_meka(path: str | PathLike[str]) -> Table:
     """
 
     def by_count(header: Header) -> set[int]:
-        count = _MEKA_LABELS.search(header.relation)
+        count = MEKA_LABELS.search(header.relation)
         if count is None:
             raise bad_file(
                 path,

@@ -15,7 +15,7 @@ from mlca.datasets.rows import SparseRows
 from mlca.datasets.table import Table
 
 _HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
-_ROW = re.compile(
+ROW = re.compile(
     r"\s*+(?:(?P<labels>\d++(?:,\d++)*+)(?:\s++|$))?"
     r"(?P<cells>(?:\d++:[-+.0-9eE]++(?:\s++|$))*+)",
     re.ASCII,
@@ -112,7 +112,7 @@ def _read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) ->
 
 def _read_row(line: str, number: int, features: SparseRows, labels: SparseRows, path: str | PathLike[str]) -> None:
     """Append one row to the features and to the labels."""
-    row = _ROW.fullmatch(line)
+    row = ROW.fullmatch(line)
     if row is None:
         raise bad_file(path, number, "expected labels with commas between them, then attribute:value pairs")
     try:

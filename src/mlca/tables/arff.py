@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlca.datasets.arff import _MEKA_LABELS
+from mlca.datasets.arff import MEKA_LABELS
 from mlca.datasets.arff_header import Header, read_header, split_at_commas, unquote
 from mlca.tables.sources import Cells, Fault, Row
 from mlca.tables.streams import ByteStream, undecodable
@@ -79,7 +79,7 @@ def _word(piece: str) -> str:
 
 
 def _meka_labels(header: Header, name: str) -> tuple[str, ...]:
-    count = _MEKA_LABELS.search(header.relation)
+    count = MEKA_LABELS.search(header.relation)
     if count is None:
         return ()
     columns, n_labels = [attribute.name for attribute in header.attributes], int(count[1])

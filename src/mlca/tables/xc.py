@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from mlca.datasets.xc import _ROW
+from mlca.datasets.xc import ROW
 from mlca.tables.sources import Fault, Row
 from mlca.tables.streams import ByteStream
 
@@ -53,7 +53,7 @@ class XcSource:
 
 
 def _read_row(line: str) -> XcRow | Fault:
-    row = _ROW.fullmatch(line)
+    row = ROW.fullmatch(line)
     if row is None:
         return Fault("expected labels with commas between them, then attribute:value pairs")
     # The pattern has made sure that numbers and colons alternate.

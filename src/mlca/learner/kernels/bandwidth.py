@@ -67,8 +67,8 @@ def _squared_deviations(window: np.ndarray, low: int, high: int, means: np.ndarr
 def _is_constant(window: np.ndarray, attribute: int, mean: float, squares: float) -> bool:
     """Whether an attribute has one value in the whole window.
 
-    Its mean may miss that value, but by rounding only; so an attribute with larger squares need not be looked at. Squares
-    can also underflow to 0 although the attribute varies: it is as good as constant then.
+    Its mean may miss that value, but by rounding only; so an attribute with larger squares need not be looked at.
+    Squares can also underflow to 0 although the attribute varies: it is as good as constant then.
     """
     m = window.shape[0]
     rounding = 4.0 * m * 2.0**-53 * mean
@@ -76,7 +76,7 @@ def _is_constant(window: np.ndarray, attribute: int, mean: float, squares: float
         return False
     if squares == 0.0:
         return True
-    for j in range(1, m):
+    for j in range(1, m):  # noqa: SIM110 - Numba compiles no generators
         if window[j, attribute] != window[0, attribute]:
             return False
     return True

@@ -41,7 +41,7 @@ def _compile(function: F, fastmath: bool | set[str]) -> F:
 def _keep_apart(typing_context: Any) -> Any:
     """Keep LLVM from inlining the compiled function that calls this.
 
-    Inlined into a larger loop, a kernel can lose its vector instructions; this makes sure that it runs as it was measured.
+    Inlined into a larger loop, a kernel can lose its vector instructions.
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -171,7 +171,8 @@ class StreamClassifier(MultiLabelClassifier):
     """A multi-label classifier that goes on learning, and whose label set may grow while it does."""
 
     def _check_continuation(self) -> None:
-        """Raise ValueError if parameters were changed in a way that learning cannot follow."""
+        """Raise ValueError if parameters are wrong, or were changed in a way that learning cannot follow."""
+        self._check_parameters()
 
     def partial_fit(self, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Self:
         """Go on learning.
@@ -189,9 +190,10 @@ class StreamClassifier(MultiLabelClassifier):
         -------
         self
         """
-        self._check_parameters()
         first = not hasattr(self, "labels_")
-        if not first:
+        if first:
+            self._check_parameters()
+        else:
             self._check_continuation()
         labels, targets = read_targets(Y, None if first else self.labels_, classes)
         if first:

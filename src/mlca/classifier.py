@@ -21,6 +21,8 @@ from mlca.targets import LabelRows
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
+_LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
+
 # Squares of larger numbers would overflow.
 LARGEST_VALUE = 1e150
 
@@ -200,8 +202,9 @@ class MLCA(StreamClassifier):
         check_whole("epochs", self.epochs, at_least=1)
 
     def _check_continuation(self) -> None:
+        # Parameters that are as they were when learning began need no other check.
         learned = self._learner.parameters
-        for name in (field.name for field in fields(Parameters) if field.name != "seed"):
+        for name in _LEARNED_PARAMETERS:
             if getattr(self, name) != getattr(learned, name):
                 raise ValueError(
                     f"{name} was {getattr(learned, name)!r} when learning began and is {getattr(self, name)!r} "
@@ -210,7 +213,7 @@ class MLCA(StreamClassifier):
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
         self._learner = Learner(self._draw_parameters(), n_features, sparse_rows)
-        vars(self).pop("recipe_", None)  # of the columns that an earlier model was trained on by the command line
+        self.__dict__.pop("recipe_", None)  # of the columns that an earlier model was trained on by the command line
 
     def _draw_parameters(self) -> Parameters:
         if isinstance(self.random_state, int | np.integer):

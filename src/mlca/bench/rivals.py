@@ -83,13 +83,20 @@ def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
     return NearestNeighbors(n_neighbors=10, algorithm="brute", metric=metric, n_jobs=n_jobs).fit(X)
 
 
-def river_logistic() -> Any:
-    """Return River's per-label logistic regression, or None where River is not installed."""
+def river_models() -> dict[str, Any]:
+    """Return River's own multi-label models and ours in River's form; nothing where River is not installed."""
     try:
-        from river import linear_model, multioutput
+        from river import linear_model, multioutput, tree
     except ImportError:
-        return None
-    return multioutput.PerOutputClassifier(linear_model.LogisticRegression())
+        return {}
+    from mlca.river import MLCAClassifier
+
+    return {
+        "mlca.river": MLCAClassifier(),
+        "River, logistic a label": multioutput.PerOutputClassifier(linear_model.LogisticRegression()),
+        "River, classifier chain": multioutput.ClassifierChain(linear_model.LogisticRegression()),
+        "River, Hoeffding tree a label": multioutput.PerOutputClassifier(tree.HoeffdingTreeClassifier()),
+    }
 
 
 def river_rows(X: NDArray[np.float64], Y: NDArray[np.uint8]) -> list[tuple[dict[int, float], dict[int, bool]]]:

@@ -48,6 +48,7 @@ def run_benchmarks() -> Results:
     _variants(bench)
     _sparse(bench)
     _single_rows(bench)
+    _river(bench)
     _growth(bench)
     peers.measure(bench)
     return bench.results()
@@ -68,9 +69,6 @@ def _small_dense(bench: Bench, name: str) -> None:
     bench.aim(f"predicting {name}, two threads", 3.5, bench.ratio(two), "of exp64")
     for metric in ("manhattan", "euclidean"):
         bench.add(workloads.neighbours(data, metric))
-    stream = workloads.river_stream(data)
-    if stream is not None:
-        bench.add(stream)
 
 
 def _mediamill(bench: Bench) -> None:
@@ -123,6 +121,13 @@ def _single_rows(bench: Bench) -> None:
         "microseconds",
         at_most=True,
     )
+
+
+def _river(bench: Bench) -> None:
+    for line in workloads.river_stream(sample("yeast")):
+        bench.add(line)
+        if line.who == "mlca.river":
+            bench.aim("learn_one in River's form, yeast, 600 nodes", 5000, line.rows / line.seconds, "rows/s")
 
 
 def _growth(bench: Bench) -> None:

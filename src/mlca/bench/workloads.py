@@ -14,7 +14,7 @@ from mlca import MLCA
 from mlca.bench.clock import PeakMemory, best_time, single_time
 from mlca.bench.data import Sample, generated
 from mlca.bench.results import Line
-from mlca.bench.rivals import PlainNumPy, brute_force, river_logistic, river_rows
+from mlca.bench.rivals import PlainNumPy, brute_force, river_models, river_rows
 from mlca.learner import similarity
 
 NUMPY_ROWS = 3000
@@ -119,18 +119,21 @@ def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -
     return Line(_title("predict", data), f"scikit-learn {metric}, {n_jobs} job", len(rows), seconds, pairs)
 
 
-def river_stream(data: Sample, n_rows: int = 300) -> Line | None:
-    """Learn a stream with River's per-label logistic regression."""
-    model = river_logistic()
-    if model is None:
-        return None
-    rows = river_rows(data.X[:n_rows], data.Y[:n_rows].toarray())
-
-    def learn() -> None:
-        for x, y in rows:
+def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Line]:
+    """Learn rows one by one with River's multi-label models and with ours in River's form, after some that do not count."""
+    rows = river_rows(data.X[: n_known + n_rows], data.Y[: n_known + n_rows].toarray())
+    lines = []
+    for who, model in river_models().items():
+        for x, y in rows[:n_known]:
             model.learn_one(x, y)
 
-    return Line(_title("learn", data), "River, logistic a label", n_rows, single_time(learn))
+        def learn(model: Any = model) -> None:
+            for x, y in rows[n_known:]:
+                model.learn_one(x, y)
+
+        title = f"learn_one, {data.name}, after {n_known} rows"
+        lines.append(Line(title, who, n_rows, single_time(learn)))
+    return lines
 
 
 def growth(n_features: int = 100) -> tuple[Line, float, float]:

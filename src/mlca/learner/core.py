@@ -267,5 +267,7 @@ class Learner:
 
 def _split(n_rows: int, n_parts: int) -> list[slice]:
     """Cut rows into parts of about equal size."""
-    edges = np.linspace(0, n_rows, min(n_parts, max(n_rows, 1)) + 1).astype(int)
+    if n_parts == 1 or n_rows == 1:
+        return [slice(0, n_rows)]
+    edges = np.linspace(0, n_rows, min(n_parts, n_rows) + 1).astype(int)
     return [slice(low, high) for low, high in pairwise(edges)]

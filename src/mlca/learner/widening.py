@@ -37,7 +37,7 @@ def widened(learner: Learner, n_features: int) -> Learner:
         state[name] = np.pad(state[name], ((0, 0), (0, added)))
     if learner.parameters.attributes != "common":
         constant = np.empty(n_features)
-        attribute_bandwidths(np.zeros((learner.window.size, n_features)), constant, np.empty((3, n_features)))
+        attribute_bandwidths(np.zeros((learner.window.size, n_features)), constant, np.empty(n_features))
         new = np.broadcast_to(constant[:added], (learner.n_nodes, added))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
     return restore(learner.parameters, n_features, learner.n_labels, False, state)

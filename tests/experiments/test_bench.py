@@ -30,17 +30,17 @@ def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():
 
 def test_failures_carry_their_traceback_and_leave_the_bench_in_place(one_bench):
     broken = Task("fold", "MLCA", (("vigilance", 7.0),), "no such dataset", repetition=0, fold=0)
-    failed = one_bench.do(broken, None)
+    failed = one_bench.do(broken, fingerprint(), None)
     assert failed.status == "failed"
     assert failed.trouble.startswith("Traceback")
     assert "no such dataset" in failed.trouble
-    done = one_bench.do(SHORT, None)
+    done = one_bench.do(SHORT, fingerprint(), None)
     assert done.values["nodes"] == 60
 
 
 def test_a_bench_that_dies_is_a_failed_task(one_bench):
     threading.Timer(1.0, os.kill, (one_bench._process.pid, signal.SIGKILL)).start()
-    outcome = one_bench.do(LONG, None)
+    outcome = one_bench.do(LONG, fingerprint(), None)
     assert (outcome.status, outcome.trouble) == ("failed", "its process died with exit code -9")
     assert not one_bench.is_alive()
 
@@ -51,7 +51,7 @@ def test_a_bench_does_not_outlive_the_one_who_started_it():
         "from mlca.experiments.tasks import Task\n"
         "bench = Bench()\n"
         "print(bench._process.pid, flush=True)\n"
-        f"bench.do({LONG!r}, None)\n"
+        f"bench.do({LONG!r}, {fingerprint()!r}, None)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))
@@ -64,7 +64,7 @@ def test_a_bench_does_not_outlive_the_one_who_started_it():
 def test_other_code_is_refused():
     outcome = attempt(SHORT, "0123456789abcdef", None)
     assert outcome.status == "failed"
-    assert "runs other code" in outcome.trouble
+    assert "has other sources of mlca than the run began with" in outcome.trouble
 
 
 def test_numeric_libraries_of_a_bench_are_held_to_one_thread():

@@ -58,15 +58,11 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
     Outcome
         Whatever happened: nothing is raised.
     """
-    started = perf_counter()
-    if code != fingerprint():
-        trouble = f"this machine ({platform.node()}) runs other code of mlca: install the same version on it"
-        return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)
     try:
         bench = _free.pop()
     except IndexError:
         bench = Bench()
-    outcome = bench.do(task, time_limit)
+    outcome = bench.do(task, code, time_limit)
     if bench.is_alive():
         _free.append(bench)
     return outcome
@@ -92,7 +88,7 @@ class Bench:
         """Whether it can take another task."""
         return self._process.poll() is None
 
-    def do(self, task: Task, time_limit: float | None) -> Outcome:
+    def do(self, task: Task, code: str, time_limit: float | None) -> Outcome:
         """Have a task done, or the process killed when a fit takes longer than allowed."""
         started = perf_counter()
         too_long = threading.Event()
@@ -103,7 +99,7 @@ class Bench:
             self._process.kill()
 
         try:
-            pickle.dump(task, self._tasks)
+            pickle.dump((task, code), self._tasks)
             self._tasks.flush()
             while True:
                 news = pickle.load(self._news)
@@ -116,10 +112,10 @@ class Bench:
                     alarm.daemon = True
                     alarm.start()
         except (EOFError, OSError, pickle.UnpicklingError):
-            code = self._process.wait()
+            exit_code = self._process.wait()
         if too_long.is_set() and time_limit is not None:
             return Outcome(task, "too long", {}, {}, f"a fit took more than {time_limit:g} seconds", time_limit)
-        return Outcome(task, "failed", {}, {}, f"its process died with exit code {code}", perf_counter() - started)
+        return Outcome(task, "failed", {}, {}, f"its process died with exit code {exit_code}", perf_counter() - started)
 
     def close(self) -> None:
         """End the process."""
@@ -145,18 +141,18 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who sends the tasks
     news = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the pickles
-    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[tuple[Task, str]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
 
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         while True:
-            outcome = _do(tasks.get(), news)
+            outcome = _do(*tasks.get(), news)
             _send(outcome, news)
 
 
-def _receive(tasks: queue.SimpleQueue[Task]) -> None:
+def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
     """Take tasks from the pipe; leave the world when it is closed, whatever is being computed."""
     while True:
         try:
@@ -165,8 +161,12 @@ def _receive(tasks: queue.SimpleQueue[Task]) -> None:
             os._exit(0)
 
 
-def _do(task: Task, news: IO[bytes]) -> Outcome:
+def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
+    # Asked here and not by the one who sends: sources may change during a run, and a bench that starts later has them.
+    if code != fingerprint():
+        trouble = f"{platform.node()} has other sources of mlca than the run began with: make them the same, run again"
+        return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)
     try:
         from mlca.experiments.work import do
 

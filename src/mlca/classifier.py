@@ -213,7 +213,6 @@ class MLCA(StreamClassifier):
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
         self._learner = Learner(self._draw_parameters(), n_features, sparse_rows)
-        self.__dict__.pop("recipe_", None)  # of the columns that an earlier model was trained on by the command line
 
     def _draw_parameters(self) -> Parameters:
         if isinstance(self.random_state, int | np.integer):
@@ -232,6 +231,7 @@ class MLCA(StreamClassifier):
         )
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
+        self.__dict__.pop("recipe_", None)  # of the columns that the command line trained an earlier model on
         for _ in range(self.epochs):
             self._learn(rows, targets)
 

@@ -120,7 +120,7 @@ def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -
 
 
 def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Line]:
-    """Learn rows one by one with River's multi-label models and with ours in River's form, after some that do not count."""
+    """Learn rows one by one with River's multi-label models and with ours in their form."""
     rows = river_rows(data.X[: n_known + n_rows], data.Y[: n_known + n_rows].toarray())
     lines = []
     for who, model in river_models().items():

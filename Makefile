@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS ?= 2
 
-.PHONY: demo test test-all lint types bench clean
+.PHONY: demo test test-all lint types bench docs clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.installed: pyproject.toml
@@ -13,14 +13,7 @@ $(VENV)/.installed: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
-# Numba's cache follows each file's own time stamp, not that of the kernels it calls:
-# a kernel that changed makes every compiled function stale.
-KERNELS := $(wildcard src/mlca/learner/kernels/*.py src/mlca/peers/*.py)
-$(VENV)/.kernels: $(VENV)/.installed $(KERNELS)
-	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
-	touch $@
-
-demo: $(VENV)/.kernels  ## learn the paper's three-disc stream while labels appear, and draw the nodes
+demo: $(VENV)/.installed  ## learn the paper's three-disc stream while labels appear, and draw the nodes
 	$(BIN)/python examples/three_discs.py
 
 lint: $(VENV)/.installed
@@ -30,14 +23,17 @@ lint: $(VENV)/.installed
 types: $(VENV)/.installed
 	$(BIN)/mypy
 
-test: lint types $(VENV)/.kernels  ## lint, types and every test but the longest
+test: lint types  ## lint, types and every test but the longest
 	$(BIN)/pytest -n $(JOBS) -m 'not slow'
 
-test-all: lint types $(VENV)/.kernels  ## the longest tests too
+test-all: lint types  ## the longest tests too
 	$(BIN)/pytest -n $(JOBS)
 
-bench: $(VENV)/.kernels  ## speed, as ratios to this machine's own limits
+bench: $(VENV)/.installed  ## speed, as ratios to this machine's own limits
 	$(BIN)/mlca bench
+
+docs: $(VENV)/.installed  ## the site, in site/; any warning is an error
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

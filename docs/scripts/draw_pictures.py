@@ -11,6 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from PIL import Image
 
 from mlca import MLCA
 from mlca.datasets import three_discs
@@ -158,8 +159,10 @@ def draw_memory() -> None:
 
 
 def save(figure: Any, name: str) -> None:
-    """Write a picture and let it go."""
-    figure.savefig(IMAGES / f"{name}.png", dpi=110)
+    """Write a picture, in few colours so that it stays small, and let it go."""
+    path = IMAGES / f"{name}.png"
+    figure.savefig(path, dpi=110)
+    Image.open(path).convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
     plt.close(figure)
 
 

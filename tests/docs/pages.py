@@ -1,0 +1,35 @@
+"""Pages taken apart: the fenced blocks of a Markdown file, in order."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^(?P<fence>```+)[ ]?(?P<kind>\w*)[^\n`]*\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
+# Minutes of work, or the network.
+NOT_HERE = ("mlca bench", "mlca reproduce", "mlca datasets")
+
+
+@dataclass
+class Block:
+    """A fenced block: its language, its text and the line of the file that its text begins on."""
+
+    kind: str
+    text: str
+    line: int
+
+    def commands(self) -> list[str]:
+        """Return the mlca commands of a console block; lines without $ count too, if they begin with mlca."""
+        lines = (line.removeprefix("$ ").strip() for line in self.text.splitlines())
+        return [line for line in lines if line.startswith("mlca ") and not line.startswith(NOT_HERE)]
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [
+        Block(found["kind"], found["text"], text.count("\n", 0, found.start("text")) + 1)
+        for found in FENCE.finditer(text)
+    ]

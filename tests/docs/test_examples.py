@@ -1,0 +1,84 @@
+"""Every example of README and docs runs, and prints what the page says that it prints.
+
+The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
+`mlca` commands of ```console blocks by the command line. An ```output block is what the block before it prints.
+"""
+
+import contextlib
+import io
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mlca.cli import main
+from tests.docs.pages import ROOT, Block, blocks_of, pages
+
+
+@pytest.fixture(autouse=True)
+def quiet_place(tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_examples_run(page):
+    text = page.read_text(encoding="utf-8")
+    for module in ("river", "dask", "pandas"):
+        if f"import {module}" in text or f"from {module}" in text or f"mlca.{module}" in text:
+            pytest.importorskip(module)
+    blocks = blocks_of(text)
+    if "load_dataset(" in "".join(b.text for b in blocks if b.kind == "python") and not os.environ.get("MLCA_DATA"):
+        pytest.skip("needs the real datasets: set MLCA_DATA to their folder")
+    namespace, printed = {"__name__": "__main__"}, ""
+    for block in blocks:
+        if block.kind == "python":
+            printed = run_python(block, page, namespace)
+        elif block.kind == "console":
+            for command in block.commands():
+                run_command(command, page, block)
+        elif block.kind == "output":
+            assert lines_of(printed) == lines_of(block.text), f"{page.name}, line {block.line}: prints\n{printed}"
+
+
+def run_python(block: Block, page: Path, namespace: dict) -> str:
+    # Line numbers in a traceback are those of the page.
+    code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(code, namespace)
+    return out.getvalue()
+
+
+def run_command(command: str, page: Path, block: Block) -> None:
+    if set(command) & set("|<>"):
+        python = shlex.quote(sys.executable)
+        shell = command.replace("mlca ", f"{python} -m mlca ", 1)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True)
+        code, said = done.returncode, done.stderr
+    else:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+            code = main(shlex.split(command, comments=True)[1:])
+        said = err.getvalue()
+    assert code == 0, f"{page.name}, line {block.line}: {command}\n{said}"
+
+
+def lines_of(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def test_blocks_are_found_with_kind_and_line():
+    text = "a\n```python\nx = 1\n```\n\n```console\n$ mlca inspect m\nnoise\nmlca bench\n```\n\n``` { .text }\ny\n```\n"
+    python, console, plain = blocks_of(text)
+    assert (python.kind, python.text, python.line) == ("python", "x = 1\n", 3)
+    assert (console.commands(), plain.kind) == (["mlca inspect m"], "")
+
+
+@pytest.mark.parametrize("name", ["tagging_with_late_labels", "explain_a_prediction"])
+def test_scripts_run(name):
+    done = subprocess.run([sys.executable, str(ROOT / "examples" / f"{name}.py")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout

@@ -1,0 +1,38 @@
+"""The site builds without a warning, and its parts agree with the package."""
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+import mlca
+from tests.docs.pages import ROOT, pages
+
+FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="https?://|<link rel="stylesheet" href="http')
+
+
+def test_site_builds_strictly(tmp_path):
+    if not (find_spec("mkdocs") and find_spec("material") and find_spec("mkdocstrings")):
+        pytest.skip('needs mkdocs-material and mkdocstrings: pip install "mlca[docs]"')
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    # Nothing is fetched from elsewhere when a page is read.
+    for page in tmp_path.rglob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        assert not FETCHED.search(html), page.name
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = re.findall(r"`((?:examples|benchmarks|docs|tests|src)/[\w./-]+\.\w+|[A-Z]+\.(?:md|cff))`", text)
+    missing = [name for name in named if not (ROOT / name).exists()]
+    assert not missing
+
+
+def test_versions_agree():
+    assert f"## {mlca.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^version: {re.escape(mlca.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)

@@ -37,6 +37,20 @@ def test_the_second_process_does_not_compile_again():
     assert first.stdout.splitlines()[0] == second.stdout.splitlines()[0]
 
 
+def test_what_was_compiled_is_valid_only_while_no_kernel_has_changed(tmp_path):
+    package = tmp_path / "mlca"
+    shutil.copytree(Path(mlca.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    script = (
+        "import numpy\nfrom mlca.learner.kernels.bandwidth import median\n"
+        "median(numpy.ones(3), numpy.ones(3))\nprint(sum(median.stats.cache_hits.values()))"
+    )
+    hits = [run(script, PYTHONPATH=str(tmp_path)).stdout.strip() for _ in range(2)]
+    with (package / "learner" / "kernels" / "votes.py").open("a") as other:
+        other.write("# changed\n")
+    hits.append(run(script, PYTHONPATH=str(tmp_path)).stdout.strip())
+    assert hits == ["0", "1", "0"]
+
+
 def test_a_read_only_installation_without_any_cache_folder_works(tmp_path):
     """Nothing can be written beside the package nor in the user's folders: files are in the way, even for root."""
     package = tmp_path / "site" / "mlca"

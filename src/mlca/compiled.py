@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -33,9 +36,23 @@ def compiled_loosely(function: F) -> F:
 def _compile(function: F, fastmath: bool | set[str]) -> F:
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        dispatcher = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # Numba found no folder that it may write to
         return numba.njit(cache=False, **options)(function)  # type: ignore[no-any-return]
+    # Numba takes what is on disk for valid as long as the function's own file is unchanged. But what was compiled
+    # contains the functions that it calls, from other files; so it is valid while none of them changed.
+    dispatcher._cache._cache_file._source_stamp = _sources()
+    return dispatcher  # type: ignore[no-any-return]
+
+
+@cache
+def _sources() -> str:
+    """Return a fingerprint of all files that hold compiled functions."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted([Path(__file__), *package.glob("learner/kernels/*.py"), *package.glob("peers/*.py")]):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def _keep_apart(typing_context: Any) -> Any:

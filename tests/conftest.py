@@ -1,8 +1,13 @@
-"""Tests that need the real datasets are skipped, with the reason, where there are none."""
+"""What all tests share: no deadlines, and a reason where real datasets are needed and there are none."""
 
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test asserts on time, hypothesis's included: a busy machine is no fault.
+settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("mlca")
 
 
 def pytest_collection_modifyitems(items):

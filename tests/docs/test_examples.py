@@ -2,6 +2,7 @@
 
 The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
 `mlca` commands of ```console blocks by the command line. An ```output block is what the block before it prints.
+X, Y and X_new stand for the reader's own data where a page does not make them.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mlca.cli import main
@@ -34,7 +36,9 @@ def test_examples_run(page):
     blocks = blocks_of(text)
     if "load_dataset(" in "".join(b.text for b in blocks if b.kind == "python") and not os.environ.get("MLCA_DATA"):
         pytest.skip("needs the real datasets: set MLCA_DATA to their folder")
-    namespace, printed = {"__name__": "__main__"}, ""
+    rows = np.random.default_rng(0).normal(size=(60, 4))
+    namespace = {"__name__": "__main__", "X": rows[:40], "Y": (rows[:40, :3] > 0).astype(int), "X_new": rows[40:]}
+    printed = ""
     for block in blocks:
         if block.kind == "python":
             printed = run_python(block, page, namespace)

@@ -50,8 +50,9 @@ def _sources() -> str:
     """Return a fingerprint of all files that hold compiled functions."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
-    for file in sorted([Path(__file__), *package.glob("learner/kernels/*.py"), *package.glob("peers/*.py")]):
-        digest.update(file.read_bytes())
+    for folder in (".", "bench", "learner/kernels", "peers"):
+        for file in sorted(package.glob(f"{folder}/*.py")):
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

@@ -255,7 +255,7 @@ def _read_names(
         if not _is_row_of_names(row):
             raise ValueError(f"row {i} of Y is {row!r}; every row must be an iterable of label names")
         here = set()
-        for name in row:
+        for name in _in_order(row):
             try:
                 here.add(columns.setdefault(_plain(name), len(columns)))
             except TypeError:
@@ -264,6 +264,13 @@ def _read_names(
         indptr[i + 1] = len(indices)
     names = tuple(columns)
     return LabelSet(names), LabelRows(indptr, np.array(indices, dtype=np.int32), len(names))
+
+
+def _in_order(row: Any) -> Iterable[Any]:
+    """Return a row's names in an order that is the same in every process: a set has none of its own."""
+    if not isinstance(row, set | frozenset):
+        return row  # type: ignore[no-any-return]
+    return sorted(row, key=lambda name: (type(name).__name__, name if isinstance(name, str) else repr(name)))
 
 
 def _read_classes(

@@ -36,18 +36,10 @@ def learning(data: Sample, n_jobs: int = 1, repeats: int = 3, who: str = "mlca",
     model = MLCA(n_jobs=n_jobs, **parameters)
     model.fit(data.X[:200], data.Y[:200])
     with PeakMemory() as memory:
-        seconds = (
-            best_time(lambda: model.fit(data.X, data.Y), repeats)
-            if repeats > 1
-            else single_time(lambda: model.fit(data.X, data.Y))
-        )
+        seconds = min(single_time(partial(model.fit, data.X, data.Y)) for _ in range(repeats))
     n, d = data.X.shape
-    note = f"{model.n_nodes_:,} nodes"
-    if memory.growth is not None and isinstance(data.X, np.ndarray):
-        note += f", peak memory {memory.growth / data.X.nbytes:.1f} x data"
-    elif memory.growth is not None:
-        note += f", peak memory {memory.growth / 2**20:,.0f} MiB"
-    return Line(_title("learn", data), _who(who, n_jobs, parameters), n, seconds, _pairs(model, data) * d, note)
+    pairs, note = _pairs(model, data) * d, f"{model.n_nodes_:,} nodes"
+    return Line(_title("learn", data), _who(who, n_jobs, parameters), n, seconds, pairs, note, memory.growth)
 
 
 def predicting(data: Sample, n_jobs: int = 1, who: str = "mlca", n_rows: int = 3000, **parameters: Any) -> Line:

@@ -65,6 +65,7 @@ class Learner:
         self._probabilities: LabelProbabilities | None = None
         self._scale: float | None = None
         self._foresight: Foresight | None = None
+        self._coming = 1
 
     @property
     def sparse_nodes(self) -> bool:
@@ -105,6 +106,8 @@ class Learner:
         self.model = with_labels(self.model, self.n_labels)
         done = 0
         while done < rows.shape[0]:
+            # Any row still to come may be a node. Room for them costs nothing before it is used.
+            self._coming = len(self.waiting) + rows.shape[0] - done
             taken = self.window.take(rows, done)
             if self.window.filled < self.window.size:
                 self.waiting += [labels[indptr[j] : indptr[j + 1]].copy() for j in range(done, done + taken)]
@@ -153,8 +156,8 @@ class Learner:
         arguments = (self.model, self.groups.sorted, self.settings, prepared)
         parts = _split(rows.shape[0], n_jobs)
 
-        def predict(start: int, step: int) -> None:
-            part = parts[start]
+        def predict(number: int, n_parts: int) -> None:
+            part = parts[number]
             if sparse.issparse(rows):
                 some = rows[part]
                 indptr, indices = some.indptr.astype(np.int64), some.indices.astype(np.int32)
@@ -236,7 +239,7 @@ class Learner:
                 self.window.learned += self._learn_up_to(stop, rest, labels)
                 if self.window.learned < stop:
                     own = np.diff(indptr[self.window.learned - first :][:2])
-                    self.model = with_room(self.model, self.n_features, int(own[0]))
+                    self.model = with_room(self.model, self.n_features, int(own[0]), self._coming)
 
     def _learn_up_to(self, stop: int, indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> int:
         """Learn rows of the window until `stop` or until the model is full; return how many."""

@@ -37,11 +37,11 @@ class Team:
         self._pool = ThreadPoolExecutor(size - 1) if size > 1 else None
 
     def run(self, task: Callable[[int, int], None]) -> None:
-        """Call `task(start, step)` so that all parts start, start + step, ... are done, and wait for them."""
+        """Call `task(part, n_parts)` for every part, one thread each, and wait for all of them."""
         if self._pool is None:
             task(0, 1)
             return
-        others = [self._pool.submit(task, start, self.size) for start in range(1, self.size)]
+        others = [self._pool.submit(task, part, self.size) for part in range(1, self.size)]
         task(0, self.size)
         for other in others:
             other.result()
@@ -97,7 +97,7 @@ class Foresight:
             else:
                 if bandwidths is None:
                     bandwidths = self._bandwidths(window, position, stop, model)
-                model = with_room(model, window.rows.shape[1], 0, n_rows)
+                model = with_room(model, window.rows.shape[1], int(own[n_rows] - own[0]), n_rows)
                 ahead = bandwidths[position - stop :][:n_rows]
                 learned, joined = self._learn_block(window, position, ahead, own, labels, model, groups)
                 self.length = learned if joined else min(2 * self.length, LONGEST_BLOCK)
@@ -110,8 +110,8 @@ class Foresight:
     def _bandwidths(self, window: Window, first: int, stop: int, model: Model) -> NDArray[np.float64]:
         bandwidths = np.empty((stop - first, model.bandwidths.shape[1]))
         self.team.run(
-            lambda start, step: foresee_bandwidths(
-                window.rows, first, window.filled, self.settings, bandwidths, start, step
+            lambda part, n_parts: foresee_bandwidths(
+                window.rows, first, window.filled, self.settings, bandwidths, part, n_parts
             )
         )
         return bandwidths
@@ -136,8 +136,8 @@ class Foresight:
         )
         assume_nodes(window.rows, first, n_rows, bandwidths, model, block)
         self.team.run(
-            lambda start, step: foresee_neighbours(
-                window.rows, first, n_rows, model, groups, self.settings, block, start, step
+            lambda part, n_parts: foresee_neighbours(
+                window.rows, first, n_rows, model, groups, self.settings, block, part, n_parts
             )
         )
         return commit(window.rows, first, n_rows, bandwidths, indptr, labels, model, self.settings, block)

@@ -50,10 +50,11 @@ class Block(NamedTuple):
 
 @compiled
 def foresee_bandwidths(
-    recent: np.ndarray, first: int, filled: int, settings: Settings, out: np.ndarray, start: int, step: int
+    recent: np.ndarray, first: int, filled: int, settings: Settings, out: np.ndarray, part: int, n_parts: int
 ) -> None:
-    """Fill in the bandwidths of every `step`-th instance from `first + start` on."""
-    for j in range(start, out.shape[0], step):
+    """Fill in the bandwidths of one part of the instances from `first` on."""
+    n_rows = out.shape[0]
+    for j in range(n_rows * part // n_parts, n_rows * (part + 1) // n_parts):
         out[j] = window_bandwidths(recent, first + j, filled, settings.window, settings.mode)
 
 
@@ -79,12 +80,15 @@ def foresee_neighbours(
     groups: Groups,
     settings: Settings,
     block: Block,
-    start: int,
-    step: int,
+    part: int,
+    n_parts: int,
 ) -> None:
-    """List the neighbours of every `step`-th instance of the block from `start` on."""
+    """List the neighbours of one part of the block.
+
+    Parts are whole stretches: threads that wrote to neighbouring rows in turn would wait for each other's cache lines.
+    """
     grouping = empty_grouping(recent.shape[1])
-    for j in range(start, n_rows, step):
+    for j in range(n_rows * part // n_parts, n_rows * (part + 1) // n_parts):
         x, n_nodes = recent[first + j], model.tally[NODES] + j
         query = ask(x, n_nodes, block.sums_before[j], groups, settings, grouping)
         block.thresholds[j] = vigilance_threshold(settings, grouping)

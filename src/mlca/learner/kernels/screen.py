@@ -9,7 +9,9 @@ Why it is fast. k = 2^-w is evaluated as p(w / 8)^8 with a cubic p: three multip
 squarings, no exponent arithmetic. Weights are kept a second time, in float32, as tiles of nodes:
 tile[i, j] is attribute i of the tile's node j, so that one attribute of many nodes is one vector load and
 nothing is ever summed across a vector. Measured here: 5.9 billion pairs a second on one thread,
-seven times the exact kernel.
+seven times the exact kernel. A tile of 64 nodes stays in the first cache while one instance passes; passing 32
+instances through each tile gained 5 to 15 % in a trial and was left out, as was abandoning a sum early: what survives
+screening is a dozen nodes, most of which are kept.
 
 Why the bound holds. Per attribute, with u = 2^-24 and z = t r the exact argument:
   the polynomial      |p(min(w, 14) / 8)^8 - 2^-w| <= FIT_ERROR for all w >= 0 (tested on a grid finer than

@@ -57,7 +57,8 @@ class MLCA(StreamClassifier):
     epochs : int >= 1, default=1
         How often `fit` goes through the rows. `partial_fit` always goes through once.
     n_jobs : int or None, default=None
-        The number of threads; None is 1, -1 is one a core. It never changes a result.
+        The number of threads; None is 1, -1 is one a core. It never changes a result. Sparse rows are learned
+        by one thread, and predicted by all.
     random_state : int, RandomState or None, default=0
         Used by `attributes="clustered"` only: the order in which attributes are grouped.
 

@@ -19,7 +19,7 @@ ATTRIBUTES = {"common": COMMON, "individual": INDIVIDUAL, "clustered": CLUSTERED
 RULES = {"published": PUBLISHED, "released": RELEASED, "text": TEXT}
 VOTES = {"counts": COUNTS, "frequencies": FREQUENCIES}
 
-# With fewer nodes than this, screening costs more than it saves.
+# With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
 SCREEN_FROM = 24
 
 

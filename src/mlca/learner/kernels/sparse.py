@@ -9,7 +9,7 @@ Binary data cost less still. Where instance and node hold nothing but ones, the 
 kernel's one value times the number of attributes in which they differ, and the overlaps with all
 nodes come from the lists of nodes that have an attribute. Nodes enter the lists when they are made. One that
 moves leaves them for good (its entries stay behind, unread) and is computed directly from then on. On Bibtex
-(1,836 attributes, 69 a row) this is 15 and more times the dense path (see benchmarks).
+(1,836 attributes, 69 a row) learning is ten times as fast as on dense rows (mlca bench).
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ NOT_REPRODUCED = {("langlog", "common", 0.3), ("langlog", "individual", 0.15)}
 def cell(name, attributes, vigilance, nodes):
     marks = [pytest.mark.slow] if name in LARGER else []
     if (name, attributes, vigilance) in NOT_REPRODUCED:
-        marks.append(pytest.mark.xfail(strict=True, reason="not reproduced; perhaps our copy of Langlog differs from the authors'"))
+        marks.append(pytest.mark.xfail(strict=True, reason="not reproduced; perhaps another copy of Langlog"))
     return pytest.param(name, attributes, vigilance, nodes, marks=marks)
 
 

@@ -93,9 +93,9 @@ def threading(request):
 
 
 @FEW
-@given(streams(max_rows=200), parameters())
-def test_any_number_of_threads_gives_the_same_model(threading, stream, chosen):
-    X, Y = stream
+@given(streams(max_rows=200), parameters(), st.sampled_from([np.asarray, sparse.csr_array]))
+def test_any_number_of_threads_gives_the_same_model(threading, stream, chosen, kind):
+    X, Y = kind(stream[0]), stream[1]
     one, three = MLCA(**chosen, n_jobs=1).fit(X, Y), MLCA(**chosen, n_jobs=3).fit(X, Y)
     assert_same_state(one, three)
     np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))

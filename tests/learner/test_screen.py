@@ -66,12 +66,29 @@ def nodes(draw):
     return x, W, r, tiles, rng
 
 
+def rough_common(rows, tiles, n_nodes, r):
+    rough = np.empty((len(rows), tiles.shape[0] * 8), np.float32)
+    rough_sums(rows.astype(np.float32), tiles, n_nodes, (r * SHRINK).astype(np.float32), rough)
+    return rough
+
+
+@settings(max_examples=100, deadline=None)
+@given(nodes())
+def test_rows_that_pass_together_have_the_sums_that_they_have_alone(case):
+    x, W, r, tiles, _ = case
+    rows, scales = np.array([x, W[0], -x]), r * np.array([1.0, 0.5, 2.0])
+    together = rough_common(rows, tiles, len(W), scales)
+    for j in range(3):
+        np.testing.assert_array_equal(
+            together[j : j + 1], rough_common(rows[j : j + 1], tiles, len(W), scales[j : j + 1])
+        )
+
+
 @settings(max_examples=300, deadline=None)
 @given(nodes())
 def test_rough_sums_stay_within_their_bound(case):
     x, W, r, tiles, _ = case
-    rough = np.empty(tiles.shape[0] * 8, np.float32)
-    rough_sums(x.astype(np.float32), tiles, len(W), np.float32(r * SHRINK), rough)
+    rough = rough_common(np.array([x]), tiles, len(W), np.array([r]))[0]
     exact = len(x) - np.array([common_sum(x, w, r) for w in W]) * UNIT
     bound = rough_error(len(x), FIT_ERROR, r * np.abs(W).sum(axis=1).max(), rough[: len(W)].max())
     assert np.abs(rough[: len(W)].astype(np.float64) - exact).max() <= bound
@@ -85,8 +102,9 @@ def test_rough_root_sums_stay_within_their_bound(case):
     scale_tiles = np.zeros_like(tiles)
     for k in range(len(W)):
         put_in_tile(scale_tiles, k, scales[k])
-    rough = np.empty(tiles.shape[0] * 8, np.float32)
-    rough_root_sums(x.astype(np.float32), tiles, scale_tiles, len(W), rough)
+    rough = np.empty((1, tiles.shape[0] * 8), np.float32)
+    rough_root_sums(x[None].astype(np.float32), tiles, scale_tiles, len(W), rough)
+    rough = rough[0]
     exact = len(x) - np.array([individual_sum(x, w, s) for w, s in zip(W, scales, strict=True)]) * UNIT
     bound = rough_error(len(x), ROOT_FIT_ERROR, (scales * np.abs(W)).sum(axis=1).max(), rough[: len(W)].max())
     assert np.abs(rough[: len(W)].astype(np.float64) - exact).max() <= bound
@@ -119,7 +137,6 @@ def test_rough_group_sums_stay_within_their_bound(case):
 @pytest.mark.parametrize("value", [1e30, -1e30, 1e39, 1e-300])
 def test_extreme_instances_saturate(value):
     tiles = np.zeros((1, 3, 8), np.float32)
-    rough = np.empty(8, np.float32)
     with np.errstate(over="ignore"):
-        rough_sums(np.full(3, value).astype(np.float32), tiles, 8, np.float32(1.0), rough)
+        rough = rough_common(np.full((1, 3), value), tiles, 8, np.array([1.0 / SHRINK]))
     assert np.abs(rough - 3 * (abs(value) < 1)).max() < 3e-4

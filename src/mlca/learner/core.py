@@ -20,7 +20,6 @@ from mlca.learner.kernels.predict import (
     neighbours_of,
     predict_dense,
     predict_sparse,
-    working_space,
 )
 from mlca.learner.kernels.sparse import SparseNodes
 from mlca.learner.kernels.votes import LEARNED, NODES
@@ -92,9 +91,9 @@ class Learner:
     ) -> None:
         """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`, all below `n_labels`.
 
-        Several threads look ahead together where nodes are dense; the model does not depend on their number.
+        Several threads look ahead together; the model does not depend on their number.
         """
-        team = Team(n_jobs if rows.shape[0] >= LONGEST_BLOCK and not self.sparse_nodes else 1)
+        team = Team(n_jobs if rows.shape[0] >= LONGEST_BLOCK else 1)
         with team:
             self._foresight = Foresight(team, self.settings) if team.size > 1 else None
             self._take_in(rows, indptr, labels, n_labels)
@@ -171,17 +170,17 @@ class Learner:
 
     def neighbours(self, x: NDArray[np.float64]) -> Neighbours:
         """Return the nodes that vote on one instance. The learner must be settled."""
-        space = working_space(self.n_features, self.n_labels, self.parameters.n_neighbors)
         r = self.prediction_scale()
-        n = neighbours_of(x, self.model, self.groups.sorted, self.settings, r, space)
-        sums = space.sums[:n] * UNIT
+        search = neighbours_of(x[None, :], self.model, self.groups.sorted, self.settings, r)
+        n = search.lengths[0]
+        sums = search.sums[0, :n] * UNIT
         if self.parameters.attributes == "common":
             similarities = np.sqrt(sums / self.n_features)
         elif self.parameters.attributes == "individual":
             similarities = sums / self.n_features
         else:
-            similarities = sums / space.grouping.size[0]
-        return Neighbours(space.neighbours[:n], similarities)
+            similarities = sums / search.grouping.size[0]
+        return Neighbours(search.found[0, :n], similarities)
 
     def label_probabilities(self) -> LabelProbabilities:
         """Return prior, likelihoods and posterior of every label in every bin."""

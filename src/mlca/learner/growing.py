@@ -28,7 +28,7 @@ def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool
     if sparse_nodes:
         nodes = SparseNodes(
             weights=empty_ragged(0),
-            lists=empty_ragged(n_features),
+            lists=empty_ragged(n_features, np.uint64),
             listed=np.empty(0, np.bool_),
             scales=np.empty((0, own_scales)),
             bases=np.empty(0, np.int64),
@@ -55,14 +55,14 @@ def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool
     )
 
 
-def empty_ragged(n_rows: int) -> Ragged:
+def empty_ragged(n_rows: int, dtype: type[np.generic] = np.float64) -> Ragged:
     """Make rows without any pair."""
     return Ragged(
         start=np.zeros(n_rows, np.int64),
         length=np.zeros(n_rows, np.int64),
         room=np.zeros(n_rows, np.int64),
         keys=np.empty(0, np.int32),
-        values=np.empty(0, np.float64),
+        values=np.empty(0, dtype),
         used=np.zeros(1, np.int64),
     )
 
@@ -79,9 +79,7 @@ def with_room(model: Model, n_features: int, row_labels: int, new_nodes: int = 1
         spare = (model.with_.shape[1] + 1) * (4 * n_features + 4)
         nodes = SparseNodes(
             weights=enlarged_ragged(nodes.weights, capacity, spare),
-            lists=enlarged_ragged(
-                nodes.lists, n_features, 4 * int(nodes.lists.length.sum()) + 8 * n_features, keys_alone=True
-            ),
+            lists=enlarged_ragged(nodes.lists, n_features, 4 * int(nodes.lists.length.sum()) + 8 * n_features),
             listed=enlarged(nodes.listed, capacity),
             scales=enlarged(nodes.scales, capacity),
             bases=enlarged(nodes.bases, capacity),
@@ -134,19 +132,17 @@ def enlarged(array: NDArray[Any], length: int) -> NDArray[Any]:
     return larger
 
 
-def enlarged_ragged(rows: Ragged, n_rows: int, spare: int, keys_alone: bool = False) -> Ragged:
+def enlarged_ragged(rows: Ragged, n_rows: int, spare: int) -> Ragged:
     """Return rows with that many free places in the pool, holes closed where the pool had to be enlarged."""
     start, length, room = (enlarged(part, n_rows) for part in (rows.start, rows.length, rows.room))
     if len(rows.keys) - rows.used[0] >= spare:
         return rows._replace(start=start, length=length, room=room)
     used = int(length.sum())
     keys = np.empty(used + spare + used // 2, rows.keys.dtype)
-    values = np.empty(0 if keys_alone else len(keys), rows.values.dtype)
+    values = np.empty(len(keys), rows.values.dtype)
     # Without holes, rows lie one behind the other already.
     places = slice(used) if used == rows.used[0] else _places(start, length)
-    keys[:used] = rows.keys[places]
-    if not keys_alone:
-        values[:used] = rows.values[places]
+    keys[:used], values[:used] = rows.keys[places], rows.values[places]
     if used != rows.used[0]:
         start = np.cumsum(length) - length
     return Ragged(start, length, length.copy(), keys, values, np.array([used]))

@@ -126,7 +126,7 @@ def _restore_nodes(learner: Learner, state: State) -> DenseNodes | SparseNodes:
         entries = 4 * len(weights.keys) + 8 * n_features
         nodes = SparseNodes(
             weights=weights,
-            lists=enlarged_ragged(nodes.lists, n_features, entries, keys_alone=True),
+            lists=enlarged_ragged(nodes.lists, n_features, entries),
             listed=np.zeros(n_nodes, np.bool_),
             scales=SCALE / state["bandwidths"] if own_scales else np.empty((n_nodes, 0)),
             bases=np.zeros(n_nodes, np.int64),

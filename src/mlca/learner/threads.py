@@ -13,6 +13,7 @@ from mlca.learner.growing import with_room
 from mlca.learner.kernels.foresee import Block, assume_nodes, commit, foresee_bandwidths, foresee_neighbours
 from mlca.learner.kernels.groups import Groups
 from mlca.learner.kernels.learn import Model, Settings, learn
+from mlca.learner.kernels.sparse import SparseNodes
 from mlca.learner.kernels.votes import NODES
 from mlca.learner.window import Window
 
@@ -78,8 +79,7 @@ class Foresight:
             own = indptr[position - first :]
             n_rows = min(self.length, stop - position)
             n_nodes = int(model.tally[NODES])
-            pairs = n_rows * n_nodes * window.rows.shape[1]
-            if n_nodes == 0 or n_rows < SHORTEST_BLOCK or pairs < WORTHWHILE:
+            if n_nodes == 0 or n_rows < SHORTEST_BLOCK or _pairs(n_rows, model) < WORTHWHILE:
                 wanted = min(PAUSE, stop - position)
                 learned = learn(
                     window.rows,
@@ -92,7 +92,8 @@ class Foresight:
                     groups,
                     self.settings,
                 )
-                self.length = max(self.length, 2 * SHORTEST_BLOCK)
+                rightly = int(model.tally[NODES]) == n_nodes + learned
+                self.length = min(2 * self.length, LONGEST_BLOCK) if rightly else 2 * SHORTEST_BLOCK
                 full = learned < wanted
             else:
                 if bandwidths is None:
@@ -126,18 +127,28 @@ class Foresight:
         model: Model,
         groups: Groups,
     ) -> tuple[int, bool]:
-        n_rows = len(bandwidths)
+        n_rows, n_neighbors = len(bandwidths), self.settings.n_neighbors
         block = Block(
             sums_before=np.empty_like(bandwidths),
-            found=np.empty((n_rows, self.settings.n_neighbors), np.int64),
-            sums=np.empty((n_rows, self.settings.n_neighbors), np.int64),
-            lengths=np.empty(n_rows, np.int64),
             thresholds=np.empty(n_rows, np.int64),
+            n_nodes=np.empty(n_rows, np.int64),
+            r=np.empty(n_rows),
+            found=np.empty((n_rows, n_neighbors), np.int64),
+            sums=np.empty((n_rows, n_neighbors), np.int64),
+            lengths=np.empty(n_rows, np.int64),
         )
-        assume_nodes(window.rows, first, n_rows, bandwidths, model, block)
+        n_rows = assume_nodes(window.rows, first, bandwidths, model, self.settings, block)
         self.team.run(
             lambda part, n_parts: foresee_neighbours(
                 window.rows, first, n_rows, model, groups, self.settings, block, part, n_parts
             )
         )
         return commit(window.rows, first, n_rows, bandwidths, indptr, labels, model, self.settings, block)
+
+
+def _pairs(n_rows: int, model: Model) -> int:
+    """Return about how many pairs of attributes a block of rows has to compare."""
+    n_nodes = int(model.tally[NODES])
+    if isinstance(model.nodes, SparseNodes):
+        return n_rows * int(model.nodes.weights.length[:n_nodes].sum())
+    return n_rows * n_nodes * int(model.nodes.weights.shape[1])

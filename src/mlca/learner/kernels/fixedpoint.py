@@ -140,6 +140,37 @@ def root_dissimilarity(difference: float, r: float) -> int:
 def common_sum(x: np.ndarray, y: np.ndarray, r: float) -> int:
     """Return the sum of 1 - k over the attributes, in units."""
     keep_apart()
+    return _add_dissimilarities(x, y, r)
+
+
+@compiled
+def common_sums(
+    x: np.ndarray, weights: np.ndarray, low: int, high: int, r: float, stretch: int, limit: int, totals: np.ndarray
+) -> int:
+    """Fill in the sums of the nodes from `low` to `high`; return how many terms were computed.
+
+    After every `stretch` attributes, nodes whose sum has reached the limit are abandoned: they keep what they have.
+    """
+    keep_apart()
+    active = np.arange(low, high)
+    n_active = active.shape[0]
+    totals[:n_active] = 0
+    done = 0
+    for first in range(0, x.shape[0], stretch):
+        part = x[first : first + stretch]
+        done += n_active * part.shape[0]
+        kept = 0
+        for place in range(n_active):
+            k = active[place]
+            totals[k - low] += _add_dissimilarities(part, weights[k, first : first + stretch], r)
+            active[kept] = k
+            kept += totals[k - low] < limit  # no branch that could be guessed wrong
+        n_active = kept
+    return done
+
+
+@compiled
+def _add_dissimilarities(x: np.ndarray, y: np.ndarray, r: float) -> int:
     total = 0
     for i in range(x.shape[0]):
         total += dissimilarity(x[i] - y[i], r)

@@ -27,25 +27,29 @@ from mlca.learner.kernels.learn import (
     become_node,
     has_label_space,
     join_winner,
+    most_movers,
     vigilance_threshold,
     window_bandwidths,
 )
-from mlca.learner.kernels.stores import create, nearest
+from mlca.learner.kernels.nearest import TOGETHER, Search
+from mlca.learner.kernels.stores import CLUSTERED, create, forget, nearest, shortage
 from mlca.learner.kernels.votes import NODES, empty_votes
 
 
 class Block(NamedTuple):
     """What is foreseen of a block of instances, one row each.
 
-    `sums_before` are the model's bandwidth sums when the instance's turn comes; `found` and `sums` list its neighbours,
-    `lengths` how many they are; `thresholds` are the right sides of the vigilance tests.
+    `sums_before` are the model's bandwidth sums when the instance's turn comes, `thresholds` the right sides of the
+    vigilance tests; the others are those of a `Search`.
     """
 
     sums_before: NDArray[np.float64]
+    thresholds: NDArray[np.int64]
+    n_nodes: NDArray[np.int64]
+    r: NDArray[np.float64]
     found: NDArray[np.int64]
     sums: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    thresholds: NDArray[np.int64]
 
 
 @compiled
@@ -60,15 +64,18 @@ def foresee_bandwidths(
 
 @compiled
 def assume_nodes(
-    recent: np.ndarray, first: int, n_rows: int, bandwidths: np.ndarray, model: Model, block: Block
-) -> None:
-    """Put the block's instances behind the nodes, as if each had become one."""
-    n_nodes = model.tally[NODES]
+    recent: np.ndarray, first: int, bandwidths: np.ndarray, model: Model, settings: Settings, block: Block
+) -> int:
+    """Put the block's instances behind the nodes, as if each had become one; return how many there was room for."""
+    n_nodes, n_rows = model.tally[NODES], bandwidths.shape[0]
     block.sums_before[0] = model.bandwidth_sums
     for j in range(n_rows):
+        if shortage(model.nodes, n_nodes + j, recent[first + j], most_movers(settings)):
+            return j
         create(model.nodes, n_nodes + j, recent[first + j], bandwidths[j])
         if j + 1 < n_rows:
             block.sums_before[j + 1] = block.sums_before[j] + bandwidths[j]
+    return n_rows
 
 
 @compiled
@@ -88,11 +95,22 @@ def foresee_neighbours(
     Parts are whole stretches: threads that wrote to neighbouring rows in turn would wait for each other's cache lines.
     """
     grouping = empty_grouping(recent.shape[1])
-    for j in range(n_rows * part // n_parts, n_rows * (part + 1) // n_parts):
-        x, n_nodes = recent[first + j], model.tally[NODES] + j
-        query = ask(x, n_nodes, block.sums_before[j], groups, settings, grouping)
-        block.thresholds[j] = vigilance_threshold(settings, grouping)
-        block.lengths[j] = nearest(model.nodes, n_nodes, x, query, block.found[j], block.sums[j])
+    together = 1 if settings.mode == CLUSTERED else TOGETHER
+    end = n_rows * (part + 1) // n_parts
+    for low in range(n_rows * part // n_parts, end, together):
+        high = min(low + together, end)
+        search = Search(
+            block.n_nodes[low:high],
+            block.r[low:high],
+            grouping,
+            block.found[low:high],
+            block.sums[low:high],
+            block.lengths[low:high],
+        )
+        for j in range(low, high):
+            ask(search, j - low, recent[first + j], model.tally[NODES] + j, block.sums_before[j], groups, settings)
+            block.thresholds[j] = vigilance_threshold(settings, grouping)
+        nearest(model.nodes, recent[first + low : first + high], search, settings.mode, settings.screen_from)
 
 
 @compiled
@@ -112,12 +130,15 @@ def commit(
     Returns how many instances were learned and whether the last of them joined a node.
     """
     votes = empty_votes(model.with_.shape[0])
+    assumed = model.tally[NODES] + n_rows
     for j in range(n_rows):
         own = labels[indptr[j] : indptr[j + 1]]
         n, neighbours = block.lengths[j], block.found[j]
         if not has_label_space(own, neighbours, n, model.label_counts):
+            forget(model.nodes, model.tally[NODES], assumed)
             return j, False
         if block.sums[j, 0] <= block.thresholds[j]:
+            forget(model.nodes, model.tally[NODES], assumed)
             threshold = block.thresholds[j]
             join_winner(recent[first + j], own, neighbours, block.sums[j], n, threshold, model, settings, votes)
             return j + 1, True

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from mlca.compiled import compiled
 from mlca.learner.kernels.bandwidth import attribute_bandwidths, median
 from mlca.learner.kernels.fixedpoint import PER_UNIT, SCALE
-from mlca.learner.kernels.groups import Grouping, Groups, empty_grouping, group_attributes
+from mlca.learner.kernels.groups import Grouping, Groups, group_attributes
+from mlca.learner.kernels.nearest import Search, empty_search
 from mlca.learner.kernels.ragged import Ragged, add_to, has_space, open_row, places_to_append
-from mlca.learner.kernels.stores import CLUSTERED, COMMON, Query, create, move, nearest, shortage, unfold
+from mlca.learner.kernels.stores import CLUSTERED, COMMON, create, move, nearest, shortage, unfold
 from mlca.learner.kernels.votes import (
     LEARNED,
     NODES,
@@ -75,11 +76,10 @@ def learn(
     `first + j` has the labels `labels[indptr[j]:indptr[j + 1]]`. Stops early when the model's arrays are full.
     """
     tally = model.tally
-    neighbours = np.empty(settings.n_neighbors, np.int64)
-    sums = np.empty(settings.n_neighbors, np.int64)
-    grouping = empty_grouping(recent.shape[1])
+    search = empty_search(1, recent.shape[1], settings.n_neighbors)
+    neighbours, sums = search.found[0], search.sums[0]
     votes = empty_votes(model.with_.shape[0])
-    movers = settings.n_neighbors if settings.rule == TEXT else 2
+    movers = most_movers(settings)
     for position in range(first, last):
         x = recent[position]
         own = labels[indptr[position - first] : indptr[position - first + 1]]
@@ -88,9 +88,10 @@ def learn(
             return position - first
         n, threshold = 0, -1
         if n_nodes > 0:
-            query = ask(x, n_nodes, model.bandwidth_sums, groups, settings, grouping)
-            threshold = vigilance_threshold(settings, grouping)
-            n = nearest(model.nodes, n_nodes, x, query, neighbours, sums)
+            ask(search, 0, x, n_nodes, model.bandwidth_sums, groups, settings)
+            threshold = vigilance_threshold(settings, search.grouping)
+            nearest(model.nodes, recent[position : position + 1], search, settings.mode, settings.screen_from)
+            n = search.lengths[0]
         if not has_label_space(own, neighbours, n, model.label_counts):
             return position - first
         if n == 0 or sums[0] > threshold:
@@ -103,21 +104,27 @@ def learn(
 
 
 @compiled
+def most_movers(settings: Settings) -> int:
+    """Return how many nodes one instance can move."""
+    return settings.n_neighbors if settings.rule == TEXT else 2
+
+
+@compiled
 def ask(
+    search: Search,
+    row: int,
     x: np.ndarray,
     n_nodes: int,
     bandwidth_sums: np.ndarray,
     groups: Groups,
     settings: Settings,
-    grouping: Grouping,
-) -> Query:
-    """Return how an instance is compared with nodes while learning; its attributes are grouped where the mode does."""
-    r = 0.0
+) -> None:
+    """Say how an instance is to be compared with nodes while learning; attributes are grouped where the mode does."""
+    search.n_nodes[row] = n_nodes
     if settings.mode == COMMON:
-        r = SCALE / (bandwidth_sums[0] / n_nodes)
+        search.r[row] = SCALE / (bandwidth_sums[0] / n_nodes)
     elif settings.mode == CLUSTERED:
-        group_attributes(x, groups, bandwidth_sums, n_nodes, grouping)
-    return Query(settings.mode, r, grouping, settings.screen_from)
+        group_attributes(x, groups, bandwidth_sums, n_nodes, search.grouping)
 
 
 @compiled

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mlca.compiled import compiled
 from mlca.learner.kernels.fixedpoint import SCALE, dissimilarity
-from mlca.learner.kernels.groups import Groups, empty_grouping
+from mlca.learner.kernels.groups import Groups
 from mlca.learner.kernels.learn import (
     RELEASED,
     TEXT,
@@ -22,8 +22,10 @@ from mlca.learner.kernels.learn import (
     Settings,
     ask,
     has_label_space,
+    most_movers,
     vigilance_threshold,
 )
+from mlca.learner.kernels.nearest import empty_search
 from mlca.learner.kernels.ragged import add_to, open_row
 from mlca.learner.kernels.stores import create, move, nearest, shortage, unfold
 from mlca.learner.kernels.votes import (
@@ -61,11 +63,10 @@ def replay(prototypes: Prototypes, first: int, model: Model, groups: Groups, set
 
     The model must have a node.
     """
-    neighbours = np.empty(settings.n_neighbors, np.int64)
-    sums = np.empty(settings.n_neighbors, np.int64)
-    grouping = empty_grouping(prototypes.weights.shape[1])
+    search = empty_search(1, prototypes.weights.shape[1], settings.n_neighbors)
+    neighbours, sums = search.found[0], search.sums[0]
     votes = empty_votes(model.with_.shape[0])
-    movers = settings.n_neighbors if settings.rule == TEXT else 2
+    movers = most_movers(settings)
     for j in range(first, prototypes.counts.shape[0]):
         x, count = prototypes.weights[j], prototypes.counts[j]
         own = prototypes.labels[prototypes.indptr[j] : prototypes.indptr[j + 1]]
@@ -73,9 +74,10 @@ def replay(prototypes: Prototypes, first: int, model: Model, groups: Groups, set
         n_nodes = model.tally[NODES]
         if shortage(model.nodes, n_nodes, x, movers):
             return j
-        query = ask(x, n_nodes, model.bandwidth_sums, groups, settings, grouping)
-        threshold = vigilance_threshold(settings, grouping)
-        n = nearest(model.nodes, n_nodes, x, query, neighbours, sums)
+        ask(search, 0, x, n_nodes, model.bandwidth_sums, groups, settings)
+        threshold = vigilance_threshold(settings, search.grouping)
+        nearest(model.nodes, prototypes.weights[j : j + 1], search, settings.mode, settings.screen_from)
+        n = search.lengths[0]
         if not has_label_space(own, neighbours, n, model.label_counts):
             return j
         if sums[0] > threshold:

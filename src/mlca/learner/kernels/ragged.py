@@ -1,4 +1,4 @@
-"""Rows of (key, value) pairs that grow: label counts of nodes, sparse weights, lists of nodes.
+"""Rows of (key, value) pairs that grow: label counts of nodes, sparse weights, nodes that have an attribute.
 
 All rows live in one pool. A row owns `room` places from `start` on and uses the first `length` of
 them. A row that outgrows its room moves to the end of the pool, to twice the room; what it leaves
@@ -8,7 +8,7 @@ anything: it asks `has_space` first and hands control back when the answer is no
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,13 @@ from mlca.compiled import compiled
 
 
 class Ragged(NamedTuple):
-    """Rows of pairs in one pool; `used[0]` is where the free part of the pool begins.
-
-    Rows of keys alone have no `values`.
-    """
+    """Rows of pairs in one pool; `used[0]` is where the free part of the pool begins."""
 
     start: NDArray[np.int64]
     length: NDArray[np.int64]
     room: NDArray[np.int64]
     keys: NDArray[np.int32]
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     used: NDArray[np.int64]
 
 
@@ -46,7 +43,7 @@ def open_row(rows: Ragged, row: int, room: int) -> None:
 
 
 @compiled
-def append(rows: Ragged, row: int, key: int, value: float) -> None:
+def append(rows: Ragged, row: int, key: int, value: Any) -> None:
     """Add a pair to a row whose key it does not hold yet."""
     if rows.length[row] == rows.room[row]:
         start, length = rows.start[row], rows.length[row]
@@ -54,16 +51,13 @@ def append(rows: Ragged, row: int, key: int, value: float) -> None:
         moved = rows.used[0]
         for place in range(length):
             rows.keys[moved + place] = rows.keys[start + place]
-        if rows.values.shape[0] > 0:
-            for place in range(length):
-                rows.values[moved + place] = rows.values[start + place]
+            rows.values[moved + place] = rows.values[start + place]
         rows.start[row] = moved
         rows.room[row] = room
         rows.used[0] += room
     place = rows.start[row] + rows.length[row]
     rows.keys[place] = key
-    if rows.values.shape[0] > 0:
-        rows.values[place] = value
+    rows.values[place] = value
     rows.length[row] += 1
 
 

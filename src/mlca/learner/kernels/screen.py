@@ -98,33 +98,37 @@ def put_in_tile(tiles: np.ndarray, node: int, values: np.ndarray) -> None:
 
 
 @compiled_loosely
-def rough_sums(x: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.float32, sums: np.ndarray) -> None:
-    """Add up about k over the attributes for the first `n_nodes` nodes (and the rest of their last tile)."""
+def rough_sums(rows: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.ndarray, sums: np.ndarray) -> None:
+    """Add up about k over the attributes, each row with its r, for the first `n_nodes` nodes and their last tile."""
     keep_apart()
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
-        part = sums[tile * width : (tile + 1) * width]
-        part[:] = np.float32(0.0)
-        for i in range(x.shape[0]):
-            value = x[i]
-            column = tiles[tile, i]
-            for j in range(width):
-                part[j] += rough_kernel(value - column[j], r)
+        for row in range(rows.shape[0]):
+            x, scale = rows[row], r[row]
+            part = sums[row, tile * width : (tile + 1) * width]
+            part[:] = np.float32(0.0)
+            for i in range(x.shape[0]):
+                value = x[i]
+                column = tiles[tile, i]
+                for j in range(width):
+                    part[j] += rough_kernel(value - column[j], scale)
 
 
 @compiled_loosely
-def rough_root_sums(x: np.ndarray, tiles: np.ndarray, scales: np.ndarray, n_nodes: int, sums: np.ndarray) -> None:
-    """Add up about 1 - sqrt(1 - k) over the attributes, each node with its own scales."""
+def rough_root_sums(rows: np.ndarray, tiles: np.ndarray, scales: np.ndarray, n_nodes: int, sums: np.ndarray) -> None:
+    """Add up about 1 - sqrt(1 - k) over the attributes for each row, each node with its own scales."""
     keep_apart()
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
-        part = sums[tile * width : (tile + 1) * width]
-        part[:] = np.float32(0.0)
-        for i in range(x.shape[0]):
-            value = x[i]
-            column, r = tiles[tile, i], scales[tile, i]
-            for j in range(width):
-                part[j] += rough_root_kernel(value - column[j], r[j])
+        for row in range(rows.shape[0]):
+            x = rows[row]
+            part = sums[row, tile * width : (tile + 1) * width]
+            part[:] = np.float32(0.0)
+            for i in range(x.shape[0]):
+                value = x[i]
+                column, r = tiles[tile, i], scales[tile, i]
+                for j in range(width):
+                    part[j] += rough_root_kernel(value - column[j], r[j])
 
 
 @compiled

@@ -1,13 +1,13 @@
 """One set of verbs for dense and for sparse nodes; Numba picks the right one when it compiles.
 
-`nearest`, `create`, `move`, `shortage` and `unfold` have a dense and a sparse body each. Which one a
+`nearest`, `create`, `forget`, `move`, `shortage` and `unfold` have a dense and a sparse body each. Which one a
 loop gets follows from the type of its nodes, so `learn` and `predict` are written once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -23,10 +23,11 @@ from mlca.learner.kernels.dense import (
     set_scales_dense,
 )
 from mlca.learner.kernels.fixedpoint import SCALE
-from mlca.learner.kernels.groups import Grouping
+from mlca.learner.kernels.nearest import Search
 from mlca.learner.kernels.ragged import append, has_space, open_row, places_to_append
 from mlca.learner.kernels.sparse import (
     SparseNodes,
+    forget_sparse,
     list_node,
     move_sparse,
     nearest_clustered_sparse,
@@ -39,15 +40,7 @@ from mlca.learner.kernels.sparse import (
 COMMON, INDIVIDUAL, CLUSTERED = 0, 1, 2
 
 Row = NDArray[np.float64]
-
-
-class Query(NamedTuple):
-    """How one instance is compared with the nodes: the mode, and what the mode needs."""
-
-    mode: int
-    r: float
-    grouping: Grouping
-    screen_from: int
+Rows = NDArray[np.float64]
 
 
 def _verb(dense: Callable[..., Any], sparse: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,21 +58,27 @@ def _verb(dense: Callable[..., Any], sparse: Callable[..., Any]) -> Callable[...
     return verb
 
 
-def _nearest_dense(nodes: DenseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray) -> int:
-    if query.mode == COMMON:
-        return nearest_common_dense(x, nodes, n_nodes, query.r, query.screen_from, found, sums)
-    if query.mode == INDIVIDUAL:
-        return nearest_individual_dense(x, nodes, n_nodes, query.screen_from, found, sums)
-    return nearest_clustered_dense(x, nodes, n_nodes, query.grouping, query.screen_from, found, sums)
+def _nearest_dense(nodes: DenseNodes, rows: Rows, search: Search, mode: int, screen_from: int) -> None:
+    search.lengths[:] = 0
+    if mode == COMMON:
+        nearest_common_dense(rows, nodes, search, screen_from)
+    elif mode == INDIVIDUAL:
+        nearest_individual_dense(rows, nodes, search, screen_from)
+    else:
+        nearest_clustered_dense(rows[0], nodes, search, screen_from)
 
 
-def _nearest_sparse(nodes: SparseNodes, n_nodes: int, x: Row, query: Query, found: np.ndarray, sums: np.ndarray) -> int:
-    own = nonzeros(x)
-    if query.mode == COMMON:
-        return nearest_common_sparse(x, own, nodes, n_nodes, query.r, found, sums)
-    if query.mode == INDIVIDUAL:
-        return nearest_individual_sparse(x, own, nodes, n_nodes, found, sums)
-    return nearest_clustered_sparse(x, own, nodes, n_nodes, query.grouping, found, sums)
+def _nearest_sparse(nodes: SparseNodes, rows: Rows, search: Search, mode: int, screen_from: int) -> None:
+    search.lengths[:] = 0
+    for j in range(rows.shape[0]):
+        x = rows[j]
+        own = nonzeros(x)
+        if mode == COMMON:
+            nearest_common_sparse(j, x, own, nodes, search)
+        elif mode == INDIVIDUAL:
+            nearest_individual_sparse(j, x, own, nodes, search)
+        else:
+            nearest_clustered_sparse(x, own, nodes, search)
 
 
 def _create_dense(nodes: DenseNodes, node: int, x: Row, bandwidths: Row) -> None:
@@ -98,6 +97,14 @@ def _create_sparse(nodes: SparseNodes, node: int, x: Row, bandwidths: Row) -> No
     if nodes.scales.shape[1] > 0:
         nodes.scales[node] = SCALE / bandwidths
         refresh_base(nodes, node)
+
+
+def _forget_dense(nodes: DenseNodes, first: int, end: int) -> None:
+    """Do nothing: the next node overwrites them, and bounds that are too large do no harm."""
+
+
+def _forget_sparse(nodes: SparseNodes, first: int, end: int) -> None:
+    forget_sparse(nodes, first, end)
 
 
 def _move_dense(nodes: DenseNodes, node: int, target: Row, step: float) -> None:
@@ -137,10 +144,12 @@ def _unfold_sparse(nodes: SparseNodes, node: int, weights: Row) -> None:
         weights[nodes.weights.keys[place]] = nodes.weights.values[place]
 
 
-# List the nearest of the first `n_nodes` nodes, with their sums; return how many there are.
+# Fill in a search: the nearest nodes of each row, with their sums. Rows come singly where attributes are grouped.
 nearest = _verb(_nearest_dense, _nearest_sparse)
 # Make a new node from an instance; `bandwidths` is as wide as the mode needs.
 create = _verb(_create_dense, _create_sparse)
+# Unmake the youngest nodes, from `first` up to `end`.
+forget = _verb(_forget_dense, _forget_sparse)
 # Move a node towards a target: y += (target - y) / step.
 move = _verb(_move_dense, _move_sparse)
 # Whether room might run out if an instance becomes a node or moves that many nodes.

@@ -73,6 +73,7 @@ def _small_dense(bench: Bench, name: str) -> None:
 
 def _mediamill(bench: Bench) -> None:
     data = sample("mediamill")
+    bench.add(workloads.learning(data, repeats=1))
     ours = bench.add(workloads.learning(data, n_jobs=2, repeats=1))
     theirs = bench.add(workloads.plain_numpy(data, vigilance=0.01))
     bench.aim("learning mediamill, two threads", 25, theirs.seconds / ours.seconds, "times plain NumPy")
@@ -81,20 +82,24 @@ def _mediamill(bench: Bench) -> None:
         bench.aim("learning mediamill, peak memory", 3, share, "times the data's", at_most=True)
     for n_jobs in (1, 2):
         bench.add(workloads.predicting(data, n_jobs=n_jobs, n_rows=1000))
-    bench.add(workloads.neighbours(data, "manhattan", n_rows=1000))
+    for metric in ("manhattan", "euclidean"):
+        bench.add(workloads.neighbours(data, metric, n_rows=1000))
 
 
 def _discs(bench: Bench) -> None:
     discs = sample("three discs")
     line = bench.add(workloads.learning(discs, vigilance=0.1))
     bench.aim("learning three discs, V .1", 100_000, line.rows / line.seconds, "rows/s")
-    bench.add(workloads.predicting(discs, vigilance=0.1))
+    bench.add(workloads.learning(discs, n_jobs=2, vigilance=0.1))
+    for n_jobs in (1, 2):
+        bench.add(workloads.predicting(discs, n_jobs=n_jobs, vigilance=0.1))
 
 
 def _variants(bench: Bench) -> None:
     for attributes in ("individual", "clustered"):
         line = bench.add(workloads.learning(sample("yeast"), attributes=attributes))
         bench.aim(f"learning yeast, {attributes}", 0.4, bench.ratio(line), "of exp64")
+        bench.add(workloads.learning(sample("yeast"), n_jobs=2, attributes=attributes))
 
 
 def _sparse(bench: Bench) -> None:
@@ -102,10 +107,13 @@ def _sparse(bench: Bench) -> None:
     thin = bench.add(workloads.learning(bibtex, repeats=2))
     dense = bench.add(workloads.dense_path(bibtex))
     bench.aim("learning bibtex, sparse", 15, dense.seconds / thin.seconds, "times our dense path")
-    bench.add(workloads.predicting(bibtex))
+    bench.add(workloads.learning(bibtex, n_jobs=2, repeats=2))
     delicious = sample("delicious")
-    bench.add(workloads.learning(delicious, repeats=1))
-    bench.add(workloads.predicting(delicious))
+    for n_jobs in (1, 2):
+        bench.add(workloads.learning(delicious, n_jobs=n_jobs, repeats=1))
+    for data in (bibtex, delicious):
+        for n_jobs in (1, 2):
+            bench.add(workloads.predicting(data, n_jobs=n_jobs))
     eurlex = bench.add(workloads.eurlex())
     if eurlex.memory is not None:
         bench.aim("learning EURLex-4K's shape, peak memory", 2.0, eurlex.memory / 1e9, "GB", at_most=True)

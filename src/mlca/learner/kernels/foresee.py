@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.compiled import compiled
+from mlca.learner.kernels.binary_window import no_ones
 from mlca.learner.kernels.groups import Groups, empty_grouping
 from mlca.learner.kernels.learn import (
     Model,
@@ -58,8 +59,9 @@ def foresee_bandwidths(
 ) -> None:
     """Fill in the bandwidths of one part of the instances from `first` on."""
     n_rows = out.shape[0]
+    ones = no_ones(recent.shape[1], min(settings.window, filled))
     for j in range(n_rows * part // n_parts, n_rows * (part + 1) // n_parts):
-        out[j] = window_bandwidths(recent, first + j, filled, settings.window, settings.mode)
+        out[j] = window_bandwidths(recent, first + j, filled, settings.window, settings.mode, ones)
 
 
 @compiled

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mlca.compiled import compiled
 from mlca.learner.kernels.bandwidth import attribute_bandwidths, median
+from mlca.learner.kernels.binary_window import Ones, median_bandwidth, no_ones, slide
 from mlca.learner.kernels.fixedpoint import PER_UNIT, SCALE
 from mlca.learner.kernels.groups import Grouping, Groups, group_attributes
 from mlca.learner.kernels.nearest import Search, empty_search
@@ -79,6 +80,7 @@ def learn(
     search = empty_search(1, recent.shape[1], settings.n_neighbors)
     neighbours, sums = search.found[0], search.sums[0]
     votes = empty_votes(model.with_.shape[0])
+    ones = no_ones(recent.shape[1], min(settings.window, filled))
     movers = most_movers(settings)
     for position in range(first, last):
         x = recent[position]
@@ -95,7 +97,7 @@ def learn(
         if not has_label_space(own, neighbours, n, model.label_counts):
             return position - first
         if n == 0 or sums[0] > threshold:
-            bandwidths = window_bandwidths(recent, position, filled, settings.window, settings.mode)
+            bandwidths = window_bandwidths(recent, position, filled, settings.window, settings.mode, ones)
             create(model.nodes, n_nodes, x, bandwidths)
             become_node(own, bandwidths, neighbours, n, model, settings, votes)
         else:
@@ -143,16 +145,21 @@ def window_bounds(position: int, filled: int, window: int) -> tuple[int, int]:
     """Return where the window of the instance at a position begins and ends.
 
     It ends with the instance itself; but the first instances of a stream share the window of the
-    first `window` (or of all that have come).
+    first `window` (or of all that have come). So its length is the smaller of `filled` and `window` everywhere.
     """
     return max(0, position - window + 1), max(position + 1, min(window, filled))
 
 
 @compiled
-def window_bandwidths(recent: np.ndarray, position: int, filled: int, window: int, mode: int) -> np.ndarray:
-    """Return the bandwidth, or one an attribute, of the window that an instance belongs to."""
+def window_bandwidths(recent: np.ndarray, position: int, filled: int, window: int, mode: int, ones: Ones) -> np.ndarray:
+    """Return the bandwidth, or one an attribute, of the window that an instance belongs to.
+
+    `ones` goes with the calls for a stream of positions: none may be before the one that was asked about last.
+    """
     d = recent.shape[1]
     low, high = window_bounds(position, filled, window)
+    if mode == COMMON and slide(recent, low, high, ones):
+        return np.full(1, median_bandwidth(recent[low:high], ones))
     bandwidths, means = np.empty(d), np.empty(d)
     attribute_bandwidths(recent[low:high], bandwidths, means)
     if mode == COMMON:

@@ -1,0 +1,36 @@
+"""The median is the one of sorting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlca.learner.kernels.bandwidth import median, partition
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 200), st.sampled_from([1, 2, 5, 1000]))
+def test_the_median_is_the_middle_of_the_sorted_values(seed, n, n_distinct):
+    values = np.random.default_rng(seed).integers(0, n_distinct, n) * 0.1
+    ordered = np.sort(values)
+    expected = ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
+    assert median(values, np.empty(n)) == expected
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending", "shuffled", "equal"])
+@pytest.mark.parametrize("n", [1, 2, 9, 10])
+def test_partitions_keep_the_values(order, n):
+    values = np.arange(n, dtype=float)
+    if order == "equal":
+        values[:] = 3.0
+    elif order != "ascending":
+        values = values[::-1].copy() if order == "descending" else np.random.default_rng(n).permutation(values)
+    for target in range(n):
+        parted = values.copy()
+        partition(parted, target)
+        np.testing.assert_array_equal(np.sort(parted), np.sort(values))
+        assert parted[:target].max(initial=-1) <= parted[target] <= parted[target:].min()
+
+
+def test_partitions_end_whatever_the_values():
+    partition(np.array([1.0, np.nan, np.inf, np.nan, -np.inf]), 2)

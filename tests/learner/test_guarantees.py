@@ -87,7 +87,7 @@ def threading(request):
         patch.setattr(threads, "WORTHWHILE", 0)
         patch.setattr(threads, "SHORTEST_BLOCK", 1)
         patch.setattr(threads, "PAUSE", 3)
-        patch.setattr(core, "LONGEST_BLOCK", 1)
+        patch.setattr(core, "FEWEST_ROWS", 1)
     yield
     patch.undo()
 

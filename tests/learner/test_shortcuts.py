@@ -8,9 +8,9 @@ from scipy import sparse
 
 from mlca import MLCA
 from mlca.learner import similarity
-from mlca.learner.growing import empty_ragged, enlarged_ragged
+from mlca.learner.growing import empty_ragged, with_room_to_enter
 from mlca.learner.kernels.fixedpoint import common_sum, common_sums
-from mlca.learner.kernels.overlaps import count_overlaps, enter, withdraw
+from mlca.learner.kernels.overlaps import Owners, count_overlaps, enter, withdraw
 from tests.learner.states import assert_same_state
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -46,12 +46,14 @@ def test_models_do_not_depend_on_what_was_abandoned(monkeypatch, spread):
     np.testing.assert_array_equal(screened.predict_proba(X), abandoned.predict_proba(X))
 
 
-def listed(B, end):
-    """Enter the first nodes, which have the attributes of the rows of B, into lists with room for all of them."""
-    lists = enlarged_ragged(empty_ragged(B.shape[1], np.uint64), B.shape[1], 4 * int(B.sum()) + 8 * B.shape[1])
+def owners_of(B, end):
+    """Enter the first nodes, which have the attributes of the rows of B, where there is room for all of them."""
+    d = B.shape[1]
+    nobody = Owners(empty_ragged(d, np.uint64), np.zeros(d, np.uint64), np.zeros(1, np.int64))
+    owners = with_room_to_enter(nobody, int(B.sum()))
     for node in range(end):
-        enter(lists, np.flatnonzero(B[node]).astype(np.int32), node)
-    return lists
+        enter(owners, np.flatnonzero(B[node]).astype(np.int32), node)
+    return owners
 
 
 @settings(max_examples=100, deadline=None)
@@ -60,10 +62,10 @@ def test_overlaps_are_the_attributes_that_both_have(seed, d, n_nodes, density):
     rng = np.random.default_rng(seed)
     B = rng.random((n_nodes, d)) < density
     x = rng.random(d) < density
-    lists = listed(B, n_nodes)
+    owners = owners_of(B, n_nodes)
     own = np.flatnonzero(x).astype(np.int32)
-    for some in {n_nodes, n_nodes // 2, 0}:  # lists may hold nodes that are not asked for
-        np.testing.assert_array_equal(count_overlaps(own, lists, some)[:some], (B & x).sum(axis=1)[:some])
+    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not asked for
+        np.testing.assert_array_equal(count_overlaps(own, owners, some)[:some], (B & x).sum(axis=1)[:some])
 
 
 @settings(max_examples=100, deadline=None)
@@ -72,13 +74,16 @@ def test_withdrawn_nodes_leave_no_trace(seed, n_nodes, n_withdrawn, density):
     rng = np.random.default_rng(seed)
     B = rng.random((n_nodes, 12)) < density
     kept = max(0, n_nodes - n_withdrawn)
-    lists, never = listed(B, n_nodes), listed(B, kept)
+    owners, never = owners_of(B, n_nodes), owners_of(B, kept)
     for node in range(n_nodes - 1, kept - 1, -1):
-        withdraw(lists, np.flatnonzero(B[node]).astype(np.int32), node)
+        withdraw(owners, np.flatnonzero(B[node]).astype(np.int32), node)
+    np.testing.assert_array_equal(owners.masks, never.masks)
+    assert owners.tile == never.tile
     for i in range(12):
         for part in ("keys", "values"):
             one, other = (
-                getattr(some, part)[some.start[i] : some.start[i] + some.length[i]] for some in (lists, never)
+                getattr(some.lists, part)[some.lists.start[i] : some.lists.start[i] + some.lists.length[i]]
+                for some in (owners, never)
             )
             np.testing.assert_array_equal(one, other)
 

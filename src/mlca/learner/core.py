@@ -25,7 +25,7 @@ from mlca.learner.kernels.sparse import SparseNodes
 from mlca.learner.kernels.votes import LEARNED, NODES
 from mlca.learner.labels import LabelProbabilities, label_probabilities
 from mlca.learner.similarity import AttributeGroups, Parameters
-from mlca.learner.threads import LONGEST_BLOCK, Foresight, Team
+from mlca.learner.threads import FEWEST_ROWS, Foresight, Team
 from mlca.learner.window import Window
 
 
@@ -93,7 +93,7 @@ class Learner:
 
         Several threads look ahead together; the model does not depend on their number.
         """
-        team = Team(n_jobs if rows.shape[0] >= LONGEST_BLOCK else 1)
+        team = Team(n_jobs if rows.shape[0] >= FEWEST_ROWS else 1)
         with team:
             self._foresight = Foresight(team, self.settings) if team.size > 1 else None
             self._take_in(rows, indptr, labels, n_labels)

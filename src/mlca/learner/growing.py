@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mlca.learner.kernels.dense import DenseNodes
 from mlca.learner.kernels.learn import Model
+from mlca.learner.kernels.overlaps import Owners
 from mlca.learner.kernels.ragged import Ragged
 from mlca.learner.kernels.screen import TILE
 from mlca.learner.kernels.sparse import SparseNodes
@@ -28,7 +29,7 @@ def empty_model(n_features: int, mode: int, n_neighbors: int, sparse_nodes: bool
     if sparse_nodes:
         nodes = SparseNodes(
             weights=empty_ragged(0),
-            lists=empty_ragged(n_features, np.uint64),
+            owners=Owners(empty_ragged(n_features, np.uint64), np.zeros(n_features, np.uint64), np.zeros(1, np.int64)),
             listed=np.empty(0, np.bool_),
             scales=np.empty((0, own_scales)),
             bases=np.empty(0, np.int64),
@@ -79,7 +80,7 @@ def with_room(model: Model, n_features: int, row_labels: int, new_nodes: int = 1
         spare = (model.with_.shape[1] + 1) * (4 * n_features + 4)
         nodes = SparseNodes(
             weights=enlarged_ragged(nodes.weights, capacity, spare),
-            lists=enlarged_ragged(nodes.lists, n_features, 4 * int(nodes.lists.length.sum()) + 8 * n_features),
+            owners=with_room_to_enter(nodes.owners, n_features),
             listed=enlarged(nodes.listed, capacity),
             scales=enlarged(nodes.scales, capacity),
             bases=enlarged(nodes.bases, capacity),
@@ -101,6 +102,13 @@ def with_room(model: Model, n_features: int, row_labels: int, new_nodes: int = 1
         bandwidths=enlarged(model.bandwidths, capacity),
         label_counts=enlarged_ragged(model.label_counts, capacity, 4 * (longest + row_labels) + 4),
     )
+
+
+def with_room_to_enter(owners: Owners, n_entries: int) -> Owners:
+    """Return the owners of attributes with lists that can take that many entries more."""
+    n_features = len(owners.masks)
+    places = 4 * (int(owners.lists.length.sum()) + n_entries) + 4 * n_features
+    return owners._replace(lists=enlarged_ragged(owners.lists, n_features, places))
 
 
 def with_labels(model: Model, n_labels: int) -> Model:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.learner.core import Learner
-from mlca.learner.growing import csr_parts, enlarged_ragged, ragged_from_csr, with_labels
+from mlca.learner.growing import csr_parts, ragged_from_csr, with_labels, with_room_to_enter
 from mlca.learner.kernels.dense import DenseNodes, refresh_dense, set_scales_dense
 from mlca.learner.kernels.fixedpoint import SCALE
 from mlca.learner.kernels.sparse import SparseNodes, list_node, refresh_base
@@ -118,15 +118,14 @@ def _restore_window(learner: Learner, state: State) -> None:
 
 
 def _restore_nodes(learner: Learner, state: State) -> DenseNodes | SparseNodes:
-    n_nodes, n_features = len(state["counts"]), learner.n_features
+    n_nodes = len(state["counts"])
     nodes = learner.model.nodes
     own_scales = nodes.scales.shape[1] > 0
     if isinstance(nodes, SparseNodes):
         weights = ragged_from_csr(*_csr(state, "weights"))
-        entries = 4 * len(weights.keys) + 8 * n_features
         nodes = SparseNodes(
             weights=weights,
-            lists=enlarged_ragged(nodes.lists, n_features, entries),
+            owners=with_room_to_enter(nodes.owners, len(weights.keys)),
             listed=np.zeros(n_nodes, np.bool_),
             scales=SCALE / state["bandwidths"] if own_scales else np.empty((n_nodes, 0)),
             bases=np.zeros(n_nodes, np.int64),

@@ -19,7 +19,10 @@ from mlca.learner.window import Window
 
 # Attribute pairs a block must hold before threads pay for meeting once.
 WORTHWHILE = 400_000
-SHORTEST_BLOCK, LONGEST_BLOCK = 4, 128
+SHORTEST_BLOCK, LONGEST_BLOCK = 4, 256
+BITS_A_PAIR = 512
+# Rows that must come together before a team is gathered.
+FEWEST_ROWS = 64
 # After instances that joined nodes, this many are learned one by one before looking ahead again.
 PAUSE = 32
 
@@ -101,7 +104,7 @@ class Foresight:
                 model = with_room(model, window.rows.shape[1], int(own[n_rows] - own[0]), n_rows)
                 ahead = bandwidths[position - stop :][:n_rows]
                 learned, joined = self._learn_block(window, position, ahead, own, labels, model, groups)
-                self.length = learned if joined else min(2 * self.length, LONGEST_BLOCK)
+                self.length = max(learned, self.length // 2) if joined else min(2 * self.length, LONGEST_BLOCK)
                 full = learned < n_rows and not joined
             position += learned
             if full:
@@ -131,6 +134,7 @@ class Foresight:
         block = Block(
             sums_before=np.empty_like(bandwidths),
             thresholds=np.empty(n_rows, np.int64),
+            joined=np.array([n_rows]),
             n_nodes=np.empty(n_rows, np.int64),
             r=np.empty(n_rows),
             found=np.empty((n_rows, n_neighbors), np.int64),
@@ -149,6 +153,8 @@ class Foresight:
 def _pairs(n_rows: int, model: Model) -> int:
     """Return about how many pairs of attributes a block of rows has to compare."""
     n_nodes = int(model.tally[NODES])
-    if isinstance(model.nodes, SparseNodes):
-        return n_rows * int(model.nodes.weights.length[:n_nodes].sum())
-    return n_rows * n_nodes * int(model.nodes.weights.shape[1])
+    if not isinstance(model.nodes, SparseNodes):
+        return n_rows * n_nodes * int(model.nodes.weights.shape[1])
+    # Where overlaps are counted by bits, other steps take as long as the search: two threads gain nothing on Bibtex.
+    lengths, listed = model.nodes.weights.length[:n_nodes], model.nodes.listed[:n_nodes]
+    return n_rows * int(lengths[~listed].sum() + lengths[listed].sum() // BITS_A_PAIR)

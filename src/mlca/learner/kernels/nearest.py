@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from mlca.compiled import compiled
 from mlca.learner.kernels.groups import Grouping, empty_grouping
 
-# Instances that are compared with the nodes together. See screen.
-TOGETHER = 16
+# Instances that are compared with the nodes together. More of them are more to throw away in foresee.
+TOGETHER = 8
 NO_LIMIT = 2**62
 
 

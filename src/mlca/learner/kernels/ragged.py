@@ -43,6 +43,17 @@ def open_row(rows: Ragged, row: int, room: int) -> None:
 
 
 @compiled
+def open_filled(rows: Ragged, row: int, keys: np.ndarray, source: np.ndarray) -> None:
+    """Make a row of these keys, each with its value in the source, and no room for more."""
+    open_row(rows, row, keys.shape[0])
+    start, all_keys, all_values = rows.start[row], rows.keys, rows.values
+    for place in range(keys.shape[0]):
+        all_keys[start + place] = keys[place]
+        all_values[start + place] = source[keys[place]]
+    rows.length[row] = keys.shape[0]
+
+
+@compiled
 def append(rows: Ragged, row: int, key: int, value: Any) -> None:
     """Add a pair to a row whose key it does not hold yet."""
     if rows.length[row] == rows.room[row]:

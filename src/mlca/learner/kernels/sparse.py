@@ -6,9 +6,8 @@ losing a bit: the sum over the instance's own non-zeros, as if the node were zer
 node then corrects it at its own non-zeros.
 
 Binary data cost less still. Where instance and node hold nothing but ones, the sum is the
-kernel's one value times the number of attributes in which they differ, and how many they share comes from
-lists of the nodes that have an attribute (see overlaps). A node enters the lists when it is made; once it has moved,
-it is computed directly.
+kernel's one value times the number of attributes in which they differ, and how many they share is counted for
+all nodes together (see overlaps). A node that has moved is computed directly.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from numpy.typing import NDArray
 from mlca.compiled import compiled, keep_apart
 from mlca.learner.kernels.fixedpoint import dissimilarity, group_root, root_dissimilarity
 from mlca.learner.kernels.nearest import NO_LIMIT, Search, offer
-from mlca.learner.kernels.overlaps import count_overlaps, enter, withdraw
+from mlca.learner.kernels.overlaps import Owners, count_overlaps, enter, withdraw
 from mlca.learner.kernels.ragged import Ragged, append
 
 
 class SparseNodes(NamedTuple):
     """Non-zero weights of nodes (attribute, weight), and what is derived from them.
 
-    `listed[k]` tells whether node k is all ones and stands in `lists`, the nodes of each attribute. Under
+    `listed[k]` tells whether node k is all ones and stands among the `owners` of its attributes. Under
     individual bandwidths `scales` holds each node's r and `bases` its sum against an instance of zeros;
     else they are empty.
     """
 
     weights: Ragged
-    lists: Ragged
+    owners: Owners
     listed: NDArray[np.bool_]
     scales: NDArray[np.float64]
     bases: NDArray[np.int64]
@@ -63,25 +62,29 @@ def all_ones(x: np.ndarray, own: np.ndarray) -> bool:
 
 @compiled
 def list_node(nodes: SparseNodes, node: int) -> None:
-    """Enter a node into the lists of its attributes if it is all ones."""
-    start, length = nodes.weights.start[node], nodes.weights.length[node]
-    nodes.listed[node] = True
-    for place in range(start, start + length):
-        if nodes.weights.values[place] != 1.0:
-            nodes.listed[node] = False
-            return
-    enter(nodes.lists, nodes.weights.keys[start : start + length], node)
+    """Enter the next node among the owners of its attributes if it is all ones, else as one that has none."""
+    start, values = nodes.weights.start[node], nodes.weights.values
+    all_one = True
+    for place in range(start, start + nodes.weights.length[node]):
+        all_one = all_one and values[place] == 1.0
+    nodes.listed[node] = all_one
+    enter(nodes.owners, _listed_attributes(nodes, node), node)
 
 
 @compiled
 def forget_sparse(nodes: SparseNodes, first: int, end: int) -> None:
     """Unmake the youngest nodes, from `first` on; none has moved since the oldest of them was made."""
     for node in range(end - 1, first - 1, -1):
-        start = nodes.weights.start[node]
-        if nodes.listed[node]:
-            withdraw(nodes.lists, nodes.weights.keys[start : start + nodes.weights.length[node]], node)
-        nodes.weights.used[0] = start
+        withdraw(nodes.owners, _listed_attributes(nodes, node), node)
+        nodes.weights.used[0] = nodes.weights.start[node]
         nodes.weights.length[node] = 0
+
+
+@compiled
+def _listed_attributes(nodes: SparseNodes, node: int) -> np.ndarray:
+    start = nodes.weights.start[node]
+    length = nodes.weights.length[node] if nodes.listed[node] else 0
+    return nodes.weights.keys[start : start + length]
 
 
 @compiled
@@ -120,7 +123,7 @@ def nearest_common_sparse(j: int, x: np.ndarray, own: np.ndarray, nodes: SparseN
 def _fill_in_overlaps(own: np.ndarray, nodes: SparseNodes, one: int, totals: np.ndarray) -> None:
     """Fill in the sums with the nodes that are all ones: `one` for each attribute that only one of the two has."""
     keep_apart()
-    overlaps, lengths = count_overlaps(own, nodes.lists, totals.shape[0]), nodes.weights.length
+    overlaps, lengths = count_overlaps(own, nodes.owners, totals.shape[0]), nodes.weights.length
     for k in range(totals.shape[0]):
         totals[k] = one * (own.shape[0] + lengths[k] - 2 * overlaps[k])
 

@@ -24,7 +24,8 @@ from mlca.learner.kernels.dense import (
 )
 from mlca.learner.kernels.fixedpoint import SCALE
 from mlca.learner.kernels.nearest import Search
-from mlca.learner.kernels.ragged import append, has_space, open_row, places_to_append
+from mlca.learner.kernels.overlaps import places_to_enter
+from mlca.learner.kernels.ragged import has_space, open_filled
 from mlca.learner.kernels.sparse import (
     SparseNodes,
     forget_sparse,
@@ -89,10 +90,7 @@ def _create_dense(nodes: DenseNodes, node: int, x: Row, bandwidths: Row) -> None
 
 
 def _create_sparse(nodes: SparseNodes, node: int, x: Row, bandwidths: Row) -> None:
-    own = nonzeros(x)
-    open_row(nodes.weights, node, own.shape[0])
-    for i in own:
-        append(nodes.weights, node, i, x[i])
+    open_filled(nodes.weights, node, nonzeros(x), x)
     list_node(nodes, node)
     if nodes.scales.shape[1] > 0:
         nodes.scales[node] = SCALE / bandwidths
@@ -127,10 +125,7 @@ def _shortage_sparse(nodes: SparseNodes, n_nodes: int, x: Row, movers: int) -> b
     places = movers * (4 * x.shape[0] + 4) + x.shape[0]
     if n_nodes == nodes.listed.shape[0] or not has_space(nodes.weights, places):
         return True
-    places = 0
-    for i in nonzeros(x):
-        places += places_to_append(nodes.lists, i, 1)
-    return not has_space(nodes.lists, places)
+    return not has_space(nodes.owners.lists, places_to_enter(nodes.owners, n_nodes))
 
 
 def _unfold_dense(nodes: DenseNodes, node: int, weights: Row) -> None:

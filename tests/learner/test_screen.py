@@ -68,7 +68,7 @@ def nodes(draw):
 
 def rough_common(rows, tiles, n_nodes, r):
     rough = np.empty((len(rows), tiles.shape[0] * 8), np.float32)
-    rough_sums(rows.astype(np.float32), tiles, n_nodes, (r * SHRINK).astype(np.float32), rough)
+    rough_sums(rows.astype(np.float32), tiles, n_nodes, r, rough)
     return rough
 
 

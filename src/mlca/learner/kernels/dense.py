@@ -19,7 +19,6 @@ from mlca.learner.kernels.screen import (
     LARGEST_NORM,
     LARGEST_SCALE,
     ROOT_FIT_ERROR,
-    SHRINK,
     put_in_tile,
     rough_error,
     rough_group_error,
@@ -82,15 +81,16 @@ def set_scales_dense(nodes: DenseNodes, node: int, scales: np.ndarray) -> None:
 def nearest_common_dense(rows: np.ndarray, nodes: DenseNodes, search: Search, screen_from: int) -> None:
     """List the nearest nodes of each row under a common bandwidth."""
     norm, r = nodes.largest[0], search.r
-    largest, smallest = r.max(), r.min()
-    in_range = norm <= LARGEST_NORM and largest <= LARGEST_SCALE and smallest * LARGEST_SCALE >= 1.0
+    in_range = norm <= LARGEST_NORM
+    for j in range(rows.shape[0]):
+        in_range = in_range and r[j] <= LARGEST_SCALE and r[j] * LARGEST_SCALE >= 1.0
     if search.n_nodes[0] < screen_from or not in_range:
         for j in range(rows.shape[0]):
             _list_all(j, rows[j], nodes, search)
         return
     most = search.n_nodes[-1]
     rough = _rough_space(nodes, rows.shape[0], most)
-    rough_sums(rows.astype(np.float32), nodes.tiles, most, (r * SHRINK).astype(np.float32), rough)
+    rough_sums(rows.astype(np.float32), nodes.tiles, most, r, rough)
     for j in range(rows.shape[0]):
         bar = _bar(rough[j], search, j, rows.shape[1], FIT_ERROR, r[j] * norm)
         for k in range(search.n_nodes[j]):

@@ -107,7 +107,7 @@ def rough_sums(rows: np.ndarray, tiles: np.ndarray, n_nodes: int, r: np.ndarray,
     width = tiles.shape[2]
     for tile in range((n_nodes + width - 1) // width):
         for row in range(rows.shape[0]):
-            x, scale = rows[row], r[row]
+            x, scale = rows[row], np.float32(r[row] * SHRINK)
             part = sums[row, tile * width : (tile + 1) * width]
             part[:] = np.float32(0.0)
             for i in range(x.shape[0]):

@@ -28,7 +28,7 @@ from mlca.learner.kernels.screen import (
 )
 
 # Without screening: nodes whose sums are computed in one go, attributes after which hopeless ones are abandoned, and
-# the share of the terms that must be spared by that.
+# the share of the terms that may be left over if abandoning is to pay.
 PORTION = 64
 STRETCH = 64
 WORTHWHILE = 0.8

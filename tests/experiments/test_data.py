@@ -55,3 +55,10 @@ def test_sparse_rows_are_scaled_like_dense_ones_and_stay_sparse():
 def test_a_large_dataset_has_its_official_split():
     part = part_of("bibtex", None, None, scaled=False, dense=False)
     assert (part.X.shape[0], part.X_test.shape[0]) == (4880, 2515)
+
+
+@pytest.mark.data
+def test_sparse_files_without_zeros_give_dense_rows():
+    part = part_of("mediamill", None, None, scaled=True, dense=False)
+    assert isinstance(part.X, np.ndarray)
+    assert (part.X.min(), part.X.max()) == pytest.approx((0.0, 1.0))

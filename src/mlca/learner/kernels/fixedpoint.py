@@ -140,7 +140,10 @@ def root_dissimilarity(difference: float, r: float) -> int:
 def common_sum(x: np.ndarray, y: np.ndarray, r: float) -> int:
     """Return the sum of 1 - k over the attributes, in units."""
     keep_apart()
-    return _add_dissimilarities(x, y, r)
+    total = 0
+    for i in range(x.shape[0]):
+        total += dissimilarity(x[i] - y[i], r)
+    return total
 
 
 @compiled
@@ -162,19 +165,15 @@ def common_sums(
         kept = 0
         for place in range(n_active):
             k = active[place]
-            totals[k - low] += _add_dissimilarities(part, weights[k, first : first + stretch], r)
+            y = weights[k, first : first + stretch]
+            total = totals[k - low]
+            for i in range(part.shape[0]):
+                total += dissimilarity(part[i] - y[i], r)
+            totals[k - low] = total
             active[kept] = k
-            kept += totals[k - low] < limit  # no branch that could be guessed wrong
+            kept += total < limit  # no branch that could be guessed wrong
         n_active = kept
     return done
-
-
-@compiled
-def _add_dissimilarities(x: np.ndarray, y: np.ndarray, r: float) -> int:
-    total = 0
-    for i in range(x.shape[0]):
-        total += dissimilarity(x[i] - y[i], r)
-    return total
 
 
 @compiled

@@ -4,16 +4,24 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS ?= 2
 
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+# What was built is out of date when one of these changes; Python files are used where they lie.
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/*)
+
 .PHONY: demo test test-all lint types bench docs clean
 .DELETE_ON_ERROR:
 
-$(VENV)/.installed: pyproject.toml
+$(VENV)/.built: $(SOURCES)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mlca needs Python 3.11 or newer; set PYTHON=...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable '.[plots]'
 	touch $@
 
-demo: $(VENV)/.installed  ## learn the paper's three-disc stream while labels appear, and draw the nodes
+$(VENV)/.installed: $(VENV)/.built
+	$(INSTALL) --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.built  ## learn the paper's three-disc stream while labels appear, and draw the nodes
 	$(BIN)/python examples/three_discs.py
 
 lint: $(VENV)/.installed
@@ -36,5 +44,4 @@ docs: $(VENV)/.installed  ## the site, in site/; any warning is an error
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache
-	find src \( -name '*.nbi' -o -name '*.nbc' \) -delete
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache

@@ -17,8 +17,9 @@ $(VENV)/.built: $(SOURCES)
 	$(INSTALL) --editable '.[plots]'
 	touch $@
 
+# By name, not by path: the package is there already, so pip adds what is missing and builds nothing again.
 $(VENV)/.installed: $(VENV)/.built
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) 'mlca[dev]'
 	touch $@
 
 demo: $(VENV)/.built  ## learn the paper's three-disc stream while labels appear, and draw the nodes

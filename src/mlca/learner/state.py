@@ -2,39 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mlca.learner.checking import check_state
+from mlca.learner.checking import State, check_state, state_schema
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
-
-State = dict[str, NDArray[Any]]
-
-# name: (dtype, number of dimensions). CSR matrices are three arrays each.
-_CSR = {"indptr": ("<i8", 1), "indices": ("<i4", 1), "data": ("<f8", 1)}
-_COMMON_ARRAYS = {
-    "tally": ("<i8", 1),
-    "counts": ("<i8", 1),
-    "bandwidths": ("<f8", 2),
-    **{f"label_counts.{part}": kind for part, kind in _CSR.items()},
-    "with": ("<i8", 2),
-    "without": ("<i8", 2),
-    "waiting.indptr": ("<i8", 1),
-    "waiting.indices": ("<i4", 1),
-    "group_centres": ("<f8", 1),
-    "group_counts": ("<i8", 1),
-    "group_bandwidths": ("<f8", 1),
-}
-_DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
-_SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
-
-
-def state_schema(sparse_nodes: bool) -> dict[str, tuple[str, int]]:
-    """Return the name, dtype and number of dimensions of every array of a state."""
-    return {**_COMMON_ARRAYS, **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS)}
 
 
 def capture(learner: Learner) -> State:

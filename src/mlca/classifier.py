@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.base import Rows, StreamClassifier
 from mlca.learner.core import Learner
 from mlca.learner.similarity import ATTRIBUTES, RULES, VOTES, Parameters
+from mlca.limits import LARGEST_VALUE, MOST_NEIGHBORS, MOST_WINDOW
 from mlca.parameters import check_choice, check_real, check_whole
 from mlca.targets import LabelRows
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
 _LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
-
-# Squares of larger numbers would overflow.
-LARGEST_VALUE = 1e150
 
 
 class MLCA(StreamClassifier):
@@ -194,8 +192,8 @@ class MLCA(StreamClassifier):
 
     def _check_parameters(self) -> None:
         check_real("vigilance", self.vigilance, at_least=0, below=1)
-        check_whole("n_neighbors", self.n_neighbors, at_least=2)
-        check_whole("window", self.window, at_least=2)
+        check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
+        check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
         check_choice("attributes", self.attributes, tuple(ATTRIBUTES))
         check_choice("rule", self.rule, tuple(RULES))
@@ -232,7 +230,7 @@ class MLCA(StreamClassifier):
         )
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        self.__dict__.pop("recipe_", None)  # of the columns that the command line trained an earlier model on
+        self.__dict__.pop("extras_", None)  # such as the recipe of the columns that an earlier model was trained on
         for _ in range(self.epochs):
             self._learn(rows, targets)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mlca.learner.core import Learner
 from mlca.learner.kernels.votes import bin_of
 from mlca.learner.similarity import VOTES
+from mlca.showing import shown
 from mlca.targets import LabelSet
 
 
@@ -60,17 +61,18 @@ class Explanation:
         return {name for name, p in zip(self.labels, self.posterior, strict=True) if p > 0.5}
 
     def __str__(self) -> str:
+        names = [shown(name) for name in self.labels]
         lines = ["node       similarity   rows  labels"]
         for node, similarity, count, own in zip(
             self.nodes, self.similarities, self.counts, self.label_counts, strict=True
         ):
-            named = ", ".join(f"{self.labels[i]} {own[i]}" for i in np.flatnonzero(own)) or "none"
+            named = ", ".join(f"{names[i]} {own[i]}" for i in np.flatnonzero(own)) or "none"
             lines.append(f"{node:<9} {similarity:11.6f} {count:6}  {named}")
-        width = max((len(str(name)) for name in self.labels), default=5)
+        width = max(map(len, names), default=5)
         lines += ["", f"{'label':<{width}}  votes    bin  prior   with    without  posterior"]
         for i in np.argsort(-self.posterior, kind="stable"):
             lines.append(
-                f"{self.labels[i]!s:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
+                f"{names[i]:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
         return "\n".join(lines)

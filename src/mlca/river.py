@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.classifier import LARGEST_VALUE, MLCA
+from mlca.classifier import MLCA
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
+from mlca.limits import LARGEST_VALUE
 
 try:
     from river import base

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from mlca import MLCA, load
-from mlca.storage import recipe_of, set_recipe
+from mlca.recipes import recipe_of, set_recipe
 from mlca.tables.layout import Categorical, Ignored, Labels, Numeric, TableLayout, XcLayout
 from mlca.tables.recipe import Growth, Recipe, recipe_from_json
 

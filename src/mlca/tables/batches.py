@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from mlca.classifier import LARGEST_VALUE
+from mlca.limits import LARGEST_VALUE
 from mlca.tables.cells import as_number, as_text, codes_of, is_missing, numbers_among, plain_numbers
 from mlca.tables.columns import Wishes, decide_columns
 from mlca.tables.labels import LabelReader, decide_labels

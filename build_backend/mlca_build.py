@@ -85,9 +85,11 @@ def _compiler() -> Iterator[None]:
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')
             script.chmod(0o755)
         os.environ["CXX"] = str(Path(folder, "c++"))
+        # zig compiles its C++ library for every kind of thing that it links first; CMake's trials need not link.
+        settings = {"AR": f"{folder}/ar", "RANLIB": f"{folder}/ranlib", "TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY"}
         os.environ["CMAKE_ARGS"] = " ".join(
-            [before.get("CMAKE_ARGS", ""), f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib"]
-        ).strip()
+            [before.get("CMAKE_ARGS", ""), *(f"-DCMAKE_{name}={value}" for name, value in settings.items())]
+        )
         try:
             yield
         finally:

@@ -11,7 +11,10 @@ import os
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca import _kernels as native  # what the modules of all levels offer
 
 LEVELS = ("v2", "v3", "v4", "plain")
 
@@ -49,4 +52,5 @@ def _choose() -> str:
 
 
 LEVEL = _choose()
-native = load(LEVEL)
+if not TYPE_CHECKING:
+    native = load(LEVEL)

@@ -1,0 +1,168 @@
+"""What the compiled modules of all levels offer; `mlca.kernels` chooses one. The sources are in src/kernels.
+
+Arrays must be C-contiguous and of exactly the type that stands here. Shapes and indices are checked before a loop
+runs; it runs without the interpreter's lock.
+"""
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+def processor_has(level: str) -> bool: ...
+
+# The peers: ML-kNN
+
+def nearest_dense(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    queries: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+@overload
+def nearest_sparse(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    query_bounds: NDArray[np.int32],
+    query_columns: NDArray[np.int32],
+    query_values: NDArray[np.float64],
+    row_bounds: NDArray[np.int32],
+    row_columns: NDArray[np.int32],
+    row_values: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+@overload
+def nearest_sparse(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    query_bounds: NDArray[np.int64],
+    query_columns: NDArray[np.int64],
+    query_values: NDArray[np.float64],
+    row_bounds: NDArray[np.int64],
+    row_columns: NDArray[np.int64],
+    row_values: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+def count_labels(
+    neighbours: NDArray[np.int64], bounds: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int
+) -> NDArray[np.int64]: ...
+
+# MLSA-kNN
+
+def scaled_distances(
+    x: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    slots: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def count_votes(
+    by_distance: NDArray[np.int64],
+    k: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> NDArray[np.float64]: ...
+def judge_voters(
+    by_distance: NDArray[np.int64],
+    k: NDArray[np.int64],
+    truth: NDArray[np.uint8],
+    errors: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
+def test_rows(
+    start: int,
+    first: int,
+    size: int,
+    k: NDArray[np.int64],
+    anew: bool,
+    distances: NDArray[np.float64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> NDArray[np.int64]: ...
+
+# MCIC
+
+def distances_to_centers(
+    x: NDArray[np.float64],
+    clusters: NDArray[np.int64],
+    drift: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def radius_with(
+    x: NDArray[np.float64],
+    fading: float,
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    weight: float,
+) -> float: ...
+
+# MuENL
+
+def ranking_loss(
+    label: int,
+    own: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    lambda1: float,
+) -> float: ...
+def ranking_pull(
+    label: int,
+    scores: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    share: float,
+) -> NDArray[np.float64]: ...
+def farthest(points: NDArray[np.float64], centre: NDArray[np.float64]) -> float: ...
+def two_means(
+    points: NDArray[np.float64], start: int, other_start: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], bool]: ...
+def add_votes(
+    rows: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    child: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    means: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    ratio: float,
+    votes: NDArray[np.float64],
+) -> None: ...
+
+# mlODM
+
+def visit_rows(
+    order: NDArray[np.int64],
+    kernel: NDArray[np.float64],
+    relevant: NDArray[np.bool_],
+    costs: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    theta: float,
+    mu: float,
+    tol: float,
+    weights: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> float: ...
+def objectives(
+    relevant: NDArray[np.bool_],
+    costs: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    theta: float,
+    mu: float,
+    weights: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> tuple[float, float]: ...

@@ -209,10 +209,12 @@ public:
     std::int64_t n_labels() const { return asking(&Learner::n_labels); }
     std::int64_t n_seen() const { return asking(&Learner::n_seen); }
     std::int64_t n_nodes() const { return asking(&Learner::n_nodes); }
+    bool waits() const { return asking(&Learner::waits); }
 
 private:
     // Nobody may wait for the model while holding the interpreter lock.
-    std::int64_t asking(std::int64_t (Learner::*question)() const) const {
+    template <class Answer>
+    Answer asking(Answer (Learner::*question)() const) const {
         const nb::gil_scoped_release released;
         return ((*learner_).*question)();
     }
@@ -355,7 +357,8 @@ void bind_learner(nb::module_& module) {
         .def_prop_ro("sparse", &BoundLearner::is_sparse)
         .def_prop_ro("n_labels", &BoundLearner::n_labels)
         .def_prop_ro("n_seen", &BoundLearner::n_seen)
-        .def_prop_ro("n_nodes", &BoundLearner::n_nodes);
+        .def_prop_ro("n_nodes", &BoundLearner::n_nodes)
+        .def_prop_ro("waits", &BoundLearner::waits);
 
     module.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, "Let one allocation fail, after so many others; for tests.");
 }

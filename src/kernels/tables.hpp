@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -63,6 +64,18 @@ inline __m256 rough_powers(__m256 w) {
 }
 #endif
 
+// For each cell that the row may be in, the boundary nearer to each cell; none (which looks up 0) for the row's own.
+inline constexpr auto NEARER = [] {
+    struct {
+        std::uint8_t of[TABLE][TABLE];
+        constexpr const std::uint8_t* operator[](int own) const { return of[own]; }
+    } all{};
+    for (int own = 0; own < TABLE; ++own) {
+        for (int k = 0; k < TABLE; ++k) all.of[own][k] = static_cast<std::uint8_t>(k < own ? k : k > own ? k - 1 : 0x80);
+    }
+    return all;
+}();
+
 // The tables of one row: 16 bytes an attribute, filled up with zeros to a multiple of TERMS_A_BYTE attributes.
 class Tables {
 public:
@@ -107,35 +120,31 @@ public:
     }
 
 private:
-    // Entries belong to boundaries; cells below the row's are bounded by their upper one, cells above by their lower one.
     static void lay_out(const std::uint8_t* entries, int own, std::uint8_t* table) noexcept {
-        for (int k = 0; k < own; ++k) table[k] = entries[k];
-        table[own] = 0;
-        for (int k = own + 1; k < TABLE; ++k) table[k] = entries[k - 1];
+        for (int k = 0; k < TABLE; ++k) table[k] = k == own ? 0 : entries[NEARER[own][k]];
     }
 
 #if defined(__AVX2__)
     static std::uint8_t correntropy_table(double x, double r, const double* boundaries, std::uint8_t* table) noexcept {
         const __m256d value = _mm256_set1_pd(x), scale = _mm256_set1_pd(r), farthest = _mm256_set1_pd(14.0);
         __m128 quarters[4];
-        int not_above = 0;
+        int above = 0;
+#pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
-            const __m256d boundary = _mm256_loadu_pd(boundaries + 4 * k);
-            const __m256d z = _mm256_mul_pd(_mm256_sub_pd(value, boundary), scale);
+            const __m256d t = _mm256_sub_pd(value, _mm256_loadu_pd(boundaries + 4 * k));
+            const __m256d z = _mm256_mul_pd(t, scale);
             quarters[k] = _mm256_cvtpd_ps(_mm256_min_pd(_mm256_mul_pd(z, z), farthest));
-            not_above |= _mm256_movemask_pd(_mm256_cmp_pd(boundary, value, _CMP_LE_OQ)) << (4 * k);
+            above |= _mm256_movemask_pd(t) << (4 * k);
         }
-        const int own = __builtin_popcount(static_cast<unsigned>(not_above) & 0x7fffu);
+        const int own = std::countr_zero(static_cast<unsigned>(above) | (1u << N_BOUNDARIES));
         const __m256i low = scaled_terms(_mm256_set_m128(quarters[1], quarters[0]));
         const __m256i high = scaled_terms(_mm256_set_m128(quarters[3], quarters[2]));
         // The lanes come out as 0-3, 8-11, 4-7, 12-15.
         const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
         const __m128i entries = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        const __m128i numbers = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        const __m128i middle = _mm_set1_epi8(static_cast<char>(own));
-        const __m128i below = _mm_and_si128(entries, _mm_cmpgt_epi8(middle, numbers));
-        const __m128i above = _mm_and_si128(_mm_slli_si128(entries, 1), _mm_cmpgt_epi8(numbers, middle));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_or_si128(below, above));
+        // In each lane the boundary that bounds its cell: the upper one below the row's own cell, the lower one above it.
+        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[own]));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_shuffle_epi8(entries, which));
         return static_cast<std::uint8_t>(own);
     }
 

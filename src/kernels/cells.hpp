@@ -32,6 +32,7 @@ public:
     std::int64_t n_attributes() const noexcept { return n_attributes_; }
     const double* boundaries(std::int64_t attribute) const noexcept { return boundaries_.data() + attribute * BOUNDARY_ROOM; }
 
+    bool built() const noexcept { return built_from_ > 0; }
     // Whether the nodes have doubled since the boundaries were made. Codes made with other boundaries are worthless.
     bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= FIRST && n_nodes >= 2 * built_from_; }
 

@@ -54,19 +54,14 @@ inline std::int16_t fine_power(std::int16_t z) {
     return scaled_product(p, p);
 }
 
-// The nodes' fine codes.
-class FineCodes {
+// How each attribute's line is divided.
+class FineWidths {
 public:
-    explicit FineCodes(std::int64_t n_attributes)
-        : n_attributes_(n_attributes),
-          low_(static_cast<std::size_t>(n_attributes), 0.0),
-          width_(static_cast<std::size_t>(n_attributes), 1.0),
-          codes_(rounded_up(n_attributes, FINE_LANES)) {}
+    explicit FineWidths(std::int64_t n_attributes)
+        : low_(static_cast<std::size_t>(n_attributes), 0.0), width_(static_cast<std::size_t>(n_attributes), 1.0) {}
 
-    std::int64_t n_attributes() const noexcept { return n_attributes_; }
+    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(low_.size()); }
     double width(std::int64_t attribute) const noexcept { return width_[static_cast<std::size_t>(attribute)]; }
-    void reserve(std::int64_t n_nodes) { codes_.reserve(n_nodes); }
-    const std::int16_t* operator[](std::int64_t node) const noexcept { return codes_[node]; }
 
     // Place the ends anew, around the values of all nodes, but no farther out than a few times the range of some of
     // them; `weights(node)` are the attributes of a node.
@@ -92,16 +87,13 @@ public:
             const double bottom = std::max(low[i] - 0.125 * range, least[i] - 4.0 * range);
             const double top = std::min(high[i] + 0.125 * range, most[i] + 4.0 * range);
             low_[i] = bottom;
-            width_[i] = std::max(top / FINEST - bottom / FINEST, SMALLEST_WIDTH);
+            width_[i] = std::max(top / FINEST - bottom / FINEST, SMALLEST);
         }
     }
 
-    // Write the code of a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
-    void enter(std::int64_t node, const double* weights) noexcept { encode(weights, codes_[node]); }
-
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict width = width_.data();
-        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+        for (std::int64_t i = 0; i < n_attributes(); ++i) {
             double place = (values[i] - low[i]) / width[i];
             place = place > 0.0 ? place : 0.0;
             place = place < FINEST ? place : FINEST;
@@ -111,11 +103,9 @@ public:
 
 private:
     static constexpr std::int64_t SAMPLE = 128;
-    static constexpr double SMALLEST_WIDTH = 1e-300;
+    static constexpr double SMALLEST = 1e-300;
 
-    std::int64_t n_attributes_;
     Array<double> low_, width_;
-    Rows<std::int16_t> codes_;
 };
 
 // One row, ready to be compared with fine codes under a common bandwidth.
@@ -125,24 +115,24 @@ public:
         : code_(static_cast<std::size_t>(rounded_up(n_attributes, FINE_LANES)), std::int16_t{0}),
           factors_(code_.size(), std::int16_t{0}) {}
 
-    void fill_common(const double* x, double r, const FineCodes& codes) noexcept {
-        codes.encode(x, code_.data());
-        const std::int64_t d = codes.n_attributes();
-        double widest = 0.0, widths = 0.0;
+    void fill_common(const double* x, double r, const FineWidths& widths) noexcept {
+        widths.encode(x, code_.data());
+        const std::int64_t d = widths.n_attributes();
+        double widest = 0.0, total = 0.0;
         for (std::int64_t i = 0; i < d; ++i) {
-            const double in_z = std::min(codes.width(i) * r, 1.0);
+            const double in_z = std::min(widths.width(i) * r, 1.0);
             widest = std::max(widest, in_z);
-            widths += in_z;
+            total += in_z;
         }
         doublings_ = 0;
         while (doublings_ < MOST_DOUBLINGS && widest * 0x1p13 > static_cast<double>(1 << doublings_)) ++doublings_;
         const double scale = r * std::ldexp(1.0, 28 - doublings_);
         for (std::int64_t i = 0; i < d; ++i) {
-            const double factor = codes.width(i) * scale;
+            const double factor = widths.width(i) * scale;
             factors_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
         }
         const auto n = static_cast<double>(code_.size());
-        const double error = n * (POWER_ERROR + 0x1p-38) + 0.72 * (1.0001 * widths + n * std::ldexp(1.0, doublings_ - 14));
+        const double error = n * (POWER_ERROR + 0x1p-38) + 0.72 * (1.0001 * total + n * std::ldexp(1.0, doublings_ - 14));
         most_ = static_cast<std::int64_t>((n - error) * PER_UNIT);
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }

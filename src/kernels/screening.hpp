@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "coded_nodes.hpp"
 #include "codes.hpp"
 #include "fine.hpp"
 #include "level.hpp"
@@ -29,6 +30,12 @@ namespace mlca::MLCA_LEVEL {
 // Rows whose bounds are computed together: they share each load of the codes.
 inline constexpr int SCAN_ROWS = 4;
 
+// Ask for a row's memory ahead of its use. GCC drops calls of a function that does nothing else, so it must be inlined.
+template <class T>
+[[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
+}
+
 // How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's attributes.
 template <class Weights>
 struct CommonSums {
@@ -36,20 +43,14 @@ struct CommonSums {
     std::int64_t d;
     double r;
     const FineRow& fine;
-    const FineCodes& codes;
+    const CodedNodes& coded;
     const Weights& weights;
 
     std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
-    void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
-    std::int64_t lower(std::int64_t node) const { return fine.lower(codes[node]); }
-    void fetch_fine(std::int64_t node) const { fetch_row(codes[node], d); }
+    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
     std::int64_t looseness() const { return fine.looseness(); }
-
-private:
-    template <class T>
-    static void fetch_row(const T* row, std::int64_t n) {
-        for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
-    }
 };
 
 class Screening {

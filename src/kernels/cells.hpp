@@ -12,11 +12,16 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
 #include "level.hpp"
 #include "memory.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 namespace mlca::MLCA_LEVEL {
 
@@ -62,9 +67,19 @@ public:
 
     std::uint8_t cell(std::int64_t attribute, double value) const noexcept {
         const double* own = boundaries(attribute);
+#if defined(__AVX2__)
+        const __m256d wide = _mm256_set1_pd(value);
+        int above = 1 << N_BOUNDARIES;
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(own + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
+        }
+        return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(above)));
+#else
         int count = 0;
         for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += own[k] <= value;
         return static_cast<std::uint8_t>(count);
+#endif
     }
 
     void assign(const double* values, std::uint8_t* cells) const noexcept {

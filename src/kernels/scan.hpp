@@ -71,7 +71,7 @@ struct Register {
     static Bytes high(Bytes codes) { return low(_mm512_srli_epi16(codes, 4)); }
     static Bytes table(const std::uint8_t* entries) {
         const __m512i two = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(entries)));
-        return _mm512_shuffle_i64x2(two, two, 0x50);
+        return _mm512_maskz_shuffle_i64x2(0xff, two, two, 0x50);
     }
     static Bytes look_up(Bytes table, Bytes cells) { return _mm512_shuffle_epi8(table, cells); }
     static Bytes add(Bytes a, Bytes b) { return _mm512_add_epi8(a, b); }
@@ -84,9 +84,14 @@ struct Register {
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(entries, 8));
         }
         void write(int shift, bool more, std::uint16_t* sums) const {
-            const __m256i all = _mm256_add_epi16(_mm512_castsi512_si256(pairs), _mm512_extracti64x4_epi64(pairs, 1));
-            const __m256i odds = _mm256_add_epi16(_mm512_castsi512_si256(odd), _mm512_extracti64x4_epi64(odd, 1));
+            const __m256i all = halves(pairs), odds = halves(odd);
             write_sums(_mm256_sub_epi16(all, _mm256_slli_epi16(odds, 8)), odds, shift, more, sums);
+        }
+
+    private:
+        // Both attributes together. (Masks that leave nothing out: GCC 12 takes the plain forms for uninitialised values.)
+        static __m256i halves(__m512i both) {
+            return _mm256_add_epi16(_mm512_maskz_extracti64x4_epi64(0xff, both, 0), _mm512_maskz_extracti64x4_epi64(0xff, both, 1));
         }
     };
 };

@@ -15,14 +15,14 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
-// Attributes whose table entries are added in a byte before they are carried into sixteen bits.
-inline constexpr std::int64_t TERMS_A_BYTE = 4;
+// Attributes are filled up to a multiple of this.
+inline constexpr std::int64_t FOURS = 4;
 
 inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 class Codes {
 public:
-    explicit Codes(std::int64_t n_attributes) : n_attributes_(n_attributes), blocks_(rounded_up(n_attributes, TERMS_A_BYTE) * BLOCK_BYTES) {}
+    explicit Codes(std::int64_t n_attributes) : n_attributes_(n_attributes), blocks_(rounded_up(n_attributes, FOURS) * BLOCK_BYTES) {}
 
     std::int64_t n_attributes() const noexcept { return n_attributes_; }
 
@@ -39,7 +39,7 @@ public:
         }
     }
 
-    // 32 bytes an attribute; attributes are filled up with cells 0 to a multiple of TERMS_A_BYTE.
+    // 32 bytes an attribute; attributes are filled up with cells 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:

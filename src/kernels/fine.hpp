@@ -31,8 +31,9 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t FINE_LANES = 16;
 inline constexpr double FINEST = 32767.0;
-// What fine_power may be too small by: 4.33e-4 at worst, of all z.
+// What fine_power may be and fine_root_power may be too small by: 4.33e-4 and 4.25e-4 at worst, of all z.
 inline constexpr double POWER_ERROR = 4.4e-4;
+inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
 // Doublings that are enough for attributes up to 64 / r wide.
 inline constexpr int MOST_DOUBLINGS = 4;
 
@@ -41,6 +42,13 @@ inline std::int16_t scaled_product(int a, int b) { return static_cast<std::int16
 
 // Coefficients of the cubic in u = z^2 / 16, halved: 2^-2u is about 2 (A + B u + C u^2 + D u^3).
 inline constexpr std::int16_t FINE_A = 16384, FINE_B = -22697, FINE_C = 15441, FINE_D = -5672;
+// Coefficients of the quartic in u = z / 4 whose eighth power is about 1 - sqrt(1 - 2^-z^2).
+inline constexpr std::int16_t FINE_ROOT[] = {32767, -13644, -19755, -4454, 13434};
+
+inline std::int16_t eighth_power(std::int16_t p) {
+    for (int k = 0; k < 3; ++k) p = scaled_product(p, p);
+    return p;
+}
 
 // About 2^15 2^-z^2 for z >= 0 in units of 2^-13.
 inline std::int16_t fine_power(std::int16_t z) {
@@ -48,10 +56,14 @@ inline std::int16_t fine_power(std::int16_t z) {
     int p = scaled_product(FINE_D, u) + FINE_C;
     p = scaled_product(p, u) + FINE_B;
     p = scaled_product(p, u) + FINE_A;
-    p = std::min(2 * p, 32767);
-    p = scaled_product(p, p);
-    p = scaled_product(p, p);
-    return scaled_product(p, p);
+    return eighth_power(static_cast<std::int16_t>(std::min(2 * p, 32767)));
+}
+
+// About 2^15 (1 - sqrt(1 - 2^-z^2)).
+inline std::int16_t fine_root_power(std::int16_t z) {
+    int p = FINE_ROOT[4];
+    for (int k = 3; k >= 0; --k) p = scaled_product(p, z) + FINE_ROOT[k];
+    return eighth_power(static_cast<std::int16_t>(p));
 }
 
 // How each attribute's line is divided.
@@ -108,32 +120,45 @@ private:
     Array<double> low_, width_;
 };
 
-// One row, ready to be compared with fine codes under a common bandwidth.
+// One row, ready to be compared with fine codes: under a common bandwidth, or with its attributes in groups.
+//
+// For groups a sum of roots of means, sum_g sqrt(mean of 1 - k over g), is to be bounded. As the root is concave, it is at
+// least the sum over all attributes of sqrt(1 - k) / (size of its group): a sum over attributes again, with a weight each,
+// whatever the groups are. With exact terms that bound lets one node in a hundred pass, so little is lost by it.
 class FineRow {
 public:
     explicit FineRow(std::int64_t n_attributes)
         : code_(static_cast<std::size_t>(rounded_up(n_attributes, FINE_LANES)), std::int16_t{0}),
-          factors_(code_.size(), std::int16_t{0}) {}
+          factors_(code_.size(), std::int16_t{0}),
+          weights_(code_.size(), std::int16_t{0}) {}
 
     void fill_common(const double* x, double r, const FineWidths& widths) noexcept {
         widths.encode(x, code_.data());
-        const std::int64_t d = widths.n_attributes();
-        double widest = 0.0, total = 0.0;
-        for (std::int64_t i = 0; i < d; ++i) {
-            const double in_z = std::min(widths.width(i) * r, 1.0);
-            widest = std::max(widest, in_z);
-            total += in_z;
-        }
-        doublings_ = 0;
-        while (doublings_ < MOST_DOUBLINGS && widest * 0x1p13 > static_cast<double>(1 << doublings_)) ++doublings_;
-        const double scale = r * std::ldexp(1.0, 28 - doublings_);
-        for (std::int64_t i = 0; i < d; ++i) {
-            const double factor = widths.width(i) * scale;
-            factors_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
-        }
+        const double loose = scale(widths, [&](std::int64_t) { return r; });
+        rooted_ = false;
         const auto n = static_cast<double>(code_.size());
-        const double error = n * (POWER_ERROR + 0x1p-38) + 0.72 * (1.0001 * total + n * std::ldexp(1.0, doublings_ - 14));
+        const double error = n * (POWER_ERROR + UNITS) + STEEPEST * (loose + n * shift_error());
         most_ = static_cast<std::int64_t>((n - error) * PER_UNIT);
+        error_ = static_cast<std::int64_t>(error * PER_UNIT);
+    }
+
+    // `group(attribute)` has the r and the size of the attribute's group.
+    template <class Group>
+    void fill_grouped(const double* x, const Group& group, const FineWidths& widths) noexcept {
+        widths.encode(x, code_.data());
+        scale(widths, [&](std::int64_t i) { return group(i).r; });
+        rooted_ = true;
+        double most = 0.0, error = 0.0;
+        for (std::int64_t i = 0; i < widths.n_attributes(); ++i) {
+            const auto own = group(i);
+            const auto weight = static_cast<std::int32_t>(static_cast<double>(WEIGHT) / static_cast<double>(own.size));
+            weights_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(weight);
+            const double share = static_cast<double>(weight) / static_cast<double>(WEIGHT);
+            const double in_z = std::min(widths.width(i) * own.r, 1.0);
+            most += share;
+            error += share * (ROOT_POWER_ERROR + UNITS + ROOT_STEEPEST * (1.0001 * in_z + shift_error()));
+        }
+        most_ = static_cast<std::int64_t>((most - error) * PER_UNIT);
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
@@ -143,55 +168,111 @@ public:
 
     // A lower bound of the sum with a node, in units.
     std::int64_t lower(const std::int16_t* node) const noexcept {
-        switch (doublings_) {
-            case 0: return lower_bound<0>(node);
-            case 1: return lower_bound<1>(node);
-            case 2: return lower_bound<2>(node);
-            case 3: return lower_bound<3>(node);
-            default: return lower_bound<MOST_DOUBLINGS>(node);
+        switch (2 * doublings_ + rooted_) {
+            case 0: return lower_bound<0, false>(node);
+            case 1: return lower_bound<0, true>(node);
+            case 2: return lower_bound<1, false>(node);
+            case 3: return lower_bound<1, true>(node);
+            case 4: return lower_bound<2, false>(node);
+            case 5: return lower_bound<2, true>(node);
+            case 6: return lower_bound<3, false>(node);
+            case 7: return lower_bound<3, true>(node);
+            case 8: return lower_bound<MOST_DOUBLINGS, false>(node);
+            default: return lower_bound<MOST_DOUBLINGS, true>(node);
         }
     }
 
 private:
-    template <int DOUBLINGS>
-    std::int64_t lower_bound(const std::int16_t* node) const noexcept {
-        const std::int16_t *x = code_.data(), *factors = factors_.data();
-        const auto n = static_cast<std::int64_t>(code_.size());
-#if defined(__AVX2__)
-        const __m256i a = _mm256_set1_epi16(FINE_A), b = _mm256_set1_epi16(FINE_B), c = _mm256_set1_epi16(FINE_C);
-        const __m256i d = _mm256_set1_epi16(FINE_D), ones = _mm256_set1_epi16(1);
-        __m256i totals = _mm256_setzero_si256();
-        for (std::int64_t i = 0; i < n; i += FINE_LANES) {
-            const __m256i y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(node + i));
-            const __m256i t = _mm256_abs_epi16(_mm256_sub_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(x + i)), y));
-            __m256i z = _mm256_mulhrs_epi16(t, _mm256_load_si256(reinterpret_cast<const __m256i*>(factors + i)));
-            for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
-            const __m256i u = _mm256_mulhrs_epi16(z, z);
-            __m256i p = _mm256_add_epi16(_mm256_mulhrs_epi16(d, u), c);
-            p = _mm256_add_epi16(_mm256_mulhrs_epi16(p, u), b);
-            p = _mm256_add_epi16(_mm256_mulhrs_epi16(p, u), a);
-            p = _mm256_adds_epi16(p, p);
-            p = _mm256_mulhrs_epi16(p, p);
-            p = _mm256_mulhrs_epi16(p, p);
-            p = _mm256_mulhrs_epi16(p, p);
-            totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ones));
+    // Slopes of 1 - 2^-z^2 and of its root are nowhere above these.
+    static constexpr double STEEPEST = 0.72, ROOT_STEEPEST = 0.84;
+    // More than the rounding of an exact term.
+    static constexpr double UNITS = 0x1p-38;
+    // What stands for a whole attribute of a group of one.
+    static constexpr std::int32_t WEIGHT = 512;
+    // Attributes whose weighted terms fit into 32 bits, an eighth of them in each lane.
+    static constexpr std::int64_t STRETCH = 512;
+
+    double shift_error() const noexcept { return std::ldexp(1.0, doublings_ - 14); }
+
+    // Set what differences are multiplied by; return how much all widths are, in z.
+    template <class Scale>
+    double scale(const FineWidths& widths, const Scale& r) noexcept {
+        const std::int64_t d = widths.n_attributes();
+        double widest = 0.0, total = 0.0;
+        for (std::int64_t i = 0; i < d; ++i) {
+            const double in_z = std::min(widths.width(i) * r(i), 1.0);
+            widest = std::max(widest, in_z);
+            total += in_z;
         }
-        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(totals), _mm256_extracti128_si256(totals, 1));
-        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-        const std::int64_t similar = _mm_cvtsi128_si32(_mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1)));
-#else
-        std::int64_t similar = 0;
-        for (std::int64_t i = 0; i < n; ++i) {
-            int z = scaled_product(std::abs(x[i] - node[i]), factors[i]);
-            for (int k = 0; k < DOUBLINGS; ++k) z = std::min(2 * z, 32767);
-            similar += fine_power(static_cast<std::int16_t>(z));
+        doublings_ = 0;
+        while (doublings_ < MOST_DOUBLINGS && widest * 0x1p13 > static_cast<double>(1 << doublings_)) ++doublings_;
+        const double unit = std::ldexp(1.0, 28 - doublings_);
+        for (std::int64_t i = 0; i < d; ++i) {
+            const double factor = widths.width(i) * r(i) * unit;
+            factors_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
         }
-#endif
-        return most_ - similar * (std::int64_t{1} << 25);
+        return 1.0001 * total;
     }
 
-    Array<std::int16_t> code_, factors_;
+    template <int DOUBLINGS, bool ROOTED>
+    std::int64_t lower_bound(const std::int16_t* node) const noexcept {
+        const auto n = static_cast<std::int64_t>(code_.size());
+        std::int64_t similar = 0;
+        for (std::int64_t first = 0; first < n; first += STRETCH) {
+            similar += similarity<DOUBLINGS, ROOTED>(node, first, std::min(first + STRETCH, n));
+        }
+        return most_ - similar * (ROOTED ? std::int64_t{(1 << 25) / WEIGHT} : std::int64_t{1 << 25});
+    }
+
+#if defined(__AVX2__)
+    template <int DOUBLINGS, bool ROOTED>
+    std::int64_t similarity(const std::int16_t* node, std::int64_t first, std::int64_t end) const noexcept {
+        const auto load = [](const std::int16_t* some) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)); };
+        const auto times = [](__m256i a, __m256i b) { return _mm256_mulhrs_epi16(a, b); };
+        const auto plus = [](__m256i a, std::int16_t b) { return _mm256_add_epi16(a, _mm256_set1_epi16(b)); };
+        const __m256i ones = _mm256_set1_epi16(1);
+        __m256i totals = _mm256_setzero_si256();
+        for (std::int64_t i = first; i < end; i += FINE_LANES) {
+            __m256i z = times(_mm256_abs_epi16(_mm256_sub_epi16(load(code_.data() + i), load(node + i))), load(factors_.data() + i));
+            for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
+            __m256i p;
+            if constexpr (ROOTED) {
+                p = plus(times(_mm256_set1_epi16(FINE_ROOT[4]), z), FINE_ROOT[3]);
+                for (int k = 2; k >= 0; --k) p = plus(times(p, z), FINE_ROOT[k]);
+            } else {
+                const __m256i u = times(z, z);
+                p = plus(times(_mm256_set1_epi16(FINE_D), u), FINE_C);
+                p = plus(times(plus(times(p, u), FINE_B), u), FINE_A);
+                p = _mm256_adds_epi16(p, p);
+            }
+            p = times(p, p);
+            p = times(p, p);
+            p = times(p, p);
+            totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ROOTED ? load(weights_.data() + i) : ones));
+        }
+        const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
+        const __m256i four = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(totals, 1)));
+        const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+        return _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
+    }
+#else
+    template <int DOUBLINGS, bool ROOTED>
+    std::int64_t similarity(const std::int16_t* node, std::int64_t first, std::int64_t end) const noexcept {
+        const std::int16_t *x = code_.data(), *factors = factors_.data(), *weights = weights_.data();
+        std::int64_t total = 0;
+        for (std::int64_t i = first; i < end; ++i) {
+            int z = scaled_product(std::abs(x[i] - node[i]), factors[i]);
+            for (int k = 0; k < DOUBLINGS; ++k) z = std::min(2 * z, 32767);
+            const auto short_z = static_cast<std::int16_t>(z);
+            total += ROOTED ? weights[i] * fine_root_power(short_z) : fine_power(short_z);
+        }
+        return total;
+    }
+#endif
+
+    Array<std::int16_t> code_, factors_, weights_;
     int doublings_ = 0;
+    bool rooted_ = false;
     std::int64_t most_ = 0, error_ = 0;
 };
 

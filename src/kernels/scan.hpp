@@ -1,8 +1,8 @@
 // Lower bounds of the sums of a few rows with the 64 nodes of a block, by look-ups in registers.
 //
 // A byte shuffle looks 16 table entries up at once in every 16 bytes of a register: 32 nodes an instruction with AVX2, for
-// one attribute. Entries are at most 63, so four attributes are added in bytes, then carried into sixteen bits; nothing
-// can overflow within 1,040 attributes, and after PART attributes sums are shifted and added to what the parts before gave.
+// one attribute. Entries are at most 63 (or 127), so four (two) attributes are added in bytes, then carried into sixteen
+// bits. There nothing can overflow within 1,040 (516) attributes; sums of longer rows are taken in parts, and shifted.
 // All of it is integer arithmetic, and every variant gives the same numbers.
 //
 // Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms a second): 60 to 85 billion
@@ -34,11 +34,12 @@ inline constexpr bool CODES_PAY = false;
 #endif
 
 // Attributes that are added in sixteen bits.
-inline constexpr std::int64_t PART = 1024;
+constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
 
 // By how many bits the sums of a part are shifted so that all parts together stay below 2^16.
-inline int scan_shift(std::int64_t n_attributes) {
-    return std::max(0, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n_attributes * LARGEST_ENTRY))) - 16);
+inline int scan_shift(std::int64_t n_attributes, int terms) {
+    const auto largest = static_cast<std::uint64_t>(n_attributes * largest_entry(terms));
+    return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
 // What a register does, on each kind of machine: `Bytes` are cells or entries of its nodes, `ATTRIBUTES` says how many
@@ -190,18 +191,18 @@ struct Register {
 
 #endif
 
-// One part of the attributes, at most PART.
-template <int ROWS>
+// One part of the attributes.
+template <int ROWS, int TERMS>
 inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_attributes, int shift, bool more,
                       std::uint16_t* const* sums) {
 #if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
         Register::Sums first[ROWS], second[ROWS];  // of the nodes in the low four bits, and of those in the high ones
-        for (std::int64_t i = 0; i < n_attributes; i += TERMS_A_BYTE) {
+        for (std::int64_t i = 0; i < n_attributes; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4
-            for (int step = 0; step < TERMS_A_BYTE; step += Register::ATTRIBUTES) {
+            for (int step = 0; step < TERMS; step += Register::ATTRIBUTES) {
                 const Bytes both = Register::load(codes + (i + step) * BLOCK_BYTES + 16 * side);
                 const Bytes low_cells = Register::low(both), high_cells = Register::high(both);
 #pragma GCC unroll 8
@@ -237,15 +238,16 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
 #endif
 }
 
-// Write the bounds of ROWS rows with the nodes of one block: 1 stands for `entry_step` units, shifted left by `scan_shift`.
-template <int ROWS>
+// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`.
+template <int ROWS, int TERMS>
 inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_attributes, std::uint16_t* const* sums) {
-    const int shift = scan_shift(n_attributes);
+    constexpr std::int64_t PART = scan_part_length(TERMS);
+    const int shift = scan_shift(n_attributes, TERMS);
     const std::uint8_t* rest[ROWS];
     std::copy_n(tables, ROWS, rest);
     for (std::int64_t first = 0; first < n_attributes; first += PART) {
         const std::int64_t n = std::min(PART, n_attributes - first);
-        scan_part<ROWS>(block + first * BLOCK_BYTES, rest, n, shift, first > 0, sums);
+        scan_part<ROWS, TERMS>(block + first * BLOCK_BYTES, rest, n, shift, first > 0, sums);
         for (int q = 0; q < ROWS; ++q) rest[q] += PART * TABLE;
     }
 }

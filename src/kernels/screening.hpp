@@ -53,6 +53,21 @@ struct CommonSums {
     std::int64_t looseness() const { return fine.looseness(); }
 };
 
+// How one row is compared with nodes where its attributes are in groups; `exact(node)` sums the roots.
+template <class Exact>
+struct GroupedSums {
+    std::int64_t d;
+    const FineRow& fine;
+    const CodedNodes& coded;
+    const Exact& sum;
+
+    std::int64_t exact(std::int64_t node) const { return sum(node); }
+    [[gnu::always_inline]] void fetch(std::int64_t) const {}
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+};
+
 class Screening {
 public:
     // Bounds of so many nodes, to be written by the caller (or by `bound_all`); there is room for whole blocks.
@@ -62,7 +77,7 @@ public:
         return bounds_[row].data();
     }
 
-    // Write the bounds of up to SCAN_ROWS rows with the first n nodes.
+    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes.
     void bound_all(const Codes& codes, const Tables* const* tables, int n_rows, std::int64_t n_nodes) {
         const std::uint8_t* entries[SCAN_ROWS];
         std::uint16_t* sums[SCAN_ROWS];
@@ -70,17 +85,16 @@ public:
             entries[q] = tables[q]->data();
             sums[q] = bounds(q, n_nodes);
         }
-        const std::int64_t d = codes.n_attributes(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
-        for (std::int64_t b = 0; b < n_blocks; ++b) {
-            const std::uint8_t* block = codes.block(b);
-            switch (n_rows) {
-                case 1: scan<1>(block, entries, d, sums); break;
-                case 2: scan<2>(block, entries, d, sums); break;
-                case 3: scan<3>(block, entries, d, sums); break;
-                default: scan<4>(block, entries, d, sums);
-            }
-            for (int q = 0; q < n_rows; ++q) sums[q] += BLOCK;
+        if (tables[0]->terms() == 4) {
+            scan_all<4>(codes, entries, n_rows, n_nodes, sums);
+        } else {
+            scan_all<2>(codes, entries, n_rows, n_nodes, sums);
         }
+    }
+
+    // What 1 in the bounds of a row stands for, in units.
+    static std::int64_t bound_step(const Tables& tables) noexcept {
+        return tables.step() << scan_shift(tables.n_attributes(), tables.terms());
     }
 
     // Fill the list with the nearest of the first n nodes; 1 in the bounds of `row` stands for `step` units of a sum.
@@ -109,6 +123,21 @@ private:
     static constexpr std::int64_t MOST_COLUMNS = 512;
     static constexpr std::int64_t CLASSES = 16;
     static constexpr std::int64_t FEW = 8;
+
+    template <int TERMS>
+    static void scan_all(const Codes& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::uint16_t** sums) {
+        const std::int64_t d = codes.n_attributes(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
+        for (std::int64_t b = 0; b < n_blocks; ++b) {
+            const std::uint8_t* block = codes.block(b);
+            switch (n_rows) {
+                case 1: scan<1, TERMS>(block, entries, d, sums); break;
+                case 2: scan<2, TERMS>(block, entries, d, sums); break;
+                case 3: scan<3, TERMS>(block, entries, d, sums); break;
+                default: scan<4, TERMS>(block, entries, d, sums);
+            }
+            for (int q = 0; q < n_rows; ++q) sums[q] += BLOCK;
+        }
+    }
 
     void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness) {
         grow_to(candidates_, n_nodes);

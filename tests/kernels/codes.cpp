@@ -96,28 +96,29 @@ static void spoil(Cells& cells, int how, Random& random) {
     }
 }
 
-static uint32_t plain_sum(const std::uint8_t* block, const std::uint8_t* tables, int64_t d, int64_t node) {
+static uint32_t plain_sum(const std::uint8_t* block, const std::uint8_t* tables, int64_t d, int terms, int64_t node) {
     uint32_t total = 0;
-    for (int64_t first = 0; first < d; first += PART) {
+    for (int64_t first = 0; first < d; first += scan_part_length(terms)) {
         uint32_t part = 0;
-        for (int64_t i = first; i < std::min(first + PART, d); ++i) {
+        for (int64_t i = first; i < std::min(first + scan_part_length(terms), d); ++i) {
             const int byte = block[i * 32 + node % 32];
             part += tables[i * 16 + (node < 32 ? byte & 15 : byte >> 4)];
         }
-        total += part >> scan_shift(d);
+        total += part >> scan_shift(d, terms);
     }
     return total;
 }
 
-static void all_variants_of_the_scan_give_the_plain_sum(Random& random) {
-    for (const int64_t d : {1, 2, 3, 4, 5, 31, 103, 1023, 1024, 1025, 1040, 2100, 9000}) {
-        doing = "d = " + std::to_string(d);
-        const int64_t room = rounded_up(d, TERMS_A_BYTE);
+template <int TERMS>
+static void scan_gives_the_plain_sum(Random& random) {
+    for (const int64_t d : {1, 2, 3, 4, 5, 31, 103, 511, 513, 1023, 1025, 1040, 9000}) {
+        doing = "d = " + std::to_string(d) + ", terms " + std::to_string(TERMS);
+        const int64_t room = rounded_up(d, FOURS);
         std::vector<std::uint8_t> block(static_cast<std::size_t>(room * BLOCK_BYTES)), tables(static_cast<std::size_t>(4 * room * TABLE));
         for (auto& byte : block) byte = static_cast<std::uint8_t>(random.bits());
         for (int q = 0; q < 4; ++q) {
             for (int64_t k = 0; k < d * TABLE; ++k) {
-                const auto entry = q == 3 ? LARGEST_ENTRY : static_cast<int>(random.below(LARGEST_ENTRY + 1));
+                const auto entry = q == 3 ? largest_entry(TERMS) : static_cast<int>(random.below(largest_entry(TERMS) + 1));
                 tables[static_cast<std::size_t>(q * room * TABLE + k)] = static_cast<std::uint8_t>(entry);
             }
         }
@@ -127,13 +128,13 @@ static void all_variants_of_the_scan_give_the_plain_sum(Random& random) {
             std::vector<std::uint16_t> sums(4 * BLOCK, 7);
             std::uint16_t* places[4] = {&sums[0], &sums[BLOCK], &sums[2 * BLOCK], &sums[3 * BLOCK]};
             switch (n_rows) {
-                case 1: scan<1>(block.data(), starts, d, places); break;
-                case 2: scan<2>(block.data(), starts, d, places); break;
-                case 3: scan<3>(block.data(), starts, d, places); break;
-                default: scan<4>(block.data(), starts, d, places);
+                case 1: scan<1, TERMS>(block.data(), starts, d, places); break;
+                case 2: scan<2, TERMS>(block.data(), starts, d, places); break;
+                case 3: scan<3, TERMS>(block.data(), starts, d, places); break;
+                default: scan<4, TERMS>(block.data(), starts, d, places);
             }
             for (int q = 0; q < n_rows; ++q) {
-                for (int64_t j = 0; j < BLOCK; ++j) CHECK(places[q][j] == plain_sum(block.data(), starts[q], d, j));
+                for (int64_t j = 0; j < BLOCK; ++j) CHECK(places[q][j] == plain_sum(block.data(), starts[q], d, TERMS, j));
             }
         }
     }
@@ -141,8 +142,9 @@ static void all_variants_of_the_scan_give_the_plain_sum(Random& random) {
 
 static void sixteen_bits_are_as_close_as_promised() {
     for (int z = 0; z < 32768; ++z) {
-        const double true_power = std::exp2(-(z * 0x1p-13) * (z * 0x1p-13));
-        CHECK(fine_power(static_cast<std::int16_t>(z)) * 0x1p-15 >= true_power - POWER_ERROR);
+        const double power = std::exp2(-(z * 0x1p-13) * (z * 0x1p-13));
+        CHECK(fine_power(static_cast<std::int16_t>(z)) * 0x1p-15 >= power - POWER_ERROR);
+        CHECK(fine_root_power(static_cast<std::int16_t>(z)) * 0x1p-15 >= 1.0 - std::sqrt(1.0 - power) - ROOT_POWER_ERROR);
     }
 }
 
@@ -181,8 +183,8 @@ static void bounds_hold(Random& random) {
                         const int64_t sum = common_sum(x, data(k), d, r);
                         int64_t shared = 0;
                         for (int64_t i = 0; i < d; ++i) shared += in_units(share(i) * (1.0 - kernel(x[i] - data(k)[i], r)));
-                        CHECK(screening.bounds(0, data.n)[k] * entry_step() <= sum);
-                        CHECK(screening.bounds(1, data.n)[k] * entry_step(0.5) <= shared);
+                        CHECK(screening.bounds(0, data.n)[k] * tables.step() <= sum);
+                        CHECK(screening.bounds(1, data.n)[k] * any.step() <= shared);
                         CHECK(fine.lower(coded.fine(k)) <= sum);
                     }
                 }
@@ -217,7 +219,7 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
                 FineRow fine(data.d);
                 fine.fill_common(x, r, coded.widths());
                 const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
-                screening.list_nearest(q, n, entry_step() << scan_shift(data.d), wanted, sums, nearest);
+                screening.list_nearest(q, n, Screening::bound_step(*all[q]), wanted, sums, nearest);
                 const auto expected = brute_force(data, x, r, n, wanted);
                 CHECK(nearest.size() == static_cast<int64_t>(expected.size()));
                 for (std::size_t j = 0; j < expected.size(); ++j) {
@@ -249,6 +251,71 @@ static void lists_are_those_of_brute_force(Random& random) {
             }
             doing += ", spoilt cells";
             check_lists(data, family.r, coded, codes, cells, n);
+        }
+    }
+}
+
+// A row's attributes in groups: each attribute's group has an r and a size.
+struct Grouped {
+    struct Group {
+        double r;
+        int64_t size;
+    };
+    std::vector<int64_t> members;
+    std::vector<Group> groups;
+
+    Grouped(Random& random, int64_t d, double r) {
+        const int64_t n_groups = 1 + random.below(d);
+        for (int64_t i = 0; i < d; ++i) members.push_back(i < n_groups ? i : random.below(n_groups));
+        for (int64_t j = 0; j < n_groups; ++j) groups.push_back({r * std::exp2(random.normal()), std::count(members.begin(), members.end(), j)});
+    }
+    Group operator()(int64_t attribute) const { return groups[static_cast<std::size_t>(members[static_cast<std::size_t>(attribute)])]; }
+
+    int64_t sum(const double* x, const double* y) const {
+        std::vector<int64_t> totals(groups.size(), 0);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            const auto group = static_cast<std::size_t>(members[i]);
+            totals[group] += dissimilarity(x[i] - y[i], groups[group].r);
+        }
+        int64_t total = 0;
+        for (std::size_t j = 0; j < groups.size(); ++j) total += group_root(totals[j], groups[j].size);
+        return total;
+    }
+};
+
+static void groups_are_bounded_and_listed(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t d : {1, 6, 30}) {
+            doing = std::string(family.name) + ", groups, d = " + std::to_string(d);
+            const Data data(random, family, 300, d, 4);
+            CodedNodes coded(d);
+            coded.prepare(data.n, data.n, data);
+            Tables tables(d);
+            FineRow fine(d);
+            Screening screening;
+            Shortlist nearest(10);
+            for (int64_t j = 0; j < data.n_rows; ++j) {
+                const double* x = data.row(j);
+                const Grouped group(random, d, family.r);
+                tables.fill_grouped(x, group, coded.cells());
+                fine.fill_grouped(x, group, coded.widths());
+                const Tables* one[1] = {&tables};
+                screening.bound_all(coded.codes(), one, 1, data.n);
+                const auto exact = [&](int64_t node) { return group.sum(x, data(node)); };
+                std::vector<std::pair<int64_t, int64_t>> expected;
+                for (int64_t k = 0; k < data.n; ++k) {
+                    expected.emplace_back(exact(k), k);
+                    CHECK(screening.bounds(0, data.n)[k] * Screening::bound_step(tables) <= exact(k));
+                    CHECK(fine.lower(coded.fine(k)) <= exact(k));
+                }
+                std::sort(expected.begin(), expected.end());
+                const GroupedSums<decltype(exact)> sums{d, fine, coded, exact};
+                screening.list_nearest(0, data.n, Screening::bound_step(tables), 10, sums, nearest);
+                for (std::size_t k = 0; k < 10; ++k) {
+                    CHECK(nearest.sums[k] == expected[k].first);
+                    CHECK(nearest.nodes[k] == expected[k].second);
+                }
+            }
         }
     }
 }
@@ -342,10 +409,12 @@ static void a_failed_allocation_changes_nothing(Random& random) {
 
 int main(int argc, char** argv) {
     Random random{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1};
-    all_variants_of_the_scan_give_the_plain_sum(random);
+    scan_gives_the_plain_sum<4>(random);
+    scan_gives_the_plain_sum<2>(random);
     sixteen_bits_are_as_close_as_promised();
     bounds_hold(random);
     lists_are_those_of_brute_force(random);
+    groups_are_bounded_and_listed(random);
     a_wrong_guess_changes_nothing(random);
     nodes_may_move_and_be_withdrawn(random);
     a_failed_allocation_changes_nothing(random);

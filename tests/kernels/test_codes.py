@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ FLAGS = [
 ]
 # What the processor must be able to do so that code of a level runs.
 NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}
+USUAL = ("x86-64-v2", "x86-64-v3")
 
 compiler = shutil.which("g++")
 pytestmark = pytest.mark.skipif(compiler is None, reason="no g++ here")
@@ -35,10 +37,10 @@ def _features() -> set[str]:
     return {word for line in text.splitlines() if line.startswith("flags") for word in line.split()}
 
 
-def _levels() -> list[list[str]]:
+def _levels() -> list[Any]:
     if platform.machine() not in ("x86_64", "AMD64"):
         return [[]]
-    return [[f"-march={level}"] for level in NEEDED]
+    return [pytest.param([f"-march={level}"], marks=[] if level in USUAL else [pytest.mark.slow]) for level in NEEDED]
 
 
 @pytest.mark.parametrize("level", _levels(), ids=lambda level: " ".join(level) or platform.machine())

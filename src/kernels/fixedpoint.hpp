@@ -37,8 +37,10 @@ inline constexpr double ROUND_TO_UNITS = 0x1.8p12;
 // 2^-64 rounds away against 1: larger exponents change nothing.
 inline constexpr double LARGEST_EXPONENT = 64.0;
 
+// All of these must be inlined: a call in a sum keeps it from being vectorised.
+
 // 2^-w for w >= 0, to 3e-16 relative; beyond 2^-64 it stays there.
-inline double power_of_half(double w) {
+[[gnu::always_inline]] inline double power_of_half(double w) {
     w = w < LARGEST_EXPONENT ? w : LARGEST_EXPONENT;
     const double shifted = ROUND_TO_ONES - w;
     const double f = (ROUND_TO_ONES - shifted) - w;
@@ -50,21 +52,21 @@ inline double power_of_half(double w) {
 }
 
 // k = 2^-(difference r)^2.
-inline double kernel(double difference, double r) {
+[[gnu::always_inline]] inline double kernel(double difference, double r) {
     const double z = difference * r;
     return power_of_half(z * z);
 }
 
 // A term in [0, 1], rounded to a whole number of units.
-inline std::int64_t in_units(double term) {
+[[gnu::always_inline]] inline std::int64_t in_units(double term) {
     return std::bit_cast<std::int64_t>(ROUND_TO_UNITS + term) - std::bit_cast<std::int64_t>(ROUND_TO_UNITS);
 }
 
 // 1 - k in units: what one attribute adds under a common bandwidth.
-inline std::int64_t dissimilarity(double difference, double r) { return in_units(1.0 - kernel(difference, r)); }
+[[gnu::always_inline]] inline std::int64_t dissimilarity(double difference, double r) { return in_units(1.0 - kernel(difference, r)); }
 
 // sqrt(1 - k) in units: what one attribute adds under its own bandwidth.
-inline std::int64_t root_dissimilarity(double difference, double r) {
+[[gnu::always_inline]] inline std::int64_t root_dissimilarity(double difference, double r) {
     return in_units(std::sqrt(1.0 - kernel(difference, r)));
 }
 

@@ -79,8 +79,8 @@ def _compiler() -> Iterator[None]:
     zig = Path(ziglang.__file__).with_name("zig")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="mlca-zig-") as folder:
-        # CMake wants one file a tool. Left alone zig compiles for this very processor; a file may ask for more. It compiles
-        # its own C++ library before it links, once for what is stripped (-s) and once for what is not: so all is.
+        # CMake wants one file a tool. Left alone zig compiles for this very processor; a file may ask for more. Before
+        # it links it compiles its own C++ library, once for what is stripped (-s) and once for what is not: so all is.
         for tool, command in (("c++", "c++ -mcpu=baseline -s"), ("ar", "ar"), ("ranlib", "ranlib")):
             script = Path(folder, tool)
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')

@@ -71,6 +71,8 @@ public:
     virtual std::int64_t n_labels() const = 0;
     virtual std::int64_t n_seen() const = 0;
     virtual std::int64_t n_nodes() const = 0;
+    // Whether rows wait for the first window to fill.
+    virtual bool waits() const = 0;
 
     // Learn rows in order; at least `n_labels` labels are known afterwards. Throws Stopped after an interrupt.
     virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;
@@ -106,6 +108,7 @@ public:
     std::int64_t n_labels() const override { return reading([&] { return model_.labels.n_labels; }); }
     std::int64_t n_seen() const override { return reading([&] { return model_.labels.n_learned + n_waiting(); }); }
     std::int64_t n_nodes() const override { return reading([&] { return model_.n_nodes; }); }
+    bool waits() const override { return reading([&] { return n_waiting() > 0; }); }
 
     void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) override {
         const std::lock_guard<std::mutex> turn(turn_);
@@ -192,7 +195,7 @@ public:
             std::copy_n(model_.bandwidths[k], width, state.bandwidths.data() + k * width);
             append(state.weights, model_.nodes.row(k));
             const auto& own = labels.at_nodes[k];
-            append(state.label_counts, own.keys, own.values, own.length);
+            state.label_counts.append(own.keys, own.values, own.length);
         }
         for (std::int64_t i = 0; i < labels.n_labels; ++i) {
             for (std::int64_t bin = 0; bin < settings().n_bins(); ++bin) {
@@ -478,24 +481,8 @@ private:
         }
     }
 
-    static void append(StateRows& rows, const double* row, std::int64_t d) { rows.dense.insert(rows.dense.end(), row, row + d); }
-    void append(StateRows& rows, const double* row) const { append(rows, row, settings().n_features); }
-    void append(StateRows& rows, const SparseRow& row) const { append(rows.sparse, row.keys, row.values, row.n); }
-
-    template <class Value>
-    static void append(Csr<Value>& rows, const std::int32_t* keys, const Value* values, std::int64_t n) {
-        const auto start = rows.indices.size(), end = start + static_cast<std::size_t>(n);
-        Array<std::int64_t> order(static_cast<std::size_t>(n));
-        for (std::int64_t p = 0; p < n; ++p) order[static_cast<std::size_t>(p)] = p;
-        std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
-        rows.indices.resize(end);
-        rows.data.resize(end);
-        for (std::size_t p = 0; p < order.size(); ++p) {
-            rows.indices[start + p] = keys[order[p]];
-            rows.data[start + p] = values[order[p]];
-        }
-        rows.indptr.push_back(static_cast<std::int64_t>(end));
-    }
+    void append(StateRows& rows, const double* row) const { rows.dense.insert(rows.dense.end(), row, row + settings().n_features); }
+    void append(StateRows& rows, const SparseRow& row) const { rows.sparse.append(row.keys, row.values, row.n); }
 
     void restore(const State& state) {
         LabelMemory& labels = model_.labels;

@@ -24,6 +24,7 @@
 #include "model.hpp"
 #include "stop.hpp"
 #include "team.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 

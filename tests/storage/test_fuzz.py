@@ -78,7 +78,7 @@ def change_json(header, arrays, others, rng):
 
 
 def change_elements(header, arrays, others, rng):
-    name, array = pick(arrays, rng)
+    _, array = pick(arrays, rng)
     if array.size:
         flat = array.reshape(-1)
         for _ in range(rng.randint(1, 3)):
@@ -86,7 +86,7 @@ def change_elements(header, arrays, others, rng):
 
 
 def nudge_elements(header, arrays, others, rng):
-    name, array = pick(arrays, rng)
+    _, array = pick(arrays, rng)
     if array.size:
         flat = array.reshape(-1)
         i, j = rng.randrange(flat.size), rng.randrange(flat.size)

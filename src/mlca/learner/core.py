@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -39,7 +38,7 @@ class Learner:
     """MLCA, MLCA-I or MLCA-C over numbered labels.
 
     Any number of threads may ask while one learns; each answer is that of the model after some whole row. Learners
-    take turns (`turn`).
+    take turns.
 
     Parameters
     ----------
@@ -63,7 +62,6 @@ class Learner:
     def _set(self, parameters: Parameters, n_features: int, compiled: Any) -> None:
         self.parameters = parameters
         self.n_features = n_features
-        self.turn = threading.RLock()
         self._compiled = compiled
 
     @classmethod
@@ -136,10 +134,9 @@ class Learner:
 
         Before the first window is full, its window is all that has come.
         """
-        compiled = self._compiled.settled()
-        if compiled.n_nodes == self._compiled.n_nodes:
+        if not self._compiled.waits:
             return self
-        return Learner._of(self.parameters, self.n_features, compiled)
+        return Learner._of(self.parameters, self.n_features, self._compiled.settled())
 
     def copy(self) -> Learner:
         """Return a learner that goes on by itself from here."""

@@ -45,7 +45,7 @@ def read_classes(
     for name in order.tolist():
         columns.setdefault(name, len(columns))
     column_of_code = np.array([columns[name] for name in found.tolist()], dtype=np.int32)
-    rows = LabelRows(np.arange(len(y) + 1), column_of_code[codes.ravel()], len(columns))
+    rows = LabelRows(np.arange(len(y) + 1), column_of_code[codes.ravel()], len(columns), len(columns))
     return LabelSet(tuple(columns), single=True), rows
 
 

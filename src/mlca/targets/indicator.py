@@ -49,7 +49,7 @@ def read_indicator(
             "give columns of zeros to labels that do not occur"
         )
     indptr, indices = _nonzero_of_bits(y)
-    return LabelSet(names_now, form="indicator"), LabelRows(indptr, indices, len(names_now))
+    return LabelSet(names_now, form="indicator"), LabelRows(indptr, indices, len(names_now), len(names_now))
 
 
 def _column_names(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,11 +14,15 @@ Form: TypeAlias = Literal["indicator", "names"]
 
 
 class LabelRows(NamedTuple):
-    """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending."""
+    """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
+
+    `n_labels` labels are known when all rows are learned; `n_before`, whose names do not come from these rows, before.
+    """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     n_labels: int
+    n_before: int
 
     @property
     def n_rows(self) -> int:
@@ -59,6 +63,10 @@ class LabelSet:
     def numbered(self) -> bool:
         """Whether the names are just the numbers of the columns."""
         return self.names == tuple(range(len(self.names)))
+
+    def first(self, n: int) -> LabelSet:
+        """Return the set of the first n labels."""
+        return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
         """Return the names as an array: of their own type if they share one, else of objects."""

@@ -28,6 +28,7 @@ def read_names(
             "0 and 1 in the order of classes_, or a DataFrame with the labels as columns"
         )
     columns = number_names(known, classes)
+    n_before = len(columns)
     indptr = np.zeros(len(y) + 1, dtype=np.int64)
     indices: list[int] = []
     for i, row in enumerate(y):
@@ -35,7 +36,8 @@ def read_names(
         indices.extend(sorted(here))
         indptr[i + 1] = len(indices)
     names = tuple(columns)
-    return LabelSet(names, form="names"), LabelRows(indptr, np.array(indices, dtype=np.int32), len(names))
+    rows = LabelRows(indptr, np.array(indices, dtype=np.int32), len(names), n_before)
+    return LabelSet(names, form="names"), rows
 
 
 def _names_of_row(row: Any, i: int) -> list[Hashable]:

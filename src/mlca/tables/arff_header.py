@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 
-from mlca.datasets.files import bad_file
+from mlca.tables.streams import bad_file, undecodable
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{'\"][^\s{{]*+)\s*(.+)", re.IGNORECASE | re.DOTALL)
@@ -100,6 +100,8 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
     attributes: dict[str, Attribute] = {}
     for number, raw in lines:
         line = raw.strip()
+        if problem := undecodable(line):
+            raise bad_file(path, number, problem)
         keyword = line.split(maxsplit=1)[0].lower() if line else "%"
         if keyword.startswith("%"):
             continue

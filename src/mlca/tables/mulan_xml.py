@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 from os import PathLike
 from xml.parsers import expat
 
-from mlca.datasets.files import bad_file, numbered_lines
+from mlca.tables.streams import ByteStream, bad_file
 
 
 def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
@@ -36,8 +37,10 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     ...     read_mulan_xml(path)
     ['beach', 'sunset']
     """
+    with ByteStream(path) as stream:
+        content = bytes(stream.read_all())
     names: dict[str, None] = {}
-    parser = expat.ParserCreate("utf-8", " ")  # lines arrive as UTF-8, whatever the file declares
+    parser = expat.ParserCreate("utf-8" if _is_utf8(content) else None, " ")
     depth = 0
 
     def start(element: str, attributes: dict[str, str]) -> None:
@@ -68,11 +71,22 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     parser.EndElementHandler = end
     parser.StartDoctypeDeclHandler = refuse_doctype
     try:
-        for _, line in numbered_lines(path):
-            parser.Parse(line.encode(), False)
-        parser.Parse(b"", True)
+        parser.Parse(content.removeprefix(codecs.BOM_UTF8), True)
     except expat.ExpatError as error:
         raise bad_file(path, error.lineno, f"not well-formed XML ({error}); fetch the file again") from None
+    except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        if isinstance(error, UnicodeError | LookupError):
+            raise bad_file(path, 1, f"neither UTF-8 nor what it declares ({error})") from None
+        raise
     if not names:
         raise bad_file(path, 1, "the list has no label")
     return list(names)
+
+
+def _is_utf8(content: bytes) -> bool:
+    """Whether a file is UTF-8, whatever it declares: many lists declare another encoding than they have."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

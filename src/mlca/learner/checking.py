@@ -104,7 +104,6 @@ def _check_tally(state: State) -> _Tally:
     _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
     tally = _Tally(*map(int, numbers))
     _require(tally.learned < MOST_ROWS, "tally", "has more instances than can be counted exactly")
-    _require(tally.nodes <= tally.learned, "tally", "has more nodes than instances")
     updates = max(tally.learned - 1, 0)  # the very first instance changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has instances, but no node for them")
     _require(tally.voted + tally.voted_alone == updates, "tally", "does not add up")
@@ -139,7 +138,6 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
         _require((state[name] >= 0).all(), name, "holds a negative count")
-        _require((state[name] <= updates).all(), name, "counts more than was learned")
         rough = state[name].sum(axis=1, dtype=np.float64)  # many counts could wrap around to the right sum
         _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than was learned")
     in_bins = state["with"] + state["without"]

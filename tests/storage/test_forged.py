@@ -163,7 +163,7 @@ FORGERIES = {
             both(set_array("waiting.indptr", lambda a: a[:1]), set_array("waiting.indices", lambda a: a[:0])),
             set_array("recent", lambda a: a[:0]),
         ),
-        "has no instance",
+        "holds no row",
     ),
     "two classes a row": ("learned", set_header(single=True), "does not give every instance one class"),
     "waiting classes": ("waiting", set_header(single=True), "without exactly one class"),

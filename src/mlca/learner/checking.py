@@ -120,7 +120,6 @@ def _check_waiting(state: State, window: int, tally: _Tally, n_labels: int) -> i
     n_waiting = len(indptr) - 1
     _require(n_waiting < window and (tally.learned == 0 or n_waiting == 0), "waiting", "has too many instances")
     _require(tally.learned == 0 or tally.learned >= window, "tally", "has learned before the first window was full")
-    _require(tally.learned + n_waiting > 0, "waiting", "has no instance, and nothing was learned")
     return n_waiting
 
 
@@ -163,9 +162,9 @@ def _check_groups(state: State, most: int) -> None:
 
 
 def _check_bandwidths(state: State, name: str) -> None:
-    bandwidths = state[name]
-    fits = (bandwidths >= _SMALLEST_BANDWIDTH) & (bandwidths <= _LARGEST_BANDWIDTH)
-    _require(fits.all(), name, "holds what no window gives")
+    lowest, highest = _range(state[name], _SMALLEST_BANDWIDTH)
+    fits = lowest >= _SMALLEST_BANDWIDTH and highest <= _LARGEST_BANDWIDTH
+    _require(fits, name, "holds what no window gives")
 
 
 def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bool, largest: float) -> None:
@@ -179,7 +178,14 @@ def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bo
 
 
 def _check_values(state: State, name: str, largest: float) -> None:
-    _require((np.abs(state[name]) <= largest).all(), name, f"holds values that are not finite or beyond {largest:g}")
+    lowest, highest = _range(state[name], 0.0)
+    fits = -largest <= lowest and highest <= largest
+    _require(fits, name, f"holds values that are not finite or beyond {largest:g}")
+
+
+def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
+    """Return the smallest and the largest value, or `within` if that is; NaN if there is one. Takes no memory."""
+    return float(values.min(initial=within)), float(values.max(initial=within))
 
 
 def _check_csr(state: State, name: str, n_rows: int, n_columns: int) -> None:

@@ -18,4 +18,5 @@ NB_MODULE(MLCA_MODULE, module) {
         "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
     bind_learner(module);
     bind_peers(module);
+    bind_probes(module);
 }

@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import strategies as st
 
-
 FEW_FEATURES = st.integers(1, 6)
 
 

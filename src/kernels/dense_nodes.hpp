@@ -30,12 +30,12 @@ public:
     };
 
     DenseNodes(std::int64_t d, std::int64_t screen_from)
-        : d_(d), screen_from_(screen_from), weights_(d), scales_(mode == Mode::individual ? d : 1), screen_(d) {}
+        : d_(d), screen_from_(screen_from), weights_(d), factors_(mode == Mode::individual ? d : 1), screen_(d) {}
 
     // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
-        if constexpr (mode == Mode::individual) scales_.reserve(n_nodes);
+        if constexpr (mode == Mode::individual) factors_.reserve(n_nodes);
         screen_.reserve(n_nodes);
     }
     void reserve_move(std::int64_t, Row, std::int64_t = -1) noexcept {}
@@ -43,16 +43,16 @@ public:
     void create(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
         if constexpr (mode == Mode::individual) {
-            for (std::int64_t i = 0; i < d_; ++i) scales_[node][i] = SCALE / bandwidths[i];
+            for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
         }
-        screen_.enter(node, weights_[node], scales(node));
+        screen_.enter(node, weights_[node], factors(node));
     }
 
     // Move a node towards a target: y += (target - y) / step.
     void move(std::int64_t node, Row target, double step) noexcept {
         double* y = weights_[node];
         for (std::int64_t i = 0; i < d_; ++i) y[i] += (target[i] - y[i]) / step;
-        screen_.enter(node, y, scales(node));
+        screen_.enter(node, y, factors(node));
     }
 
     // Unmake the youngest nodes: the next ones overwrite them, and bounds that are too large do no harm.
@@ -90,19 +90,19 @@ public:
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
 
-    const double* scales(std::int64_t node) const noexcept { return mode == Mode::individual ? scales_[node] : nullptr; }
+    const double* factors(std::int64_t node) const noexcept { return mode == Mode::individual ? factors_[node] : nullptr; }
 
     std::int64_t sum(const DenseQuery& query, std::int64_t node, Space& space) const {
         if constexpr (mode == Mode::common) {
             return common_sum(query.x, weights_[node], d_, query.r);
         } else if constexpr (mode == Mode::individual) {
-            return individual_sum(query.x, weights_[node], scales_[node], d_);
+            return individual_sum(query.x, weights_[node], factors_[node], d_);
         } else {
             return clustered_sum(*query.grouping, weights_[node], space);
         }
     }
 
-    // Put the row's values and scales in the order of its groups.
+    // Put the row's values and factors in the order of its groups.
     void lay_out(const DenseQuery& query, Space& space) const {
         const auto d = static_cast<std::size_t>(d_);
         space.x.resize(d);
@@ -113,7 +113,7 @@ private:
         for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
             for (auto place = static_cast<std::size_t>(grouping.start(group)); place < static_cast<std::size_t>(grouping.end(group)); ++place) {
                 space.x[place] = query.x[grouping.order[place]];
-                space.r[place] = grouping.scales[static_cast<std::size_t>(group)];
+                space.r[place] = grouping.factors[static_cast<std::size_t>(group)];
             }
         }
     }
@@ -136,7 +136,7 @@ private:
     }
 
     std::int64_t d_, screen_from_;
-    Rows<double> weights_, scales_;
+    Rows<double> weights_, factors_;
     Screen screen_;
 };
 

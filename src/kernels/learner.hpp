@@ -175,7 +175,7 @@ public:
         typename ModelHere::Work work(settings());
         Stop never;
         const std::shared_lock<Lock> guard(lock_);
-        Query<Row> query = model_.ask_to_predict((*source)[0], work.found, work.grouping, work.space);
+        Query<Row> query = model_.query_to_predict((*source)[0], work.found, work.grouping, work.space);
         model_.nodes.search(&query, 1, work.space, never);
         work.votes.reserve(model_.labels.n_labels);
         model_.labels.collect(work.found, work.votes);
@@ -338,7 +338,7 @@ private:
         const Instance instance{window_.row(position), own};
         work_.found.clear();
         if (model.n_nodes > 0) {
-            Query<Row> query = model.ask(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
+            Query<Row> query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
             model.nodes.search(&query, 1, work_.space, stop);
         }
         const std::int64_t threshold = settings().threshold(work_.grouping);
@@ -411,7 +411,7 @@ private:
                       std::vector<Shortlist>& found, typename ModelHere::Work& work, Stop& stop, double* out) const {
         Query<Row> queries[TOGETHER];
         for (std::int64_t j = 0; j < n; ++j) {
-            queries[j] = model_.ask_to_predict(source[first + j], found[static_cast<std::size_t>(j)], work.grouping, work.space);
+            queries[j] = model_.query_to_predict(source[first + j], found[static_cast<std::size_t>(j)], work.grouping, work.space);
         }
         model_.nodes.search(queries, n, work.space, stop);
         for (std::int64_t j = 0; j < n; ++j) {
@@ -467,7 +467,7 @@ private:
         Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
         for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
         const Instance instance{other.nodes.row(node), {labels.data(), own.length, own.values}, other.labels.node_counts[static_cast<std::size_t>(node)]};
-        Query<Row> query = model_.ask(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
+        Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
         model_.nodes.search(&query, 1, work_.space, stop);
         const std::int64_t threshold = settings().threshold(work_.grouping);
         const bool joining = ModelHere::joins(work_.found, threshold);

@@ -10,9 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "dense_nodes.hpp"
-#include "learner.hpp"
-#include "sparse_nodes.hpp"
+#include "learners.hpp"
 
 namespace nb = nanobind;
 
@@ -42,20 +40,8 @@ Array<T> from_numpy(const nb::dict& arrays, const char* name) {
     return Array<T>(array.data(), array.data() + array.size());
 }
 
-template <template <Mode> class Nodes, class... Arguments>
-std::shared_ptr<Learner> make(Mode mode, Arguments&&... arguments) {
-    switch (mode) {
-        case Mode::common: return std::make_shared<LearnerOf<Mode::common, Nodes>>(std::forward<Arguments>(arguments)...);
-        case Mode::individual: return std::make_shared<LearnerOf<Mode::individual, Nodes>>(std::forward<Arguments>(arguments)...);
-        case Mode::clustered: return std::make_shared<LearnerOf<Mode::clustered, Nodes>>(std::forward<Arguments>(arguments)...);
-    }
-    throw std::invalid_argument("no such mode");
-}
-
-template <class... Arguments>
-std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, Arguments&&... arguments) {
-    if (sparse) return make<SparseNodes>(settings.mode, settings, std::forward<Arguments>(arguments)...);
-    return make<DenseNodes>(settings.mode, settings, std::forward<Arguments>(arguments)...);
+std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr) {
+    return sparse ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
 }
 
 int place_of(const std::string& word, std::initializer_list<const char*> words) {
@@ -326,7 +312,7 @@ void bind_learner(nb::module_& module) {
         .def_static("restore",
                     [](const Settings& settings, bool sparse, nb::object rounds, std::int64_t n_labels, const nb::dict& arrays) {
                         const State state = state_from(arrays, n_labels, sparse);
-                        return BoundLearner(make_learner(sparse, settings, state), std::move(rounds));
+                        return BoundLearner(make_learner(sparse, settings, &state), std::move(rounds));
                     })
         .def("learn_dense",
              [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels, std::int64_t n_jobs) {

@@ -55,17 +55,17 @@ SparseRows csr(const Numbers<const std::int64_t>& indptr, const Numbers<const st
     return {indptr.data(), indices.data(), data.data()};
 }
 
-// The attributes in groups; group j has order[ends[j - 1]] to order[ends[j]] and scales[j].
-Grouping grouping_of(const Numbers<const std::int64_t>& order, const Numbers<const std::int64_t>& ends, const Numbers<const double>& scales) {
+// The attributes in groups; group j has order[ends[j - 1]] to order[ends[j]] and factors[j].
+Grouping grouping_of(const Numbers<const std::int64_t>& order, const Numbers<const std::int64_t>& ends, const Numbers<const double>& factors) {
     require_below(order, length(order), "order");
-    require_equal(length(scales), length(ends), "scales");
+    require_equal(length(factors), length(ends), "factors");
     std::int64_t start = 0;
     for (std::int64_t j = 0; j < length(ends); start = ends.data()[j++]) require(start < ends.data()[j], "ends: a group is empty");
     require_equal(start, length(order), "ends");
     Grouping grouping;
     grouping.order.assign(order.data(), order.data() + length(order));
     grouping.ends.assign(ends.data(), ends.data() + length(ends));
-    grouping.scales.assign(scales.data(), scales.data() + length(scales));
+    grouping.factors.assign(factors.data(), factors.data() + length(factors));
     grouping.n_groups = length(ends);
     return grouping;
 }
@@ -220,34 +220,34 @@ void bind_rough_sums(nb::module_& module) {
         as_is("x"), as_is("tile"), nb::arg("r"));
     module.def(
         "rough_root_sums",
-        [](const Numbers<const float>& x, const Table<const float>& tile, const Table<const float>& scales) {
+        [](const Numbers<const float>& x, const Table<const float>& tile, const Table<const float>& factors) {
             require_tile(tile, length(x));
-            require_tile(scales, length(x));
+            require_tile(factors, length(x));
             Result<float, 1> sums({TILE});
-            rough_root_sums(x.data(), tile.data(), scales.data(), length(x), sums.data());
+            rough_root_sums(x.data(), tile.data(), factors.data(), length(x), sums.data());
             return sums.hand_over();
         },
-        as_is("x"), as_is("tile"), as_is("scales"));
+        as_is("x"), as_is("tile"), as_is("factors"));
     module.def(
         "rough_group_sums",
         [](const Numbers<const float>& x, const Table<const float>& tile, const Numbers<const std::int64_t>& order,
-           const Numbers<const std::int64_t>& ends, const Numbers<const double>& scales) {
+           const Numbers<const std::int64_t>& ends, const Numbers<const double>& factors) {
             require_tile(tile, length(x));
             require_equal(length(order), length(x), "order");
-            const Grouping grouping = grouping_of(order, ends, scales);
+            const Grouping grouping = grouping_of(order, ends, factors);
             Result<float, 1> sums({TILE});
-            rough_group_sums(x.data(), tile.data(), grouping.n_groups, order.data(), ends.data(), scales.data(), sums.data());
+            rough_group_sums(x.data(), tile.data(), grouping.n_groups, order.data(), ends.data(), factors.data(), sums.data());
             return sums.hand_over();
         },
-        as_is("x"), as_is("tile"), as_is("order"), as_is("ends"), as_is("scales"));
+        as_is("x"), as_is("tile"), as_is("order"), as_is("ends"), as_is("factors"));
     module.def(
         "rough_group_error",
-        [](const Numbers<const std::int64_t>& order, const Numbers<const std::int64_t>& ends, const Numbers<const double>& scales,
+        [](const Numbers<const std::int64_t>& order, const Numbers<const std::int64_t>& ends, const Numbers<const double>& factors,
            const Numbers<const double>& reach) {
             require_equal(length(reach), length(order), "reach");
-            return rough_group_error(grouping_of(order, ends, scales), reach.data());
+            return rough_group_error(grouping_of(order, ends, factors), reach.data());
         },
-        as_is("order"), as_is("ends"), as_is("scales"), as_is("reach"));
+        as_is("order"), as_is("ends"), as_is("factors"), as_is("reach"));
 }
 
 }  // namespace

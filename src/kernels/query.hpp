@@ -19,7 +19,7 @@ template <class Row>
 struct Query {
     Row x;
     std::int64_t n_nodes = 0;  // compare with so many, the oldest
-    double r = 0.0;            // common: the bandwidth as a factor
+    double r = 0.0;            // common: the factor SCALE / bandwidth
     const Grouping* grouping = nullptr;  // clustered: the instance's groups
     Shortlist* found = nullptr;
 };

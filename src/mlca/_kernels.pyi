@@ -313,7 +313,7 @@ class probes:  # noqa: N801 - a module, in truth
     def rough_sums(x: NDArray[np.float32], tile: NDArray[np.float32], r: float) -> NDArray[np.float32]: ...
     @staticmethod
     def rough_root_sums(
-        x: NDArray[np.float32], tile: NDArray[np.float32], scales: NDArray[np.float32]
+        x: NDArray[np.float32], tile: NDArray[np.float32], factors: NDArray[np.float32]
     ) -> NDArray[np.float32]: ...
     @staticmethod
     def rough_group_sums(
@@ -321,12 +321,12 @@ class probes:  # noqa: N801 - a module, in truth
         tile: NDArray[np.float32],
         order: NDArray[np.int64],
         ends: NDArray[np.int64],
-        scales: NDArray[np.float64],
+        factors: NDArray[np.float64],
     ) -> NDArray[np.float32]: ...
     @staticmethod
     def rough_group_error(
         order: NDArray[np.int64],
         ends: NDArray[np.int64],
-        scales: NDArray[np.float64],
+        factors: NDArray[np.float64],
         reach: NDArray[np.float64],
     ) -> float: ...

@@ -46,7 +46,7 @@ def test_a_loaded_model_goes_on_exactly_as_the_original(tmp_path, stream, chosen
 def test_names_of_labels_and_features_are_kept(tmp_path):
     _, X, _ = small_model()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = MLCA().fit(frame, [{"yes", 3, 2.5, True} if x[0] > 0 else {"no"} for x in X])
+    model = MLCA().fit(frame, [{"yes", 3, True} if x[0] > 0 else {"no"} for x in X])
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.classes_.tolist() == model.classes_.tolist()

@@ -55,6 +55,7 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         "sparse": learner.sparse_nodes,
         "labels": [_plain_name(name) for name in model.labels_.names],
         "single": model.labels_.single,
+        "form": model.labels_.form,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "extras": extras_of(model),
     }
@@ -132,7 +133,7 @@ def _read_model(members: dict[str, bytes]) -> MLCA:
     model = _read_asked_for(_field(header, "parameters", dict))
     resolved = _read_resolved(_field(header, "resolved", dict))
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
-    labels = LabelSet(tuple(map(_plain_name, _field(header, "labels", list))), _field(header, "single", bool))
+    labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
         raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
     model._learner = restore(resolved, n_features, n_labels, sparse_nodes, state)
@@ -174,6 +175,7 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
     recipe = header.get("recipe")
     return {
         **header,
+        "form": None,
         "resolved": {**used, "seed": header.get("seed")},
         "extras": {} if recipe is None else {"recipe": recipe},
     }
@@ -250,6 +252,15 @@ def _plain_parameters(model: MLCA) -> dict[str, Any]:
             value = value.item()
         plain[name] = value if isinstance(value, str | int | float | None) else None
     return plain
+
+
+def _read_labels(header: dict[str, Any]) -> LabelSet:
+    names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
+    if form not in (None, "indicator", "names") or (single and form is not None):
+        raise ValueError(f"tells labels in the form {form!r:.80}")
+    if not single and any(isinstance(name, float) for name in names):
+        raise ValueError("names a label by a fraction")
+    return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 
 def _plain_name(name: Any) -> Any:

@@ -4,7 +4,7 @@ Arrays must be C-contiguous and of exactly the type that stands here. Shapes and
 runs; it runs without the interpreter's lock.
 """
 
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,80 @@ sources: str
 """A hash of the C++ sources that the module was made of."""
 
 def processor_has(level: str) -> bool: ...
+
+# The learner
+
+class Settings:
+    def __init__(
+        self,
+        *,
+        attributes: str,
+        rule: str,
+        vote: str,
+        n_features: int,
+        n_neighbors: int,
+        window: int,
+        vigilance: float,
+        smoothing: float,
+        screen_from: int,
+    ) -> None: ...
+
+class Learner:
+    def __init__(self, settings: Settings, sparse: bool, rounds: object) -> None: ...
+    @staticmethod
+    def restore(
+        settings: Settings, sparse: bool, rounds: object, n_labels: int, state: dict[str, NDArray[Any]], /
+    ) -> Learner: ...
+    def learn_dense(
+        self,
+        rows: NDArray[np.float64],
+        bounds: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        n_labels: int,
+        n_jobs: int,
+        /,
+    ) -> None: ...
+    def learn_sparse(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        bounds: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        n_labels: int,
+        n_jobs: int,
+        /,
+    ) -> None: ...
+    def predict_dense(self, rows: NDArray[np.float64], n_labels: int, n_jobs: int, /) -> NDArray[np.float64]: ...
+    def predict_sparse(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        n_labels: int,
+        n_jobs: int,
+        /,
+    ) -> NDArray[np.float64]: ...
+    def explain_dense(self, row: NDArray[np.float64], /) -> dict[str, NDArray[Any]]: ...
+    def explain_sparse(
+        self, indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64], /
+    ) -> dict[str, NDArray[Any]]: ...
+    def state(self) -> dict[str, NDArray[Any]]: ...
+    def settled(self) -> Learner: ...
+    def copy(self) -> Learner: ...
+    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, /) -> None: ...
+    @property
+    def sparse(self) -> bool: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def n_seen(self) -> int: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def waits(self) -> bool: ...
+
+def fail_allocation(after: int, /) -> None: ...
 
 # The benchmark's probes
 

@@ -22,6 +22,9 @@ FLAGS = [
     "-Wall",
     "-Wextra",
     "-Werror",
+    "-DMLCA_LEVEL=plain",
+    "-DMLCA_MODULE=codes",
+    "-DMLCA_ARITHMETIC=exact",
 ]
 # What the processor must be able to do so that code of a level runs.
 NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}

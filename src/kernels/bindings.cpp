@@ -18,7 +18,8 @@ namespace {
 
 using namespace MLCA_ARITHMETIC;
 
-void bind_probes(nb::module_& module) {
+// The bare sums, for the benchmark: what this machine can do at the most.
+void bind_limits(nb::module_& module) {
     module.def(
         "sum_exactly",
         [](const Numbers<const double>& x, const Table<const double>& nodes, double r, std::int64_t repeats) {
@@ -58,5 +59,6 @@ NB_MODULE(MLCA_MODULE, module) {
     module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);
     bind_learner(module);
     bind_peers(module);
+    bind_limits(module);
     bind_probes(module);
 }

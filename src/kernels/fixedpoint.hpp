@@ -40,6 +40,8 @@ inline constexpr double ROUND_TO_UNITS = 0x1.8p12;
 // 2^-64 rounds away against 1: larger exponents change nothing.
 inline constexpr double LARGEST_EXPONENT = 64.0;
 
+// All of these must be inlined: a call in a sum keeps it from being vectorised.
+
 // 2^-w for w >= 0, to 3e-16 relative; beyond 2^-64 it stays there.
 [[gnu::always_inline]] inline double power_of_half(double w) {
     w = w < LARGEST_EXPONENT ? w : LARGEST_EXPONENT;

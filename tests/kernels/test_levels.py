@@ -54,17 +54,21 @@ def test_every_loop_is_called_here():
 @pytest.mark.parametrize("module", MODULES)
 def test_modules_offer_what_their_types_say(module):
     stub = ast.parse(Path(mlca.__file__).with_name("_kernels.pyi").read_text())
-    told = {}
-    for part in stub.body:
-        if isinstance(part, ast.AnnAssign):
-            told[part.target.id] = None
-        elif isinstance(part, ast.FunctionDef | ast.ClassDef):
-            members = part.body if isinstance(part, ast.ClassDef) else []
-            told[part.name] = {member.name for member in members if isinstance(member, ast.FunctionDef)} - {"__init__"}
-    assert {name for name in vars(module) if not name.startswith("_")} == set(told)
-    for name, members in told.items():
-        if members:
-            assert {member for member in vars(getattr(module, name)) if not member.startswith("_")} == members
+    told = {name: part for part in stub.body for name in named(part)}
+    assert public(vars(module)) == public(told)
+    for name, part in told.items():
+        if isinstance(part, ast.ClassDef) and not name.startswith("_"):
+            assert public(vars(getattr(module, name))) == public(name for member in part.body for name in named(member))
+
+
+def named(part):
+    if isinstance(part, ast.AnnAssign):
+        return [part.target.id]
+    return [part.name] if isinstance(part, ast.FunctionDef | ast.ClassDef) else []
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
 
 
 def test_the_best_level_is_chosen_unless_a_lower_one_is_asked_for():

@@ -149,7 +149,7 @@ def test_an_immature_cluster_must_grow_to_stay():
 
 
 def test_reference_centre_drifts_to_the_origin():
-    X, Y = [[4.0], [4.2]], [[1], [1]]
+    X, Y = [[4.0], [4.2]], np.array([[1], [1]])
     far = {}
     for center in ("reference", "exact"):
         model = MCIC(decay=0.5, speed=1, center=center).fit(X, Y)

@@ -24,7 +24,6 @@ class TellingColumns:
 
     def __init__(self, layout: Layout, weights: Any) -> None:
         self._layout = layout
-        self._edges = layout.edges()
         squares = weights.multiply(weights) if sparse.issparse(weights) else weights**2
         self._mean = np.asarray(weights.mean(axis=0)).ravel()
         self._spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0)).ravel() - self._mean**2, 0))
@@ -33,7 +32,8 @@ class TellingColumns:
         """Return the places of up to `most` columns, in the order of the table."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=self._spread > 0)
-        by_column = np.maximum.reduceat(distances, self._edges[:-1])
+        by_column = np.zeros(int(self._layout.owners.max()) + 1)
+        np.maximum.at(by_column, self._layout.owners, distances)
         chosen: list[int] = np.sort(np.argsort(-by_column, kind="stable")[:most]).tolist()
         return chosen
 
@@ -43,7 +43,7 @@ class TellingColumns:
 
     def in_words(self, row: NDArray[np.float64], place: int) -> str:
         """Return what a row has in a column."""
-        return self._layout.in_words(place, row[self._edges[place] : self._edges[place + 1]])
+        return self._layout.in_words(place, row[self._layout.owners == place])
 
 
 def dense_row(matrix: Any, i: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from river import checks, datasets, evaluate, metrics, preprocessing
 
 from mlca import MLCA, load
-from mlca.learner.kernels.bandwidth import SMALLEST_DEVIATION
+from mlca.learner.widening import SMALLEST_DEVIATION
 from mlca.river import MLCAClassifier
 from mlca.targets import LabelSet
 from tests.learner.states import assert_same_state, state

@@ -9,5 +9,6 @@ namespace mlca::MLCA_LEVEL {
 // Each adds its functions and classes to the module.
 void bind_learner(nanobind::module_& module);
 void bind_peers(nanobind::module_& module);
+void bind_probes(nanobind::module_& module);
 
 }  // namespace mlca::MLCA_LEVEL

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
+#include "coded_screen.hpp"
 #include "dense_window.hpp"
 #include "fixedpoint.hpp"
 #include "float_screen.hpp"
@@ -21,21 +24,22 @@ public:
     using Window = DenseWindow;
     using Row = const double*;
     using DenseQuery = Query<Row>;
-    using Screen = FloatScreen<mode>;
+    // What looks a byte up 16 or more times at once screens by codes; other machines in float32.
+    using Screen = std::conditional_t<mode == Mode::individual || !CODES_PAY, FloatScreen<mode>, CodedScreen<mode == Mode::individual ? Mode::common : mode>>;
 
     struct Space {
-        ScreenSpace screen;
+        typename Screen::Space screen;
         Array<double> x, y, r;
         Array<std::int64_t> before;
     };
 
     DenseNodes(std::int64_t d, std::int64_t screen_from)
-        : d_(d), screen_from_(screen_from), weights_(d), scales_(mode == Mode::individual ? d : 1), screen_(d) {}
+        : d_(d), weights_(d), factors_(mode == Mode::individual ? d : 1), screen_(d, screen_from) {}
 
     // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
-        if constexpr (mode == Mode::individual) scales_.reserve(n_nodes);
+        if constexpr (mode == Mode::individual) factors_.reserve(n_nodes);
         screen_.reserve(n_nodes);
     }
     void reserve_move(std::int64_t, Row, std::int64_t = -1) noexcept {}
@@ -43,16 +47,16 @@ public:
     void create(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
         if constexpr (mode == Mode::individual) {
-            for (std::int64_t i = 0; i < d_; ++i) scales_[node][i] = SCALE / bandwidths[i];
+            for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
         }
-        screen_.enter(node, weights_[node], scales(node));
+        screen_.enter(node, weights_[node], factors(node));
     }
 
     // Move a node towards a target: y += (target - y) / step.
     void move(std::int64_t node, Row target, double step) noexcept {
         double* y = weights_[node];
         for (std::int64_t i = 0; i < d_; ++i) y[i] += (target[i] - y[i]) / step;
-        screen_.enter(node, y, scales(node));
+        screen_.enter(node, y, factors(node));
     }
 
     // Unmake the youngest nodes: the next ones overwrite them, and bounds that are too large do no harm.
@@ -65,22 +69,27 @@ public:
     // About how many pairs of attributes a search among so many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
+    // What screening needs made anew, now and then: `successor` takes its time and only reads, `take` is done at once.
+    auto successor(std::int64_t n_nodes) const { return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }); }
+    template <class Successor>
+    void take(Successor&& made) noexcept { screen_.take(std::forward<Successor>(made)); }
+
     // List the nearest nodes of each query; they ask for ascending numbers of nodes.
     void search(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
-        const auto look_at = [&](const DenseQuery& query, std::int64_t node) { query.found->offer(node, sum(query, node, space)); };
+        const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
         // Groups differ from row to row: one row at a time is laid out by them.
         const std::int64_t together = mode == Mode::clustered ? 1 : n;
         for (std::int64_t first = 0; first < n; first += together) {
             const DenseQuery* some = queries + first;
             if constexpr (mode == Mode::clustered) lay_out(*some, space);
-            if (some->n_nodes >= screen_from_ && screen_.can(some, together)) {
-                screen_.candidates(some, together, space.screen, stop, look_at);
+            if (screen_.can(some, together)) {
+                screen_.search(some, together, space.screen, stop, exact, [this](std::int64_t node) { return row(node); });
             } else {
                 for (std::int64_t j = 0; j < together; ++j) {
                     for (std::int64_t k = 0; k < some[j].n_nodes; ++k) {
                         if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-                        look_at(some[j], k);
+                        some[j].found->offer(k, exact(some[j], k));
                     }
                 }
             }
@@ -90,19 +99,19 @@ public:
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
 
-    const double* scales(std::int64_t node) const noexcept { return mode == Mode::individual ? scales_[node] : nullptr; }
+    const double* factors(std::int64_t node) const noexcept { return mode == Mode::individual ? factors_[node] : nullptr; }
 
     std::int64_t sum(const DenseQuery& query, std::int64_t node, Space& space) const {
         if constexpr (mode == Mode::common) {
             return common_sum(query.x, weights_[node], d_, query.r);
         } else if constexpr (mode == Mode::individual) {
-            return individual_sum(query.x, weights_[node], scales_[node], d_);
+            return individual_sum(query.x, weights_[node], factors_[node], d_);
         } else {
             return clustered_sum(*query.grouping, weights_[node], space);
         }
     }
 
-    // Put the row's values and scales in the order of its groups.
+    // Put the row's values and factors in the order of its groups.
     void lay_out(const DenseQuery& query, Space& space) const {
         const auto d = static_cast<std::size_t>(d_);
         space.x.resize(d);
@@ -113,7 +122,7 @@ private:
         for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
             for (auto place = static_cast<std::size_t>(grouping.start(group)); place < static_cast<std::size_t>(grouping.end(group)); ++place) {
                 space.x[place] = query.x[grouping.order[place]];
-                space.r[place] = grouping.scales[static_cast<std::size_t>(group)];
+                space.r[place] = grouping.factors[static_cast<std::size_t>(group)];
             }
         }
     }
@@ -135,8 +144,8 @@ private:
         return total;
     }
 
-    std::int64_t d_, screen_from_;
-    Rows<double> weights_, scales_;
+    std::int64_t d_;
+    Rows<double> weights_, factors_;
     Screen screen_;
 };
 

@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "memory.hpp"
 #include "query.hpp"
@@ -45,7 +46,7 @@ inline constexpr double HALF_ULP = 0x1p-24;
 inline constexpr double ROUNDING = 52 * HALF_ULP;
 // Beyond these, float32 could overflow, and nothing is screened.
 inline constexpr double LARGEST_NORM = 1e18;
-inline constexpr double LARGEST_SCALE = 1e18;
+inline constexpr double LARGEST_FACTOR = 1e18;
 
 // Bounds the error of every rough sum of nodes whose r sum|y| is at most `scaled_norm`.
 inline double rough_error(std::int64_t n_attributes, double fit_error, double scaled_norm, double largest_sum) {
@@ -62,41 +63,42 @@ inline double rough_group_error(const Grouping& grouping, const double* reach) {
         for (std::int64_t place = start; place < end; ++place) {
             farthest = std::max(farthest, reach[grouping.order[static_cast<std::size_t>(place)]]);
         }
-        const double scale = grouping.scales[static_cast<std::size_t>(group)];
-        const double in_mean = FIT_ERROR + ROUNDING + 1.7 * HALF_ULP * scale * farthest + 1.01 * static_cast<double>(end - start) * HALF_ULP;
+        const double factor = grouping.factors[static_cast<std::size_t>(group)];
+        const double in_mean = FIT_ERROR + ROUNDING + 1.7 * HALF_ULP * factor * farthest + 1.01 * static_cast<double>(end - start) * HALF_ULP;
         total += std::sqrt(std::min(in_mean, 1.0));
     }
     const auto n_groups = static_cast<double>(grouping.n_groups);
     return total + 2.0 * HALF_ULP * n_groups * (n_groups + 2.0);
 }
 
-// Working space of a search, one for each thread.
-struct ScreenSpace {
-    Array<float> rows, rough, best;
-};
-
 template <Mode mode>
 class FloatScreen {
 public:
     using DenseQuery = Query<const double*>;
 
-    explicit FloatScreen(std::int64_t d)
-        : d_(d), tiles_(d * TILE), scale_tiles_(mode == Mode::individual ? d * TILE : 1), reach_(static_cast<std::size_t>(mode == Mode::clustered ? d : 0), 0.0) {}
+    // Working space of a search, one for each thread.
+    struct Space {
+        Array<float> rows, rough, best;
+    };
+
+    // With fewer nodes than `from`, nothing is screened.
+    FloatScreen(std::int64_t d, std::int64_t from)
+        : d_(d), from_(from), tiles_(d * TILE), factor_tiles_(mode == Mode::individual ? d * TILE : 1), reach_(static_cast<std::size_t>(mode == Mode::clustered ? d : 0), 0.0) {}
 
     void reserve(std::int64_t n_nodes) {
         tiles_.reserve((n_nodes + TILE - 1) / TILE);
-        if constexpr (mode == Mode::individual) scale_tiles_.reserve((n_nodes + TILE - 1) / TILE);
+        if constexpr (mode == Mode::individual) factor_tiles_.reserve((n_nodes + TILE - 1) / TILE);
     }
 
-    // Enter a node, or what has become of it; `scales` are its own (individual).
-    void enter(std::int64_t node, const double* weights, const double* scales) noexcept {
+    // Enter a node, or what has become of it; `factors` are its own (individual).
+    void enter(std::int64_t node, const double* weights, const double* factors) noexcept {
         put_in_tile(tiles_, node, weights);
         double norm = 0.0;
         if constexpr (mode == Mode::individual) {
-            put_in_tile(scale_tiles_, node, scales);
+            put_in_tile(factor_tiles_, node, factors);
             for (std::int64_t i = 0; i < d_; ++i) {
-                norm += std::abs(weights[i]) * scales[i];
-                largest_scale_ = std::max({largest_scale_, scales[i], 1.0 / scales[i]});
+                norm += std::abs(weights[i]) * factors[i];
+                largest_factor_ = std::max({largest_factor_, factors[i], 1.0 / factors[i]});
             }
         } else {
             for (std::int64_t i = 0; i < d_; ++i) norm += std::abs(weights[i]);
@@ -107,25 +109,29 @@ public:
         }
     }
 
-    // Whether float32 can hold the numbers of these queries.
+    // Whether there are enough nodes, and float32 can hold the numbers of these queries.
     bool can(const DenseQuery* queries, std::int64_t n) const noexcept {
-        bool in_range = largest_norm_ <= LARGEST_NORM && largest_scale_ <= LARGEST_SCALE;
+        bool in_range = queries[0].n_nodes >= from_ && largest_norm_ <= LARGEST_NORM && largest_factor_ <= LARGEST_FACTOR;
         for (std::int64_t j = 0; j < n; ++j) {
             if constexpr (mode == Mode::common) in_range = in_range && is_in_range(queries[j].r);
             if constexpr (mode == Mode::clustered) {
                 const Grouping& grouping = *queries[j].grouping;
                 for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
-                    in_range = in_range && is_in_range(grouping.scales[static_cast<std::size_t>(group)]);
+                    in_range = in_range && is_in_range(grouping.factors[static_cast<std::size_t>(group)]);
                 }
             }
         }
         return in_range;
     }
 
-    // Call `candidate(query, node)` for every node that may be among a query's nearest. Queries ask for ascending
-    // numbers of nodes.
-    template <class Candidate>
-    void candidates(const DenseQuery* queries, std::int64_t n, ScreenSpace& space, Stop& stop, Candidate candidate) const {
+    // Float32 needs nothing that would have to be made anew as nodes come.
+    template <class Weights>
+    static std::optional<Nothing> successor(std::int64_t, const Weights&) noexcept { return std::nullopt; }
+    static void take(Nothing) noexcept {}
+
+    // List the nearest nodes of each query; `exact(query, node)` is a sum. Queries ask for ascending numbers of nodes.
+    template <class Exact, class Weights>
+    void search(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights&) const {
         const std::int64_t n_tiles = (queries[n - 1].n_nodes + TILE - 1) / TILE;
         space.rows.resize(static_cast<std::size_t>(n * d_));
         for (std::int64_t j = 0; j < n; ++j) {
@@ -142,7 +148,7 @@ public:
             const float* rough = space.rough.data() + j * n_tiles * TILE;
             const double bar = lowest_hopeful(queries[j], rough, space.best);
             for (std::int64_t k = 0; k < queries[j].n_nodes; ++k) {
-                if (static_cast<double>(rough[k]) >= bar) candidate(queries[j], k);
+                if (static_cast<double>(rough[k]) >= bar) queries[j].found->offer(k, exact(queries[j], k));
             }
         }
     }
@@ -150,7 +156,7 @@ public:
 private:
     static constexpr std::int64_t TILES_BETWEEN_CHECKS = 32;
 
-    static bool is_in_range(double r) noexcept { return r <= LARGEST_SCALE && r * LARGEST_SCALE >= 1.0; }
+    static bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
     void put_in_tile(Rows<float>& tiles, std::int64_t node, const double* values) noexcept {
         float* place = tiles[node / TILE] + node % TILE;
@@ -161,10 +167,10 @@ private:
         if constexpr (mode == Mode::common) {
             rough_sums(x, tiles_[tile], d_, query.r, sums);
         } else if constexpr (mode == Mode::individual) {
-            rough_root_sums(x, tiles_[tile], scale_tiles_[tile], d_, sums);
+            rough_root_sums(x, tiles_[tile], factor_tiles_[tile], d_, sums);
         } else {
             const Grouping& grouping = *query.grouping;
-            rough_group_sums(x, tiles_[tile], grouping.n_groups, grouping.order.data(), grouping.ends.data(), grouping.scales.data(), sums);
+            rough_group_sums(x, tiles_[tile], grouping.n_groups, grouping.order.data(), grouping.ends.data(), grouping.factors.data(), sums);
         }
     }
 
@@ -200,10 +206,10 @@ private:
         return static_cast<double>(best[length - 1]);
     }
 
-    std::int64_t d_;
-    Rows<float> tiles_, scale_tiles_;
+    std::int64_t d_, from_;
+    Rows<float> tiles_, factor_tiles_;
     double largest_norm_ = 0.0;   // of sum|y|, or sum r|y| (individual), over all nodes there ever were
-    double largest_scale_ = 0.0;  // of r and 1 / r (individual)
+    double largest_factor_ = 0.0;  // of r and 1 / r (individual)
     Array<double> reach_;         // the largest |y| in each attribute (clustered)
 };
 

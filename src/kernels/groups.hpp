@@ -13,11 +13,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// One instance's attributes in groups: group j is order[ends[j - 1]] to order[ends[j]] and has scales[j]; `members` is
+// One instance's attributes in groups: group j is order[ends[j - 1]] to order[ends[j]] and has factors[j]; `members` is
 // each attribute's group, none of which is empty.
 struct Grouping {
     Array<std::int64_t> order, ends, members;
-    Array<double> scales;
+    Array<double> factors;
     std::int64_t n_groups = 0;
 
     std::int64_t start(std::int64_t group) const noexcept { return group > 0 ? ends[static_cast<std::size_t>(group - 1)] : 0; }
@@ -65,7 +65,7 @@ public:
         grouping.order.resize(static_cast<std::size_t>(d));
         grouping.members.resize(static_cast<std::size_t>(d));
         grouping.ends.assign(static_cast<std::size_t>(std::min(d, size())), 0);
-        grouping.scales.assign(grouping.ends.size(), 0.0);
+        grouping.factors.assign(grouping.ends.size(), 0.0);
         Array<std::int64_t> filled(centres_.size(), 0);
         auto* members = grouping.members.data();
         for (std::int64_t i = 0; i < d; ++i) {
@@ -83,13 +83,13 @@ public:
             members[i] = filled[static_cast<std::size_t>(members[i])];
             const auto j = static_cast<std::size_t>(members[i]);
             grouping.order[static_cast<std::size_t>(grouping.ends[j]++)] = i;
-            grouping.scales[j] += bandwidth_sums[i];
+            grouping.factors[j] += bandwidth_sums[i];
         }
         grouping.n_groups = n_groups;
         for (std::int64_t j = 0; j < n_groups; ++j) {
             const auto members_of_group = static_cast<double>(grouping.end(j) - grouping.start(j));
-            double& scale = grouping.scales[static_cast<std::size_t>(j)];
-            scale = SCALE / (scale / (static_cast<double>(n_nodes) * members_of_group));
+            double& factor = grouping.factors[static_cast<std::size_t>(j)];
+            factor = SCALE / (factor / (static_cast<double>(n_nodes) * members_of_group));
         }
     }
 

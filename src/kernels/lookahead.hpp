@@ -173,7 +173,7 @@ private:
             for (std::int64_t start = low; start < high; start += together) {
                 Query<typename ModelOf::Row> queries[TOGETHER];
                 for (std::int64_t j = start; j < start + together; ++j) {
-                    queries[j - start] = model.ask(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
+                    queries[j - start] = model.query_to_learn(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
                                                    found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
                     thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
                 }

@@ -1,6 +1,6 @@
 // The model, and the one step by which it learns.
 //
-// A step has a part that only reads (`ask`, a search by the nodes) and a part that changes the model: `prepare` makes all
+// A step has a part that only reads (`query_to_learn`, a search by the nodes) and a part that changes the model: `prepare` makes all
 // room that may be needed and may fail, `commit` cannot. Learning takes steps one after the other; looking ahead searches
 // for a block of instances before it commits them; merging replays the nodes of another model, each as all the instances
 // it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
@@ -58,7 +58,7 @@ struct Model {
     Groups groups;
 
     // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
-    Query<Row> ask(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
+    Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n));
         if constexpr (mode == Mode::clustered) group(query, sums, grouping, space);
@@ -66,7 +66,7 @@ struct Model {
     }
 
     // The same when predicting: the common bandwidth is the median then.
-    Query<Row> ask_to_predict(const Row& x, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
+    Query<Row> query_to_predict(const Row& x, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / median_bandwidth.value();
         if constexpr (mode == Mode::clustered) group(query, bandwidth_sums.data(), grouping, space);

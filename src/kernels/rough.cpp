@@ -41,30 +41,30 @@ inline float rough_root_kernel(float difference, float r) {
 }  // namespace
 
 void rough_sums(const float* __restrict x, const float* __restrict tile, std::int64_t d, double r, float* __restrict sums) {
-    const auto scale = static_cast<float>(r * SHRINK);
+    const auto factor = static_cast<float>(r * SHRINK);
     float totals[TILE] = {};
     for (std::int64_t i = 0; i < d; ++i) {
         const float* column = tile + TILE * i;
-        for (std::int64_t j = 0; j < TILE; ++j) totals[j] += rough_kernel(x[i] - column[j], scale);
+        for (std::int64_t j = 0; j < TILE; ++j) totals[j] += rough_kernel(x[i] - column[j], factor);
     }
     std::copy_n(totals, TILE, sums);
 }
 
-void rough_root_sums(const float* __restrict x, const float* __restrict tile, const float* __restrict scales, std::int64_t d,
+void rough_root_sums(const float* __restrict x, const float* __restrict tile, const float* __restrict factors, std::int64_t d,
                      float* __restrict sums) {
     float totals[TILE] = {};
     for (std::int64_t i = 0; i < d; ++i) {
-        const float *column = tile + TILE * i, *r = scales + TILE * i;
+        const float *column = tile + TILE * i, *r = factors + TILE * i;
         for (std::int64_t j = 0; j < TILE; ++j) totals[j] += rough_root_kernel(x[i] - column[j], r[j]);
     }
     std::copy_n(totals, TILE, sums);
 }
 
 void rough_group_sums(const float* __restrict x, const float* __restrict tile, std::int64_t n_groups, const std::int64_t* order,
-                      const std::int64_t* ends, const double* scales, float* __restrict sums) {
+                      const std::int64_t* ends, const double* factors, float* __restrict sums) {
     float totals[TILE] = {};
     for (std::int64_t group = 0, start = 0; group < n_groups; start = ends[group++]) {
-        const auto r = static_cast<float>(scales[group] * SHRINK);
+        const auto r = static_cast<float>(factors[group] * SHRINK);
         float part[TILE] = {};
         for (std::int64_t place = start; place < ends[group]; ++place) {
             const std::int64_t i = order[place];

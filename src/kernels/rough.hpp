@@ -19,13 +19,13 @@ inline constexpr double ROOT_FIT_ERROR = 1.8e-5;
 // Write about the sum of k over the attributes for the 64 nodes of a tile.
 void rough_sums(const float* x, const float* tile, std::int64_t d, double r, float* sums);
 
-// Write about the sum of 1 - sqrt(1 - k), each node with its own scales.
-void rough_root_sums(const float* x, const float* tile, const float* scales, std::int64_t d, float* sums);
+// Write about the sum of 1 - sqrt(1 - k), each node with its own factors.
+void rough_root_sums(const float* x, const float* tile, const float* factors, std::int64_t d, float* sums);
 
 // Write about the sum of the roots of the groups' means of 1 - k, negated: the largest sum is the nearest node's. Group j
 // is order[ends[j - 1]] to order[ends[j]].
 void rough_group_sums(const float* x, const float* tile, std::int64_t n_groups, const std::int64_t* order, const std::int64_t* ends,
-                      const double* scales, float* sums);
+                      const double* factors, float* sums);
 
 // The kernels themselves, of one attribute, for the test of their bounds.
 float rough_kernel_at(float difference, float r);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "fixedpoint.hpp"
 #include "memory.hpp"
@@ -54,14 +55,14 @@ public:
         Overlaps::Space overlaps;
     };
 
-    SparseNodes(std::int64_t d, std::int64_t) : d_(d), scales_(mode == Mode::individual ? d : 1) {}
+    SparseNodes(std::int64_t d, std::int64_t) : d_(d), factors_(mode == Mode::individual ? d : 1) {}
 
     void reserve(std::int64_t n_nodes, const Row& x) {
         weights_.reserve(x.n);
         if (listed_.size() == listed_.capacity()) listed_.reserve(listed_.size() + listed_.size() / 2 + 64);
         if constexpr (mode == Mode::common) overlaps_.reserve(n_nodes - 1, x.keys, is_all_ones(x) ? x.n : 0);
         if constexpr (mode == Mode::individual) {
-            scales_.reserve(n_nodes);
+            factors_.reserve(n_nodes);
             grow_to(bases_, n_nodes);
         }
         note_keys(x);
@@ -81,7 +82,7 @@ public:
         account(node, 1);
         if constexpr (mode == Mode::common) overlaps_.enter(node, x.keys, listed_.back() ? x.n : 0);
         if constexpr (mode == Mode::individual) {
-            for (std::int64_t i = 0; i < d_; ++i) scales_[node][i] = SCALE / bandwidths[i];
+            for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
             refresh_base(node);
         }
     }
@@ -150,6 +151,10 @@ public:
         return space.unfolded.data();
     }
 
+    // Nothing here has to be made anew as nodes come.
+    static std::optional<Nothing> successor(std::int64_t) noexcept { return std::nullopt; }
+    static void take(Nothing) noexcept {}
+
     // About how many pairs of attributes a search among so many nodes compares. Where overlaps are counted by bits, other
     // steps take as long as the search: threads gain nothing there.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
@@ -196,7 +201,7 @@ private:
     void refresh_base(std::int64_t node) noexcept {
         const Row y = row(node);
         std::int64_t total = 0;
-        for (std::int64_t p = 0; p < y.n; ++p) total += root_dissimilarity(y.values[p], scales_[node][y.keys[p]]);
+        for (std::int64_t p = 0; p < y.n; ++p) total += root_dissimilarity(y.values[p], factors_[node][y.keys[p]]);
         bases_[static_cast<std::size_t>(node)] = total;
     }
 
@@ -250,16 +255,16 @@ private:
         const Row& x = query.x;
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
             if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-            const double* scales = scales_[k];
+            const double* factors = factors_[k];
             const Row y = row(k);
             std::int64_t total = bases_[static_cast<std::size_t>(k)];
-            for (std::int64_t p = 0; p < x.n; ++p) total += root_dissimilarity(x.values[p], scales[x.keys[p]]);
+            for (std::int64_t p = 0; p < x.n; ++p) total += root_dissimilarity(x.values[p], factors[x.keys[p]]);
             for (std::int64_t p = 0; p < y.n; ++p) {
                 const std::int32_t i = y.keys[p];
                 const double value = space.x[static_cast<std::size_t>(i)];
                 if (value == 0.0) continue;
-                total += root_dissimilarity(value - y.values[p], scales[i]);
-                total -= root_dissimilarity(y.values[p], scales[i]) + root_dissimilarity(value, scales[i]);
+                total += root_dissimilarity(value - y.values[p], factors[i]);
+                total -= root_dissimilarity(y.values[p], factors[i]) + root_dissimilarity(value, factors[i]);
             }
             query.found->offer(k, total);
         }
@@ -268,10 +273,10 @@ private:
     void search_clustered(const SparseQuery& query, Space& space, Stop& stop) const {
         const Row& x = query.x;
         const Grouping& grouping = *query.grouping;
-        const auto scale_at = [&](std::int32_t i) { return grouping.scales[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)])]; };
+        const auto factor_at = [&](std::int32_t i) { return grouping.factors[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)])]; };
         space.bases.assign(static_cast<std::size_t>(grouping.n_groups), 0);
         const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
-            const std::int64_t term = dissimilarity(x.values[p], scale_at(x.keys[p]));
+            const std::int64_t term = dissimilarity(x.values[p], factor_at(x.keys[p]));
             space.bases[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(x.keys[p])])] += term;
             return term;
         });
@@ -281,7 +286,7 @@ private:
             const Row y = row(k);
             for (std::int64_t p = 0; p < y.n; ++p) {
                 const auto i = static_cast<std::size_t>(y.keys[p]);
-                const std::int64_t term = dissimilarity(space.x[i] - y.values[p], scale_at(y.keys[p]));
+                const std::int64_t term = dissimilarity(space.x[i] - y.values[p], factor_at(y.keys[p]));
                 space.group_sums[static_cast<std::size_t>(grouping.members[i])] += term - space.alone[i];
             }
             std::int64_t total = 0;
@@ -297,7 +302,7 @@ private:
     PairRows<double> weights_;
     Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
     Overlaps overlaps_;
-    Rows<double> scales_;       // individual: each node's r
+    Rows<double> factors_;       // individual: each node's r
     Array<std::int64_t> bases_;  // individual: each node's sum against an instance of zeros
     // Working space of `move`, zero between uses.
     Array<double> target_;

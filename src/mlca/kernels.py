@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlca import _kernels as native  # what the modules of all levels offer
 
+__all__ = ["LEVEL", "LEVELS", "available", "load", "native"]
+
 LEVELS = ("v2", "v3", "v4", "plain")
 
 

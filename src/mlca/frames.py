@@ -131,7 +131,7 @@ def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     recipe = recipe_for(model)
     if recipe is None:
         raise ValueError("the model learned numbers without names; pass an array with the same columns")
-    rows = recipe.partial_fit(X).transform(X)
+    rows = recipe.partial_fit(X).encode(X)
     if rows.shape[1] > model.n_features_in_:
         widen(model, rows.shape[1])
     model.labels_ = labels
@@ -143,7 +143,7 @@ def _begin_again(model: MLCA, held: Held, X: Any, labels: LabelSet, targets: Lab
     """Learn all frames that are held and one more, by what the recipe makes of them together."""
     recipe = copy.copy(held.recipe).partial_fit(X)
     parts = (*held.parts, (X, targets))
-    rows = _stacked([recipe.transform(frame) for frame, _ in parts])
+    rows = _stacked([recipe.encode(frame) for frame, _ in parts])
     model._start_afresh(rows, rows, labels)
     model._learn(rows, _joined([own for _, own in parts]))
     set_recipe(model, recipe)

@@ -181,7 +181,8 @@ def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
     assert long < 1.2 * short
 
 
-def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path):
+def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path, monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 10_000)
     (tmp_path / "a.csv").write_text("x,tags\n" + "1.5,a\n" * 5000)
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))

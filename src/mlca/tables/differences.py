@@ -55,13 +55,18 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     known = {column.name for column in layout.columns} | set(own) | {layout.id}
     verdict = "learned from here on" if learning else "not used, the model does not know it"
     notes = [f"new column {name!r}: {verdict}" for name in source.columns if name not in known]
+    notes += [
+        f"no column {column.name!r} ({column.kind}): missing in every row"
+        for column in layout.learned()
+        if column.name in layout.optional and column.name not in source.columns
+    ]
     if layout.labels is None or not labels:
         return notes
     return notes + [f"new label column {name!r}" for name in own if name not in layout.labels.columns]
 
 
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
-    wrong = [f"missing column {c.name!r} ({c.kind})" for c in layout.learned() if c.name not in columns]
+    wrong = [f"missing column {column.name!r} ({column.kind})" for column in layout.lacking(columns)]
     if labels and layout.labels is not None:
         wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in columns]
     return wrong

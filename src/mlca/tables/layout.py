@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -102,6 +102,19 @@ class TableLayout:
         """Where in a row the numbers of each learned column stand."""
         order = np.argsort(self.owners, kind="stable")
         return np.split(order, np.cumsum([column.width for column in self.learned()])[:-1])
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The columns that a table may lack: those that came late, so that earlier tables lack them."""
+        left = [column.width for column in self.learned()]
+        for place, added in self.late:
+            left[place] -= added
+        return frozenset(column.name for column, width in zip(self.learned(), left, strict=True) if width == 0)
+
+    def lacking(self, columns: Iterable[str]) -> list[Learned]:
+        """Return the learned columns that a table with these columns lacks and may not."""
+        there = set(columns)
+        return [column for column in self.learned() if column.name not in there and column.name not in self.optional]
 
     def with_late(self, columns: Sequence[Column]) -> TableLayout:
         """Return the layout with columns that have become wider, or are new and stand behind the known ones."""

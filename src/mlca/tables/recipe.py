@@ -16,7 +16,7 @@ from mlca.tables import columns as deciding
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import encode, grown, kind_by
 from mlca.tables.kinds import MOST_PLACES, Categorical, Column, Date, Ignored, Text
-from mlca.tables.layout import Layout, TableLayout, layout_from_json
+from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 
 # A growth note is taken when the rows have become more by this factor.
 _NEXT_NOTE = 1.25
@@ -36,7 +36,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     The first 1000 rows decide what the columns are, or as many as have come when a row is first transformed: numbers,
     yes or no, dates, categories, or free text. Ids and columns without a name are left out, with a message. Later
     rows may bring new categories and new columns; these become numbers on the right of a row. Columns are matched by
-    name; one that a table lacks is missing in all its rows.
+    name; one that came late may be lacking, and is then missing in all rows.
 
     * A number stays as it is, unless free text or dates stand beside it: then it is scaled to mean 0 and deviation 1
       of the first rows. A missing one becomes the median of the first rows.
@@ -183,15 +183,23 @@ class Recipe(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a cell is of another kind than its column; the message names column and row.
+            If a cell is of another kind than its column, or a column is not there that was there from the first; the
+            message names column and row.
         """
+        lacking = [] if isinstance(self.layout, XcLayout) else self.layout.lacking(cells_of(X)[0])
+        if lacking:
+            raise ValueError(
+                f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
+                "yours, or add these with None where nothing is known"
+            )
+        return self.encode(X)
+
+    def encode(self, X: Any) -> Any:
+        """Return the rows of a table as numbers, as `transform` does, whatever columns it lacks."""
         layout = self.layout
         if not isinstance(layout, TableLayout):
             raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
         cells, _ = cells_of(X)
-        if not any(column.name in cells for column in layout.learned()):
-            named = some([column.name for column in layout.learned()])
-            raise ValueError(f"X has none of the columns that the model knows: {named}")
         rows, remarks = encode(layout, cells, n_rows_of(cells))
         if remarks.faulty:
             row, problem = next(iter(remarks.faulty.items()))

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.learner.core import Learner
@@ -21,10 +23,16 @@ from mlca.recipes import recipe_of, set_recipe
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import TableLayout
 from mlca.tables.recipe import Recipe
+from mlca.tables.telling import beside
 from mlca.targets import LabelRows, LabelSet, read_targets
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
+    from mlca.explanation import Explanation
+
+# Of an explanation, the nodes and columns that are shown by value.
+_SHOWN_NODES = 5
+_SHOWN_COLUMNS = 12
 
 
 def is_frame(X: Any) -> bool:
@@ -51,6 +59,18 @@ def recipe_for(model: MLCA) -> Recipe | None:
         columns = tuple(Numeric(name, float(mean)) for name, mean in zip(names, means, strict=True))
         recipe = Recipe.by_layout(TableLayout(columns, sparse=sparse.issparse(model.weights_)))
     return recipe
+
+
+def goes_by_recipe(model: MLCA, X: Any) -> bool:
+    """Whether a model has to learn X by a recipe: it has one already, or X is more than the numbers that it knows."""
+    if not is_frame(X):
+        return False
+    if not hasattr(model, "labels_"):
+        return needs_recipe(X)
+    if recipe_of(model) is not None:
+        return True
+    known = set(getattr(model, "feature_names_in_", ()))
+    return bool(known) and known <= set(X.columns) and (known != set(X.columns) or needs_recipe(X))
 
 
 def rows_of(model: MLCA, X: Any) -> Any:
@@ -87,6 +107,16 @@ def row_of(model: MLCA, x: Any) -> Any:
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)
     return np.asarray(x, dtype=np.float64).reshape(1, -1)
+
+
+def with_values(model: MLCA, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
+    """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
+    recipe = recipe_for(model)
+    if recipe is None:
+        recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}", 0.0) for k in range(len(row)))))
+    nodes = explanation.nodes[:_SHOWN_NODES].tolist()
+    values = beside(recipe.layout, model.weights_, row, nodes, _SHOWN_COLUMNS)
+    return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
 
 
 def fit(model: MLCA, X: Any, y: Any) -> None:
@@ -131,7 +161,7 @@ def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     recipe = recipe_for(model)
     if recipe is None:
         raise ValueError("the model learned numbers without names; pass an array with the same columns")
-    rows = recipe.partial_fit(X).encode(X)
+    rows = recipe.partial_fit(X).transform(X)
     if rows.shape[1] > model.n_features_in_:
         widen(model, rows.shape[1])
     model.labels_ = labels

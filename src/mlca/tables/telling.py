@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,34 @@ class TellingColumns:
     def in_words(self, row: NDArray[np.float64], place: int) -> str:
         """Return what a row has in a column."""
         return self._layout.in_words(place, row[self._layout.owners == place])
+
+
+def beside(
+    layout: Layout, weights: Any, row: NDArray[np.float64], nodes: Sequence[int], most: int
+) -> list[tuple[str, list[str]]]:
+    """Return the most telling columns of a row, and what the row and some nodes have there.
+
+    Parameters
+    ----------
+    layout : Layout
+        What the columns mean.
+    weights : ndarray or csr_array of shape (n_nodes, n_features)
+        All nodes.
+    row : ndarray
+        The row.
+    nodes : sequence of int
+        The nodes to show.
+    most : int
+        The number of columns.
+
+    Returns
+    -------
+    list of (str, list of str)
+        The name of each column; the row's value, then that of each node.
+    """
+    telling = TellingColumns(layout, weights)
+    rows = [row, *(dense_row(weights, node) for node in nodes)]
+    return [(telling.name(place), [telling.in_words(x, place) for x in rows]) for place in telling.of(row, most)]
 
 
 def dense_row(matrix: Any, i: int) -> NDArray[np.float64]:

@@ -104,12 +104,17 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
         loaded.partial_fit(X, Y)
 
 
-def test_a_seed_that_no_file_can_hold_is_refused_when_saving(tmp_path):
+def test_what_load_would_refuse_is_not_saved(tmp_path):
     large, X, Y = small_model(random_state=2**40)
     large.save(tmp_path / "m")
     assert load(tmp_path / "m").random_state == 2**40
     with pytest.raises(ValueError, match="random_state is -1"):
-        MLCA(random_state=-1).fit(X, Y).save(tmp_path / "n")
+        MLCA(random_state=-1).fit(X, Y).save(tmp_path / "m")
+    for name, value in {"n_jobs": 0, "vigilance": 7}.items():
+        model, _, _ = small_model()
+        with pytest.raises(ValueError, match=f"{name} "):
+            model.set_params(**{name: value}).save(tmp_path / "m")
+    assert load(tmp_path / "m").random_state == 2**40
 
 
 @settings(max_examples=40)

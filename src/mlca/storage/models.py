@@ -41,14 +41,14 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         Where to; an existing file is replaced. Where it is a link, the file that the link names is.
     """
     learner = model._learner
-    resolved = asdict(learner.parameters)
-    if not 0 <= resolved["seed"] < _MOST_SEED:
-        raise ValueError(f"random_state is {resolved['seed']}; a file can hold one from 0 to {_MOST_SEED - 1}")
+    parameters, resolved = _plain_parameters(model), asdict(learner.parameters)
+    _read_asked_for(parameters)  # what `load` would refuse is not written
+    _read_resolved(resolved)
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"mlca {__version__}",
-        "parameters": _plain_parameters(model),
+        "parameters": parameters,
         "resolved": resolved,
         "n_features": learner.n_features,
         "n_labels": learner.n_labels,
@@ -198,12 +198,11 @@ def _read_state(members: dict[str, bytes], sparse_nodes: bool) -> State:
 def _read_asked_for(parameters: dict[str, Any]) -> MLCA:
     """Return a model with the parameters that its user asked for."""
     model = _new_model(parameters)
-    for name, value, smallest, most in (
-        ("random_state", model.random_state, 0, _MOST_SEED),
-        ("n_jobs", model.n_jobs, -MOST_JOBS, MOST_JOBS),
-    ):
-        if value is not None and (type(value) is not int or not smallest <= value <= most):
-            raise ValueError(f"{name} is {value!r:.80}")
+    seed, n_jobs = model.random_state, model.n_jobs
+    if seed is not None and (type(seed) is not int or not 0 <= seed < _MOST_SEED):
+        raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a number from 0 to {_MOST_SEED - 1}")
+    if n_jobs is not None and (type(n_jobs) is not int or not 1 <= abs(n_jobs) <= MOST_JOBS):
+        raise ValueError(f"n_jobs is {n_jobs!r:.80}; a file holds None or up to {MOST_JOBS}, not 0")
     return model
 
 
@@ -212,12 +211,12 @@ def _read_resolved(parameters: dict[str, Any]) -> Parameters:
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
-    seed = parameters.pop("seed")
+    seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed < _MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
-    _new_model(parameters)
-    reals = {name: float(parameters[name]) for name in ("vigilance", "smoothing")}
-    return Parameters(**parameters | reals, seed=seed)
+    _new_model(settings)
+    reals = {name: float(settings[name]) for name in ("vigilance", "smoothing")}
+    return Parameters(**settings | reals, seed=seed)
 
 
 def _new_model(parameters: dict[str, Any]) -> MLCA:

@@ -79,16 +79,15 @@ def _compiler() -> Iterator[None]:
     zig = Path(ziglang.__file__).with_name("zig")
     before = dict(os.environ)
     with tempfile.TemporaryDirectory(prefix="mlca-zig-") as folder:
-        # CMake wants one file a tool. Left alone zig compiles for this very processor; a file may ask for more.
-        for tool, command in (("c++", "c++ -mcpu=baseline"), ("ar", "ar"), ("ranlib", "ranlib")):
+        # CMake wants one file a tool. Left alone zig compiles for this very processor; a file may ask for more. Before
+        # it links it compiles its own C++ library, once for what is stripped (-s) and once for what is not: so all is.
+        for tool, command in (("c++", "c++ -mcpu=baseline -s"), ("ar", "ar"), ("ranlib", "ranlib")):
             script = Path(folder, tool)
             script.write_text(f'#!/bin/sh\nexec "{zig}" {command} "$@"\n')
             script.chmod(0o755)
         os.environ["CXX"] = str(Path(folder, "c++"))
-        # zig compiles its C++ library for every kind of thing that it links first; CMake's trials need not link.
-        settings = {"AR": f"{folder}/ar", "RANLIB": f"{folder}/ranlib", "TRY_COMPILE_TARGET_TYPE": "STATIC_LIBRARY"}
         os.environ["CMAKE_ARGS"] = " ".join(
-            [before.get("CMAKE_ARGS", ""), *(f"-DCMAKE_{name}={value}" for name, value in settings.items())]
+            [before.get("CMAKE_ARGS", ""), f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib"]
         )
         try:
             yield

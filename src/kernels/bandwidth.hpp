@@ -86,9 +86,9 @@ inline bool is_constant(const DenseRows& window, std::int64_t attribute, double 
 // Fill in the sum of squared deviations of every attribute of a window, CONSTANT for constant ones, and the means.
 inline void squared_deviations(const DenseRows& window, double* squares, double* means) {
     // Attributes are taken by blocks whose part of a window stays in the first cache for both passes.
-    constexpr std::int64_t BLOCK = 256;
-    for (std::int64_t low = 0; low < window.width; low += BLOCK) {
-        const std::int64_t high = std::min(low + BLOCK, window.width);
+    constexpr std::int64_t ATTRIBUTES = 256;
+    for (std::int64_t low = 0; low < window.width; low += ATTRIBUTES) {
+        const std::int64_t high = std::min(low + ATTRIBUTES, window.width);
         add_up(window, low, high, means);
         add_up_squares(window, low, high, means, squares);
     }

@@ -39,7 +39,7 @@ public:
 
     bool built() const noexcept { return built_from_ > 0; }
     // Whether the nodes have doubled since the boundaries were made. Codes made with other boundaries are worthless.
-    bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= FIRST && n_nodes >= 2 * built_from_; }
+    bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= 1 && n_nodes >= 2 * built_from_; }
 
     // Place the boundaries anew; `weights(node)` are the attributes of a node.
     template <class Weights>
@@ -88,7 +88,6 @@ public:
 
 private:
     // Fewer nodes are compared without codes; a larger sample makes no tighter cells.
-    static constexpr std::int64_t FIRST = 32;
     static constexpr std::int64_t SAMPLE = 128;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {

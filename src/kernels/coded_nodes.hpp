@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "cells.hpp"
 #include "codes.hpp"
@@ -35,20 +34,25 @@ public:
     const FineWidths& widths() const noexcept { return widths_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
-    // Make room for n nodes, of which the first n_nodes exist, and place the cells anew if it is time. A failure leaves
-    // everything as it was. `weights(node)` are the attributes of a node.
-    template <class Weights>
-    void prepare(std::int64_t n, std::int64_t n_nodes, const Weights& weights) {
+    // Make room for n nodes in all; a failure leaves everything as it was.
+    void reserve(std::int64_t n) {
         codes_.reserve(n);
         fine_.reserve(n);
-        if (!cells_.due(n_nodes)) return;
-        Cells cells(cells_.n_attributes());
-        FineWidths widths(cells_.n_attributes());
-        cells.build(n_nodes, weights);
-        widths.build(n_nodes, weights);
-        cells_ = std::move(cells);
-        widths_ = std::move(widths);
-        for (std::int64_t node = 0; node < n_nodes; ++node) enter(node, weights(node));
+    }
+
+    // Whether the first n nodes ask for cells placed anew; fewer than `first` are not worth any.
+    bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
+
+    // The same n nodes with cells placed anew; `weights(node)` are the attributes of a node. It takes its time, and
+    // changes nothing here: others may go on reading.
+    template <class Weights>
+    CodedNodes renewed(std::int64_t n, const Weights& weights) const {
+        CodedNodes next(cells_.n_attributes());
+        next.reserve(n);
+        next.cells_.build(n, weights);
+        next.widths_.build(n, weights);
+        for (std::int64_t node = 0; node < n; ++node) next.enter(node, weights(node));
+        return next;
     }
 
     // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.

@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 
+#include "coded_screen.hpp"
 #include "dense_window.hpp"
 #include "fixedpoint.hpp"
 #include "float_screen.hpp"
@@ -21,16 +24,17 @@ public:
     using Window = DenseWindow;
     using Row = const double*;
     using DenseQuery = Query<Row>;
-    using Screen = FloatScreen<mode>;
+    // What looks a byte up 16 or more times at once screens by codes; other machines in float32.
+    using Screen = std::conditional_t<mode == Mode::individual || !CODES_PAY, FloatScreen<mode>, CodedScreen<mode == Mode::individual ? Mode::common : mode>>;
 
     struct Space {
-        ScreenSpace screen;
+        typename Screen::Space screen;
         Array<double> x, y, r;
         Array<std::int64_t> before;
     };
 
     DenseNodes(std::int64_t d, std::int64_t screen_from)
-        : d_(d), screen_from_(screen_from), weights_(d), factors_(mode == Mode::individual ? d : 1), screen_(d) {}
+        : d_(d), weights_(d), factors_(mode == Mode::individual ? d : 1), screen_(d, screen_from) {}
 
     // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
@@ -65,22 +69,27 @@ public:
     // About how many pairs of attributes a search among so many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
+    // What screening needs made anew, now and then: `successor` takes its time and only reads, `take` is done at once.
+    auto successor(std::int64_t n_nodes) const { return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }); }
+    template <class Successor>
+    void take(Successor&& made) noexcept { screen_.take(std::forward<Successor>(made)); }
+
     // List the nearest nodes of each query; they ask for ascending numbers of nodes.
     void search(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
-        const auto look_at = [&](const DenseQuery& query, std::int64_t node) { query.found->offer(node, sum(query, node, space)); };
+        const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
         // Groups differ from row to row: one row at a time is laid out by them.
         const std::int64_t together = mode == Mode::clustered ? 1 : n;
         for (std::int64_t first = 0; first < n; first += together) {
             const DenseQuery* some = queries + first;
             if constexpr (mode == Mode::clustered) lay_out(*some, space);
-            if (some->n_nodes >= screen_from_ && screen_.can(some, together)) {
-                screen_.candidates(some, together, space.screen, stop, look_at);
+            if (screen_.can(some, together)) {
+                screen_.search(some, together, space.screen, stop, exact, [this](std::int64_t node) { return row(node); });
             } else {
                 for (std::int64_t j = 0; j < together; ++j) {
                     for (std::int64_t k = 0; k < some[j].n_nodes; ++k) {
                         if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-                        look_at(some[j], k);
+                        some[j].found->offer(k, exact(some[j], k));
                     }
                 }
             }
@@ -135,7 +144,7 @@ private:
         return total;
     }
 
-    std::int64_t d_, screen_from_;
+    std::int64_t d_;
     Rows<double> weights_, factors_;
     Screen screen_;
 };

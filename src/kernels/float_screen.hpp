@@ -34,6 +34,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "memory.hpp"
 #include "query.hpp"
@@ -70,18 +71,19 @@ inline double rough_group_error(const Grouping& grouping, const double* reach) {
     return total + 2.0 * HALF_ULP * n_groups * (n_groups + 2.0);
 }
 
-// Working space of a search, one for each thread.
-struct ScreenSpace {
-    Array<float> rows, rough, best;
-};
-
 template <Mode mode>
 class FloatScreen {
 public:
     using DenseQuery = Query<const double*>;
 
-    explicit FloatScreen(std::int64_t d)
-        : d_(d), tiles_(d * TILE), factor_tiles_(mode == Mode::individual ? d * TILE : 1), reach_(static_cast<std::size_t>(mode == Mode::clustered ? d : 0), 0.0) {}
+    // Working space of a search, one for each thread.
+    struct Space {
+        Array<float> rows, rough, best;
+    };
+
+    // With fewer nodes than `from`, nothing is screened.
+    FloatScreen(std::int64_t d, std::int64_t from)
+        : d_(d), from_(from), tiles_(d * TILE), factor_tiles_(mode == Mode::individual ? d * TILE : 1), reach_(static_cast<std::size_t>(mode == Mode::clustered ? d : 0), 0.0) {}
 
     void reserve(std::int64_t n_nodes) {
         tiles_.reserve((n_nodes + TILE - 1) / TILE);
@@ -107,9 +109,9 @@ public:
         }
     }
 
-    // Whether float32 can hold the numbers of these queries.
+    // Whether there are enough nodes, and float32 can hold the numbers of these queries.
     bool can(const DenseQuery* queries, std::int64_t n) const noexcept {
-        bool in_range = largest_norm_ <= LARGEST_NORM && largest_factor_ <= LARGEST_FACTOR;
+        bool in_range = queries[0].n_nodes >= from_ && largest_norm_ <= LARGEST_NORM && largest_factor_ <= LARGEST_FACTOR;
         for (std::int64_t j = 0; j < n; ++j) {
             if constexpr (mode == Mode::common) in_range = in_range && is_in_range(queries[j].r);
             if constexpr (mode == Mode::clustered) {
@@ -122,10 +124,14 @@ public:
         return in_range;
     }
 
-    // Call `candidate(query, node)` for every node that may be among a query's nearest. Queries ask for ascending
-    // numbers of nodes.
-    template <class Candidate>
-    void candidates(const DenseQuery* queries, std::int64_t n, ScreenSpace& space, Stop& stop, Candidate candidate) const {
+    // Float32 needs nothing that would have to be made anew as nodes come.
+    template <class Weights>
+    static std::optional<Nothing> successor(std::int64_t, const Weights&) noexcept { return std::nullopt; }
+    static void take(Nothing) noexcept {}
+
+    // List the nearest nodes of each query; `exact(query, node)` is a sum. Queries ask for ascending numbers of nodes.
+    template <class Exact, class Weights>
+    void search(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights&) const {
         const std::int64_t n_tiles = (queries[n - 1].n_nodes + TILE - 1) / TILE;
         space.rows.resize(static_cast<std::size_t>(n * d_));
         for (std::int64_t j = 0; j < n; ++j) {
@@ -142,7 +148,7 @@ public:
             const float* rough = space.rough.data() + j * n_tiles * TILE;
             const double bar = lowest_hopeful(queries[j], rough, space.best);
             for (std::int64_t k = 0; k < queries[j].n_nodes; ++k) {
-                if (static_cast<double>(rough[k]) >= bar) candidate(queries[j], k);
+                if (static_cast<double>(rough[k]) >= bar) queries[j].found->offer(k, exact(queries[j], k));
             }
         }
     }
@@ -200,7 +206,7 @@ private:
         return static_cast<double>(best[length - 1]);
     }
 
-    std::int64_t d_;
+    std::int64_t d_, from_;
     Rows<float> tiles_, factor_tiles_;
     double largest_norm_ = 0.0;   // of sum|y|, or sum r|y| (individual), over all nodes there ever were
     double largest_factor_ = 0.0;  // of r and 1 / r (individual)

@@ -320,6 +320,7 @@ private:
                 const std::int64_t rest = until - window_.learned;
                 const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
                 if (block > 0) {
+                    renew(model);
                     const std::int64_t start = window_.learned;
                     ahead->learn(model, window_, block, until, [&](std::int64_t j) { return own(start + j); }, work_.votes, lock_, stop);
                     continue;
@@ -332,9 +333,18 @@ private:
         }
     }
 
+    // Let the nodes renew what they need for searching, if it is time.
+    void renew(ModelHere& model) {
+        if (auto successor = model.nodes.successor(model.n_nodes)) {
+            const std::lock_guard<Lock> guard(lock_);
+            model.nodes.take(std::move(*successor));
+        }
+    }
+
     // Learn the next row of the window.
     void learn_one(ModelHere& model, const LabelRow& own, Stop& stop) {
         stop.check();
+        renew(model);
         const std::int64_t position = window_.learned;
         const Instance instance{window_.row(position), own};
         work_.found.clear();
@@ -468,6 +478,7 @@ private:
         const auto& own = other.labels.at_nodes[node];
         Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
         for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
+        if (auto successor = model_.nodes.successor(model_.n_nodes)) model_.nodes.take(std::move(*successor));
         const Instance instance{other.nodes.row(node), {labels.data(), own.length, own.values}, other.labels.node_counts[static_cast<std::size_t>(node)]};
         Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
         model_.nodes.search(&query, 1, work_.space, stop);
@@ -503,6 +514,7 @@ private:
         model_.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);
         const Source weights = source_of(state.weights);
         for (std::int64_t k = 0; k < n; ++k) restore_node(state, weights[k], k, width);
+        if (auto successor = model_.nodes.successor(n)) model_.nodes.take(std::move(*successor));
         const Source recent = source_of(state.recent);
         const std::int64_t n_recent = n_rows(state.recent);
         if (n_recent > 0) window_.take(recent, 0, n_recent);

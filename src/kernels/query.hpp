@@ -15,6 +15,9 @@ enum class Mode { common, individual, clustered };
 // Instances that are compared with the nodes together. More of them are more to throw away when threads look ahead.
 inline constexpr std::int64_t TOGETHER = 8;
 
+// In the place of something that never has to be made.
+struct Nothing {};
+
 template <class Row>
 struct Query {
     Row x;

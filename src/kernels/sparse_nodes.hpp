@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "fixedpoint.hpp"
 #include "memory.hpp"
@@ -149,6 +150,10 @@ public:
         for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
         return space.unfolded.data();
     }
+
+    // Nothing here has to be made anew as nodes come.
+    static std::optional<Nothing> successor(std::int64_t) noexcept { return std::nullopt; }
+    static void take(Nothing) noexcept {}
 
     // About how many pairs of attributes a search among so many nodes compares. Where overlaps are counted by bits, other
     // steps take as long as the search: threads gain nothing there.

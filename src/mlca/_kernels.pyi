@@ -10,7 +10,15 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+sources: str
+"""A hash of the C++ sources that the module was made of."""
+
 def processor_has(level: str) -> bool: ...
+
+# The benchmark's probes
+
+def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, repeats: int) -> int: ...
+def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, repeats: int) -> NDArray[np.float32]: ...
 
 # The learner
 

@@ -114,24 +114,27 @@ def _create(target: Path, mode: int) -> tuple[Path, int]:
 def _remove_abandoned(target: Path) -> None:
     """Remove what killed processes left of the same target."""
     name = re.compile(rf"\.{re.escape(target.name[:_KEPT_OF_NAME])}\.[a-z0-9_]{{8,16}}\.part")
-    for entry in target.parent.iterdir():
-        if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_file():
-            with suppress(OSError):
-                _remove_unless_locked(entry)
+    with suppress(PermissionError):  # a folder may be written without being listed
+        for entry in target.parent.iterdir():
+            if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_file():
+                with suppress(OSError):
+                    _remove_unless_locked(entry)
 
 
 def _remove_unless_locked(path: Path) -> None:
     if sys.platform == "win32":
         path.unlink()  # which fails as long as somebody has it open
         return
-    with path.open("rb") as file:
+    with path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         path.unlink()
 
 
 def _flush_directory(directory: Path) -> None:
     """Make a rename survive a power failure, where the system can."""
-    if os.name == "posix":
+    if os.name != "posix":
+        return
+    with suppress(PermissionError):  # as above
         descriptor = os.open(directory, os.O_RDONLY)
         try:
             os.fsync(descriptor)

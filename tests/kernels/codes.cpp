@@ -153,7 +153,8 @@ static void bounds_hold(Random& random) {
         for (const int64_t d : {1, 3, 20, 67}) {
             const Data data(random, family, 150, d, 6);
             CodedNodes coded(d);
-            coded.prepare(data.n, data.n, data);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
             for (int how = -1; how < 5; ++how) {
                 doing = std::string(family.name) + ", d = " + std::to_string(d) + ", cells " + std::to_string(how);
                 Cells cells = coded.cells();
@@ -237,7 +238,8 @@ static void lists_are_those_of_brute_force(Random& random) {
             const int64_t d = 1 + random.below(40);
             const Data data(random, family, std::max<int64_t>(n, 40), d, 5);
             CodedNodes coded(d);
-            coded.prepare(data.n, data.n, data);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
             doing = std::string(family.name) + ", n = " + std::to_string(n) + ", d = " + std::to_string(d);
             check_lists(data, family.r, coded, coded.codes(), coded.cells(), n);
             Cells cells = coded.cells();
@@ -289,7 +291,8 @@ static void groups_are_bounded_and_listed(Random& random) {
             doing = std::string(family.name) + ", groups, d = " + std::to_string(d);
             const Data data(random, family, 300, d, 4);
             CodedNodes coded(d);
-            coded.prepare(data.n, data.n, data);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
             Tables tables(d);
             FineRow fine(d);
             Screening screening;
@@ -357,13 +360,19 @@ static void a_wrong_guess_changes_nothing(Random& random) {
     }
 }
 
+// Room for n nodes of which n_nodes exist, and cells placed anew if it is time, as the learner does it.
+void prepare(CodedNodes& coded, int64_t n, int64_t n_nodes, const Data& data) {
+    if (coded.due(n_nodes, 32)) coded = coded.renewed(n_nodes, data);
+    coded.reserve(n);
+}
+
 static void nodes_may_move_and_be_withdrawn(Random& random) {
     const Family& family = families().front();
     const int64_t d = 13;
     Data data(random, family, 300, d, 5);
     CodedNodes coded(d);
     for (int64_t n = 0; n < data.n; ++n) {
-        coded.prepare(n + 1, n, data);
+        prepare(coded, n + 1, n, data);
         coded.enter(n, data(n));
         if (n % 5 == 0) {  // one moves
             const int64_t mover = random.below(n + 1);
@@ -384,14 +393,14 @@ static void a_failed_allocation_changes_nothing(Random& random) {
     const int64_t d = 9;
     const Data data(random, family, 200, d, 3);
     CodedNodes coded(d);
-    coded.prepare(100, 64, data);
+    prepare(coded, 100, 64, data);
     for (int64_t k = 64; k < 100; ++k) coded.enter(k, data(k));
     for (int64_t fail = 0;; ++fail) {
         doing = "allocation " + std::to_string(fail) + " fails";
         allocations_left = fail;
         bool failed = false;
         try {
-            coded.prepare(101 + 1000 * fail, 128, data);
+            prepare(coded, 101 + 1000 * fail, 128, data);
         } catch (const std::bad_alloc&) {
             failed = true;
         }
@@ -401,7 +410,7 @@ static void a_failed_allocation_changes_nothing(Random& random) {
         CHECK(fail < 1000);
     }
     for (int64_t k = 128; k < 200; ++k) {
-        coded.prepare(k + 1, k, data);
+        prepare(coded, k + 1, k, data);
         coded.enter(k, data(k));
     }
     check_lists(data, family.r, coded, coded.codes(), coded.cells(), 200);

@@ -25,7 +25,7 @@ def files(tmp_path_factory):
     rng = np.random.default_rng(1)
     X = np.round(rng.normal(0, 1, (80, 3)), 3)
     Y = (X[:, :2] > 0).astype(int)
-    MLCA(attributes="clustered", vigilance=0.2, n_neighbors=3).fit(X, Y).save(folder / "learned")
+    MLCA(attributes="clustered", vigilance=0.6, n_neighbors=3).fit(X, Y).save(folder / "learned")
     MLCA().fit(X[:9], Y[:9]).save(folder / "waiting")
     MLCA().fit(sparse.csr_array(X), Y).save(folder / "sparse")
     MLCA().fit(X, Y[:, 0]).save(folder / "classes")
@@ -116,6 +116,22 @@ FORGERIES = {
     "negative tally": ("learned", set_array("tally", lambda a: -a), "'tally' holds no four counts"),
     "uncountable": ("learned", set_array("tally", lambda a: a * 0 + 2**53), "more instances than can be counted"),
     "votes of one": ("learned", set_array("tally", lambda a: a[[0, 1, 3, 2]]), "'tally' has nodes that never voted"),
+    "no node": ("learned", set_array("tally", lambda a: put(a, 0, 0)), "'tally' has instances, but no node"),
+    "votes too many": ("learned", set_array("tally", lambda a: put(a, 2, a[2] + 1)), "'tally' does not add up"),
+    "votes of several": ("learned", set_array("tally", lambda a: put(a, 0, 1)), "'tally' has votes among several"),
+    "votes of the first": (
+        "learned",
+        set_array("tally", lambda a: np.array([a[0], a[1], a[0] - 1, a[1] - a[0]])),
+        "miss the votes of a single node",
+    ),
+    "early": ("learned", set_parameter("resolved", window=200), "'tally' has learned before"),
+    "empty group": ("learned", set_array("group_counts", lambda a: put(a, 0, 0)), "'group_counts' has a centre"),
+    "group too large": ("learned", set_array("group_counts", lambda a: a + 1000), "'group_counts' counts more"),
+    "group more": ("learned", set_array("group_counts", lambda a: np.append(a, 1)), "'group_counts' has shape"),
+    "label rows": ("learned", set_array("label_counts.indptr", lambda a: a[[0, -1]]), "'label_counts' has 1 rows"),
+    "label data": ("learned", set_array("label_counts.data", lambda a: a[:-1]), "indices and data of different length"),
+    "sparse index": ("sparse", set_array("weights.indices", lambda a: a + 3), "'weights' has an index out of range"),
+    "short window": ("learned", set_array("recent", lambda a: a[:-1]), "'recent' has shape"),
     "labels beyond rows": (
         "learned",
         set_array("label_counts.data", lambda a: put(a, 0, a[0] + 1000)),
@@ -127,7 +143,7 @@ FORGERIES = {
     "bins that wrap": ("learned", set_array("with", lambda a: put(a, (0, 0), 2**62)), "'with' counts more"),
     "labels never learned": (
         "learned",
-        both(set_array("with", lambda a: a * 0), set_array("without", lambda a: put(a * 0, (slice(None), 0), 79))),
+        lambda header, a: a.update({"without": a["with"] + a["without"], "with": a["with"] * 0}),
         "'with' does not fit the labels' counts",
     ),
     "bins of nobody": (
@@ -147,7 +163,7 @@ FORGERIES = {
             both(set_array("waiting.indptr", lambda a: a[:1]), set_array("waiting.indices", lambda a: a[:0])),
             set_array("recent", lambda a: a[:0]),
         ),
-        "has no instance",
+        "holds no row",
     ),
     "two classes a row": ("learned", set_header(single=True), "does not give every instance one class"),
     "waiting classes": ("waiting", set_header(single=True), "without exactly one class"),
@@ -178,8 +194,8 @@ MEMBERS = {
     "no json": (change_header(lambda raw: b"\xff{"), "mlca.json is damaged"),
     "deep json": (change_header(lambda raw: b"[" * 100_000), "mlca.json is damaged"),
     "list": (change_header(lambda raw: b"[]"), "does not describe"),
-    "NaN": (change_header(lambda raw: raw.replace(b'"vigilance": 0.2', b'"vigilance": NaN')), "NaN is no number"),
-    "infinity": (change_header(lambda raw: raw.replace(b'"vigilance": 0.2', b'"vigilance": 1e999')), "beyond all"),
+    "NaN": (change_header(lambda raw: raw.replace(b'"vigilance": 0.6', b'"vigilance": NaN')), "NaN is no number"),
+    "infinity": (change_header(lambda raw: raw.replace(b'"vigilance": 0.6', b'"vigilance": 1e999')), "beyond all"),
     "endless number": (change_header(lambda raw: raw.replace(b'"seed": 0', b'"seed": ' + b"9" * 10**5)), "damaged"),
     "key twice": (change_header(lambda raw: raw.replace(b"{", b'{"version": 1, ', 1)), "a key is there twice"),
     "no header": (lambda members: {k: v for k, v in members.items() if k != HEADER}, "without mlca.json"),

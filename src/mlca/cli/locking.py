@@ -81,14 +81,20 @@ def _lock_file(path: str) -> Path:
 
 def _attempt(file: Path) -> int | None:
     """Return an open descriptor that holds the lock; None if another has it."""
-    if sys.platform == "win32":
-        descriptor = os.open(file, os.O_RDWR | os.O_CREAT)
-    else:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    descriptor = _open(file)
     if _lock(descriptor) and _is_current(file, descriptor):
         return descriptor
     os.close(descriptor)
     return None
+
+
+def _open(file: Path) -> int:
+    if sys.platform == "win32":
+        return os.open(file, os.O_RDWR | os.O_CREAT)
+    try:
+        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders lock only what may be written
+    except PermissionError:
+        return os.open(file, os.O_RDONLY | os.O_NONBLOCK)
 
 
 def _lock(descriptor: int) -> bool:
@@ -99,6 +105,8 @@ def _lock(descriptor: int) -> bool:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
+    except OSError as error:
+        print(f"no lock is to be had here ({error.strerror}): let nobody else update the model", file=sys.stderr)
     return True
 
 

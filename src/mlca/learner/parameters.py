@@ -16,7 +16,7 @@ RULES: tuple[str, ...] = get_args(Rule)
 VOTES: tuple[str, ...] = get_args(Vote)
 
 # With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
-SCREEN_FROM = 24
+SCREEN_FROM = 32
 
 
 @dataclass(frozen=True)

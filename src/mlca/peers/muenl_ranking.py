@@ -7,8 +7,6 @@ search then needs none.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -70,7 +68,9 @@ class PairwiseRanking:
 
     def _cost(self, label: int, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
         importance = self._emphasis.get(label, self._even)
-        loss = native.ranking_loss(label, np.ascontiguousarray(scores), self.scores, self.targets, importance, self.lambda1)
+        loss = native.ranking_loss(
+            label, np.ascontiguousarray(scores), self.scores, self.targets, importance, self.lambda1
+        )
         return loss + self.lambda2 * float(weights @ weights)
 
     def gradient(self, label: int) -> NDArray[np.float64]:

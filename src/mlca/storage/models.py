@@ -136,6 +136,8 @@ def _read_model(members: dict[str, bytes]) -> MLCA:
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
         raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
     model._learner = restore(resolved, n_features, n_labels, sparse_nodes, state)
+    if model._learner.n_seen == 0:
+        raise ValueError("holds no row, learned or waiting")
     if labels.single:
         check_one_label_each(state)
     model.labels_ = labels

@@ -5,9 +5,11 @@ Units and bounds of all sums are at the head of `learned.py`.
 
 import math
 
+import numpy as np
+
 from tests.learner.elementary import clipped, exp_of_minus, ln, logistic, odds
 from tests.learner.learned import NONE, Similarity, due_after
-from tests.learner.reference import Reference, power_of_half
+from tests.learner.reference import Reference, deviations_bandwidths, power_of_half
 
 FAR = 10**7
 CELLS = 10
@@ -33,6 +35,14 @@ class Ruler:
 
 
 LEARNED_RULER = Ruler(1e7, FAR, squared=True)
+
+
+def ruler_of(model, x):
+    """Return the ruler of correntropy: distances are the similarities that an explanation shows."""
+    parts = len(x)
+    if model.attributes == "clustered":
+        parts = len({min(range(len(model.centres)), key=lambda g: abs(v - model.centres[g][0])) for v in x})
+    return Ruler(parts * 2.0**40, parts * 2**40, squared=model.attributes == "common")
 
 
 def voters_of(near, counts, ruler):
@@ -166,6 +176,45 @@ class Recency:
             self.counts[slot] = [v + (slot in own) for v in faded]
 
 
+class Novelty:
+    """How far rows were from their nearest node before they were learned, in 64 bins."""
+
+    def __init__(self):
+        self.rows = [0] * 64
+
+    def learn(self, distance):
+        self.rows[min(int(64 * distance), 63)] += 1
+
+    def of(self, distance):
+        """Return the share of rows that were nearer; rows of the same bin are spread evenly in it."""
+        if sum(self.rows) == 0:
+            return 1.0 if distance > 0 else 0.0
+        x = 64 * distance
+        place = min(int(x), 63)
+        return (sum(self.rows[:place]) + (x - place) * self.rows[place]) / sum(self.rows)
+
+
+def auto_vigilance(rows, **options):
+    """Return max(.01, .3 times the mean similarity of the rows of the first window to their nearest among them).
+
+    Rows are compared as nodes of that window would be when predicting; groups of attributes are those of vigilance .01.
+    """
+    model = Reference(**options | {"vigilance": 0.01})
+    model.X = [[float(v) for v in x] for x in rows]
+    if len(rows) < 2:
+        return 0.01
+    bandwidths = deviations_bandwidths(model.X)
+    if model.attributes == "common":
+        bandwidths = float(np.median(bandwidths))
+    if model.attributes == "clustered":
+        model.group_round()
+    model.y, model.bandwidth, together = model.X, [bandwidths] * len(rows), 0.0
+    for i, x in enumerate(model.X):
+        sums = model.similarities(x, predicting=True)[0]
+        together += ruler_of(model, x).distance(min(sums[:i] + sums[i + 1 :]))
+    return max(0.01, 0.3 * (together / len(rows)))
+
+
 # ------------------------------------------------------------------ the learner
 
 
@@ -178,7 +227,8 @@ class Beyond(Reference):
         self.none = []  # of each node, rows without labels
         self.totals = {}  # slot -> rows with the label, in the order of arrival
         self.rows, self.due, self.learned = 0, 1, None
-        self.calibration = Calibration()
+        self.calibrations = [Calibration()]
+        self.novelties = Novelty()
         self.recency = Recency() if recency else None
         self.pool = Pool(1 + len(HALF_LIVES)) if recency else None
 
@@ -199,11 +249,7 @@ class Beyond(Reference):
         if self.similarity == "learned":
             ranks = self.learned.row(x) if self.y else []
             return [self.learned.key(x, ranks, k, y) for k, y in enumerate(self.y)], LEARNED_RULER
-        sums = super().similarities(x, predicting)[0] if self.y else []
-        parts = len(x)
-        if self.attributes == "clustered":
-            parts = len({min(range(len(self.centres)), key=lambda g: abs(v - self.centres[g][0])) for v in x})
-        return sums, Ruler(parts * 2.0**40, parts * 2**40, squared=self.attributes == "common")
+        return super().similarities(x, predicting)[0] if self.y else [], ruler_of(self, x)
 
     def near(self, keys, nodes=None):
         return sorted((keys[k], k) for k in (range(len(keys)) if nodes is None else nodes))
@@ -220,10 +266,10 @@ class Beyond(Reference):
     def prior(self, slot):
         return (self.totals.get(slot, 0) + 1) / (self.rows + 2)
 
-    def probability(self, x, slot, shares, far, calibration):
+    def probability(self, x, slot, shares, far, expert=0):
         if far:
             return shares.get(slot, 0.0)
-        return self.blended(x, slot, calibration.probability(slot, shares.get(slot, 0.0)))
+        return self.blended(x, slot, self.calibrations[expert].probability(slot, shares.get(slot, 0.0)))
 
     def blended(self, x, slot, p):
         if self.similarity != "learned" or self.learned is None or self.learned.background is None:
@@ -234,12 +280,12 @@ class Beyond(Reference):
         return 0.9 * p + 0.1 * logistic(z + ln(odds(self.prior(slot))))
 
     def opinions(self, x, keys, ruler, slots):
-        """Return the shares, and slot -> what each expert says."""
+        """Return the shares that calibrations learn from, and slot -> what each expert says."""
         shares, far = self.shares(self.near(keys), ruler)
-        said = {slot: [self.probability(x, slot, shares, far, self.calibration)] for slot in slots}
-        if self.recency:
-            said = {slot: self.recency.opinions(slot, p, self.prior(slot)) for slot, (p,) in said.items()}
-        return shares, said
+        return [shares], {slot: self.recent(slot, self.probability(x, slot, shares, far)) for slot in slots}
+
+    def recent(self, slot, p):
+        return self.recency.opinions(slot, p, self.prior(slot)) if self.recency else [p]
 
     def probabilities(self, x):
         """Return slot -> probability of "none" and of every label that has come."""
@@ -264,6 +310,10 @@ class Beyond(Reference):
 
     def predict_bayes(self, x):
         return [self.blended(x, i + 1, p) for i, p in enumerate(super().predict_proba(x))]
+
+    def novelty(self, x):
+        keys, ruler = self.keys([float(v) for v in x], predicting=True)
+        return self.novelties.of(ruler.distance(min(keys)))
 
     # ---- one row
 
@@ -293,9 +343,12 @@ class Beyond(Reference):
         shares, said = self.opinions(x, keys, ruler, {**self.totals, **dict.fromkeys(own), NONE: 0})
         if self.pool:
             self.pool.learn(said, own)
-        self.calibration.learn(shares, own)
+        for calibration, of_expert in zip(self.calibrations, shares, strict=True):
+            calibration.learn(of_expert, own)
         if self.recency:
             self.recency.learn(own)
+        if keys:
+            self.novelties.learn(ruler.distance(min(keys)))
 
     def place(self, x, labels, own, keys):
         """Make or move a node, and count for Bayes; return the node that stands for the row."""

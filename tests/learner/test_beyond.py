@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.learner.beyond import Beyond
+from tests.learner.beyond import Beyond, Novelty, auto_vigilance
+from tests.learner.drift import Drift
 from tests.learner.streams import streams
 
 ORACLES = Path(__file__).parent.parent / "data"
@@ -22,13 +23,21 @@ CHOSEN = {
 }
 
 
-class DistinctRows(Beyond):
-    """Every distinct row is a node, as in the specification's program."""
+class DistinctRows:
+    """Every distinct row is a node, as in the specification's programs."""
 
     def similarities(self, x, predicting=False):
         if predicting:
             return super().similarities(x, predicting)
         return [int(x != y) for y in self.y], 0
+
+
+class DistinctBeyond(DistinctRows, Beyond):
+    pass
+
+
+class DistinctDrift(DistinctRows, Drift):
+    pass
 
 
 def prequential(model, X, Y, learned):
@@ -46,12 +55,16 @@ def prequential(model, X, Y, learned):
 
 @pytest.mark.parametrize(
     "name",
-    ["flags", "flags_recency", "sparse_late"]
-    + [pytest.param(name, marks=pytest.mark.slow) for name in ("emotions", "virusgo", "virusgo_recency")],
+    ["flags_recency", "sparse_late", "drift_blobs", "drift_flags_recency"]
+    + [
+        pytest.param(name, marks=pytest.mark.slow)
+        for name in ("flags", "emotions", "virusgo", "virusgo_recency", "drift_flags")
+    ],
 )
 def test_it_is_near_the_specification(name):
     oracle = np.load(ORACLES / f"beyond_{name}.npz")
-    model, learned = DistinctRows(recency=bool(oracle["recency"]), **CHOSEN), int(oracle["learned"])
+    kind, learned = DistinctDrift if oracle["drift"] else DistinctBeyond, int(oracle["learned"])
+    model = kind(recency=bool(oracle["recency"]), **CHOSEN)
     p, predicted = prequential(model, oracle["X"], oracle["Y"], learned)
     near = np.abs(p - oracle["proba"]) <= 2e-4
     equal = (predicted == oracle["predicted"]).all(axis=1)
@@ -84,3 +97,28 @@ def test_a_row_far_from_everything_gets_the_frequencies():
     for similarity in ("learned", "correntropy"):
         model = Beyond(similarity=similarity, **CHOSEN).fit(X, Y)
         np.testing.assert_array_equal(model.predict_proba([1e300, -1e300]), Y.sum(axis=0) / 60)
+
+
+def test_novelty_is_the_share_of_rows_that_were_nearer():
+    novelty = Novelty()
+    assert (novelty.of(0.0), novelty.of(0.1)) == (0.0, 1.0)
+    for distance in (0.0, 0.25, 0.25 + 1 / 128, 0.5):
+        novelty.learn(distance)
+    assert [novelty.of(d) for d in (0.0, 0.25, 0.25 + 1 / 128, 0.3, 0.5, 0.6, 1.0)] == [
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        0.75,
+        1.0,
+        1.0,
+    ]
+
+
+@pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
+def test_vigilance_follows_how_close_rows_are(attributes):
+    rng = np.random.default_rng(0)
+    options = {name: value for name, value in CHOSEN.items() if name != "vigilance"} | {"attributes": attributes}
+    plane, wide = rng.random((50, 2)), rng.random((50, 30))
+    assert 0.01 < auto_vigilance(plane, **options) < auto_vigilance(wide, **options) <= 0.3
+    assert auto_vigilance(np.repeat(plane[:5], 10, axis=0), **options) == 0.01

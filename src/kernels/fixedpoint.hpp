@@ -1,0 +1,91 @@
+// The one kernel function and sums of it that do not depend on the order of adding.
+//
+// k(t, s) = exp(-t^2 / (2 s^2)) is computed as 2^-(t r)^2 with r = SCALE / s. Every path of the package takes it from
+// `kernel`, so all of them see the same bits: the polynomial is evaluated by explicit fused multiply-adds, which round
+// the same way on every machine, in vectors and in scalars.
+//
+// Each term of a similarity, a number in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding
+// 1.5 * 2^12 moves the multiple into the low bits of the significand, where an integer addition picks it up: the rounding
+// costs one floating-point addition, and as integer sums may be taken in any order, the compiler is free to
+// vectorise them. Sums are int64 in units of 2^-40; d terms need d <= 2^22.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr double UNIT = 0x1p-40;
+inline constexpr double PER_UNIT = 0x1p40;
+// exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2; the root of log2(e) / 2.
+inline constexpr double SCALE = 0x1.b2da4e9808a53p-1;
+
+// 2^f on [-1/2, 1/2] as 1 + f q(f): interpolation of q at Chebyshev points, relative error below 1e-17
+// (tests/learner/test_fixedpoint.py computes it anew with 50 digits). 2^0 is 1 exactly.
+inline constexpr double POWER_COEFFICIENTS[] = {
+    0x1.62e42fefa39efp-1,  0x1.ebfbdff82c598p-3,  0x1.c6b08d704a0c2p-5,  0x1.3b2ab6fba1ddap-7,
+    0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13, 0x1.ffcbfc670dcd4p-17, 0x1.62bfd47773353p-20,
+    0x1.b524fae627834p-24, 0x1.e6063f7217bc6p-28, 0x1.e9d3fe3952179p-32,
+};
+
+// Adding 1.5 * 2^52 rounds to whole numbers and leaves them in the low bits.
+inline constexpr double ROUND_TO_ONES = 0x1.8p52;
+inline constexpr double ROUND_TO_UNITS = 0x1.8p12;
+// 2^-64 rounds away against 1: larger exponents change nothing.
+inline constexpr double LARGEST_EXPONENT = 64.0;
+
+// 2^-w for w >= 0, to 3e-16 relative; beyond 2^-64 it stays there.
+inline double power_of_half(double w) {
+    w = w < LARGEST_EXPONENT ? w : LARGEST_EXPONENT;
+    const double shifted = ROUND_TO_ONES - w;
+    const double f = (ROUND_TO_ONES - shifted) - w;
+    double p = std::fma(POWER_COEFFICIENTS[10], f, POWER_COEFFICIENTS[9]);
+    for (int i = 8; i >= 0; --i) p = std::fma(p, f, POWER_COEFFICIENTS[i]);
+    p = std::fma(p, f, 1.0);
+    const auto exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) + exponent);
+}
+
+// k = 2^-(difference r)^2.
+inline double kernel(double difference, double r) {
+    const double z = difference * r;
+    return power_of_half(z * z);
+}
+
+// A term in [0, 1], rounded to a whole number of units.
+inline std::int64_t in_units(double term) {
+    return std::bit_cast<std::int64_t>(ROUND_TO_UNITS + term) - std::bit_cast<std::int64_t>(ROUND_TO_UNITS);
+}
+
+// 1 - k in units: what one attribute adds under a common bandwidth.
+inline std::int64_t dissimilarity(double difference, double r) { return in_units(1.0 - kernel(difference, r)); }
+
+// sqrt(1 - k) in units: what one attribute adds under its own bandwidth.
+inline std::int64_t root_dissimilarity(double difference, double r) {
+    return in_units(std::sqrt(1.0 - kernel(difference, r)));
+}
+
+// The sum of 1 - k over the attributes, in units. Inlined into a larger loop it can lose its vector instructions.
+[[gnu::noinline]] inline std::int64_t common_sum(const double* __restrict x, const double* __restrict y, std::int64_t d, double r) {
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < d; ++i) total += dissimilarity(x[i] - y[i], r);
+    return total;
+}
+
+// The sum of sqrt(1 - k) over the attributes, each with its own r, in units.
+[[gnu::noinline]] inline std::int64_t individual_sum(const double* __restrict x, const double* __restrict y, const double* __restrict r,
+                                                     std::int64_t d) {
+    std::int64_t total = 0;
+    for (std::int64_t i = 0; i < d; ++i) total += root_dissimilarity(x[i] - y[i], r[i]);
+    return total;
+}
+
+// sqrt(mean of 1 - k over a group) in units, from the group's sum in units.
+inline std::int64_t group_root(std::int64_t total, std::int64_t size) {
+    return in_units(std::sqrt(static_cast<double>(total) * UNIT / static_cast<double>(size)));
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,129 @@
+// Memory that grows by itself.
+//
+// Everything the kernels allocate comes through `obtain`, for two reasons: vectors are aligned for the widest registers,
+// and a test can let the n-th allocation fail. Learning prepares all room that a row may need before it changes
+// anything, so a failure anywhere leaves the model of a whole number of rows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// How many allocations succeed before one fails; negative: none fails. Set by tests only.
+inline std::atomic<std::int64_t> allocations_left{-1};
+
+inline constexpr std::align_val_t ALIGNMENT{64};
+
+inline void* obtain(std::size_t bytes) {
+    if (allocations_left.load(std::memory_order_relaxed) >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
+    return ::operator new(bytes, ALIGNMENT);
+}
+
+inline void give_back(void* memory) noexcept { ::operator delete(memory, ALIGNMENT); }
+
+template <class T>
+struct Allocator {
+    using value_type = T;
+
+    Allocator() = default;
+    template <class U>
+    Allocator(const Allocator<U>&) noexcept {}
+
+    T* allocate(std::size_t n) {
+        if (n > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+        return static_cast<T*>(obtain(n * sizeof(T)));
+    }
+    void deallocate(T* memory, std::size_t) noexcept { give_back(memory); }
+
+    // Numbers without an initial value stay as they are: most arrays are filled right after they are made.
+    template <class U>
+    void construct(U* place) noexcept(std::is_nothrow_default_constructible_v<U>) {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <class U, class... Arguments>
+    void construct(U* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+    }
+
+    template <class U>
+    bool operator==(const Allocator<U>&) const noexcept { return true; }
+};
+
+// A vector whose elements are not set to zero unless a value is given.
+template <class T>
+using Array = std::vector<T, Allocator<T>>;
+
+// Make sure that an array has at least n elements; new ones get the value.
+template <class T>
+void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
+    if (static_cast<std::int64_t>(array.size()) >= n) return;
+    const auto wanted = static_cast<std::size_t>(n);
+    if (array.capacity() < wanted) array.reserve(std::max(wanted, array.capacity() + array.capacity() / 2));
+    array.resize(wanted, value);
+}
+
+// Rows of equal width that never move: they live in chunks, so that growing copies nothing and takes no longer for a
+// large model than for a small one.
+template <class T>
+class Rows {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    explicit Rows(std::int64_t width) : width_(width) {
+        while (shift_ < 10 && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
+    }
+    Rows(const Rows& other) : width_(other.width_), shift_(other.shift_) {
+        for (const auto& chunk : other.chunks_) {
+            chunks_.push_back(chunk_of_zeros());
+            std::memcpy(chunks_.back().get(), chunk.get(), chunk_length() * sizeof(T));
+        }
+    }
+    Rows(Rows&&) noexcept = default;
+    Rows& operator=(Rows&&) noexcept = default;
+
+    std::int64_t width() const noexcept { return width_; }
+    std::int64_t room() const noexcept { return static_cast<std::int64_t>(chunks_.size()) << shift_; }
+
+    // Make room for n rows in all; new ones are zero.
+    void reserve(std::int64_t n) {
+        while (room() < n) chunks_.push_back(chunk_of_zeros());
+    }
+
+    T* operator[](std::int64_t row) noexcept { return place(row); }
+    const T* operator[](std::int64_t row) const noexcept { return place(row); }
+
+private:
+    static constexpr std::int64_t CHUNK_BYTES = 1 << 18;
+
+    struct GiveBack {
+        void operator()(T* memory) const noexcept { give_back(memory); }
+    };
+    using Chunk = std::unique_ptr<T[], GiveBack>;
+
+    std::size_t chunk_length() const noexcept { return static_cast<std::size_t>(width_) << shift_; }
+    Chunk chunk_of_zeros() const {
+        Chunk chunk(static_cast<T*>(obtain(chunk_length() * sizeof(T))));
+        std::memset(static_cast<void*>(chunk.get()), 0, chunk_length() * sizeof(T));
+        return chunk;
+    }
+    T* place(std::int64_t row) const noexcept {
+        const auto within = row & ((std::int64_t{1} << shift_) - 1);
+        return chunks_[static_cast<std::size_t>(row >> shift_)].get() + within * width_;
+    }
+
+    std::int64_t width_;
+    int shift_ = 0;
+    Array<Chunk> chunks_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -21,7 +21,6 @@ public:
     static constexpr std::int64_t PER_COUNT = std::int64_t{1} << 20;
 
     void reserve(std::int64_t n_slots) {
-        total.reserve(static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT));
         grow_to(present, n_slots * WIDTH_OF_SLOT);
         grow_to(total, n_slots * WIDTH_OF_SLOT);
     }
@@ -37,7 +36,7 @@ public:
         ++rows;
         for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(own, own + n_own, slot));
         for (std::int64_t i = 0; i < n_own; ++i) {
-            if (shares[own[i]] == 0.0 && !std::count(shares.listed.begin(), shares.listed.end(), own[i])) count(own[i], 0.0, true);
+            if (!shares.lists(own[i])) count(own[i], 0.0, true);
         }
     }
 

@@ -37,7 +37,7 @@ struct Ruler {
 inline constexpr Ruler LEARNED_RULER{1e7, FAR, true};
 
 struct Voter {
-    std::int64_t key, node;
+    std::int64_t key, node, rows;
 
     bool operator<(const Voter& other) const noexcept { return key < other.key || (key == other.key && node < other.node); }
 };
@@ -57,13 +57,13 @@ public:
     std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
 
     void offer(std::int64_t key, std::int64_t node) noexcept {
-        const Voter voter{key, node};
+        const Voter voter{key, node, counts_[node]};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
         std::int64_t place = size_;
         for (; place > 0 && voter < near_[place - 1]; --place) near_[place] = near_[place - 1];
         near_[place] = voter;
         ++size_;
-        if (place < n_voters_ || size_ >= LEAST_VOTERS) find_end();
+        find_end();
     }
 
     // Take over what another list has found among other nodes, with the same ruler and counts.
@@ -73,7 +73,6 @@ public:
 
     // Weigh the votes; to be called when all nodes were offered.
     void weigh() noexcept {
-        find_end();
         if (n_voters_ == 0) return;
         const bool beyond = size_ > n_voters_;
         const std::int64_t end = near_[size_ - 1].key, nearest = near_[0].key;
@@ -98,7 +97,7 @@ private:
     void find_end() noexcept {
         const std::int64_t most = std::min(size_, MOST_VOTERS);
         std::int64_t k = 0, rows = 0;
-        while (k < most && (k < LEAST_VOTERS || rows < LEAST_ROWS)) rows += counts_[near_[k++].node];
+        while (k < most && (k < LEAST_VOTERS || rows < LEAST_ROWS)) rows += near_[k++].rows;
         if (k > 0) {
             const std::int64_t last = ruler_.tied(near_[k - 1].key);
             while (k < most && near_[k].key <= last) ++k;
@@ -125,6 +124,7 @@ public:
     }
 
     double operator[](std::int64_t slot) const noexcept { return shares_.data()[slot]; }
+    bool lists(std::int64_t slot) const noexcept { return is_listed_.data()[slot]; }
 
     void clear() noexcept {
         for (const std::int32_t slot : listed) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 
 #include "elementary.hpp"
 #include "memory.hpp"
@@ -31,6 +32,27 @@ public:
                 list_coefficients.data()[place] = coefficients.data()[p];
             }
         }
+    }
+
+    // Whether the state could be that of d attributes: whatever passes can be computed with.
+    bool is_sound(std::int64_t d) const noexcept {
+        const std::int64_t n = n_slots();
+        const auto n_coefficients = static_cast<std::int64_t>(coefficients.size());
+        if (n == 0) return starts.empty() && attributes.empty() && coefficients.empty() && deviations.empty();
+        if (static_cast<std::int64_t>(starts.size()) != n + 1 || static_cast<std::int64_t>(deviations.size()) != n) return false;
+        if (static_cast<std::int64_t>(attributes.size()) != n_coefficients || starts.front() != 0 || starts.back() != n_coefficients) return false;
+        for (std::int64_t slot = 0; slot < n; ++slot) {
+            const std::int64_t start = starts.data()[slot], end = starts.data()[slot + 1];
+            if (end < start || end > n_coefficients || !(deviations.data()[slot] >= 0.0 && deviations.data()[slot] < 0x1p80)) return false;
+            std::int64_t together = 0;
+            for (std::int64_t p = start; p < end; ++p) {
+                const std::int64_t j = attributes.data()[p], coefficient = coefficients.data()[p];
+                if (j < 0 || j >= d || (p > start && attributes.data()[p - 1] >= j)) return false;
+                together += coefficient < 0 ? -coefficient : coefficient;
+            }
+            if (together >= std::int64_t{1} << 31 || std::abs(centres.data()[slot]) >= std::int64_t{1} << 62) return false;
+        }
+        return true;
     }
 
     // Begin a row's scores.

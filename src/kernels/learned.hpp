@@ -37,11 +37,26 @@ struct Parts {
 class Learned {
 public:
     explicit Learned(Ranks of_values) : ranks(std::move(of_values)) {}
+    // Nothing is known yet: the state of another is put in, and `restore` called if it is sound.
+    Learned() = default;
 
-    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(ranks.zeros.size()); }
+    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(weights.size()); }
 
-    // Fill in what follows from the weights.
-    void restore_factors() {
+    // Whether the state could be that of d attributes: whatever passes can be computed with.
+    bool is_sound(std::int64_t d) const noexcept {
+        if (n_attributes() != d || !ranks.is_sound(d) || !background.is_sound(d) || has_background == background.centres.empty()) return false;
+        std::int64_t together = 0;
+        for (const std::int64_t weight : weights) {
+            if (weight <= 0 || weight > WHOLE_WEIGHT || (together += weight) > WHOLE_WEIGHT + d) return false;
+        }
+        return true;
+    }
+
+    // Fill in what follows from the state: n_knots, starts, knots, up_to of the ranks; sparse, has_background, weights;
+    // starts, attributes, coefficients, centres, deviations of the background.
+    void restore() {
+        ranks.restore(n_attributes());
+        background.restore_lists(n_attributes());
         factors.resize(weights.size());
         total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {

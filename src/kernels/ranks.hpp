@@ -28,6 +28,8 @@ public:
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
     // Knots of d attributes will be put in, one attribute after the other.
     static Ranks with_knots(std::int64_t d, std::int64_t n_nodes) { return Ranks(d, std::min(n_nodes, MOST_KNOTS)); }
+    // Nothing is known yet: the state of another is put in, and `restore` called.
+    Ranks() = default;
 
     // Where in the sorted values of all nodes the knot number i is: round(i (n - 1) / 16), halves to even.
     static std::int64_t position(std::int64_t i, std::int64_t n_nodes) noexcept {
@@ -77,14 +79,31 @@ public:
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[attribute], 0, one()));
     }
 
-    // Fill in what follows from the rest, after knots were restored.
-    void restore_zeros() {
-        const auto d = static_cast<std::int64_t>(starts.size()) - 1;
-        zeros.assign(static_cast<std::size_t>(std::max(d, static_cast<std::int64_t>(zeros.size()))), 0);
+    // Fill in what follows from the rest, after the state was put back.
+    void restore(std::int64_t d) {
+        zeros.assign(static_cast<std::size_t>(d), 0);
         for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
     }
 
-    std::int64_t n_knots;         // of each attribute; 0: values are their own ranks
+    // Whether n_knots, starts, knots and up_to could be those of d attributes: whatever passes can be computed with.
+    bool is_sound(std::int64_t d) const noexcept {
+        if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
+        const auto n = static_cast<std::int64_t>(knots.size());
+        if (n_knots < 0 || n_knots > MOST_KNOTS || static_cast<std::int64_t>(starts.size()) != d + 1) return false;
+        if (static_cast<std::int64_t>(up_to.size()) != n || starts.front() != 0 || starts.back() != n) return false;
+        for (std::int64_t j = 0; j < d; ++j) {
+            const std::int64_t start = starts.data()[j], end = starts.data()[j + 1];
+            if (end < start || end > n) return false;
+            for (std::int64_t p = start; p < end; ++p) {
+                if (std::fabs(knots.data()[p]) > 0x1p1000 || up_to.data()[p] == 0) return false;
+                if (p > start && !(knots.data()[p - 1] < knots.data()[p] && up_to.data()[p - 1] < up_to.data()[p])) return false;
+            }
+            if (end > start && up_to.data()[end - 1] != n_knots) return false;
+        }
+        return true;
+    }
+
+    std::int64_t n_knots = 0;     // of each attribute; 0: values are their own ranks
     Array<std::int64_t> starts;   // where the different knots of each attribute begin
     Array<double> knots;          // ascending
     Array<std::uint8_t> up_to;    // how many knots are up to this one

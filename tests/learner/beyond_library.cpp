@@ -147,6 +147,28 @@ void place(Whole* whole, std::int64_t k, const std::int32_t* own, std::int64_t n
 
 void recompute(Whole* whole) { whole->learned = std::make_unique<Learned>(Weighing(whole->nodes).learned()); }
 
+// Go on with a similarity that was put together from the state of the other; tell whether it is sound.
+int restore(Whole* whole) {
+    const Learned& old = *whole->learned;
+    auto learned = std::make_unique<Learned>();
+    learned->ranks.n_knots = old.ranks.n_knots;
+    learned->ranks.starts = old.ranks.starts;
+    learned->ranks.knots = old.ranks.knots;
+    learned->ranks.up_to = old.ranks.up_to;
+    learned->sparse = old.sparse;
+    learned->has_background = old.has_background;
+    learned->weights = old.weights;
+    learned->background.starts = old.background.starts;
+    learned->background.attributes = old.background.attributes;
+    learned->background.coefficients = old.background.coefficients;
+    learned->background.centres = old.background.centres;
+    learned->background.deviations = old.background.deviations;
+    if (!learned->is_sound(whole->nodes.d)) return 0;
+    learned->restore();
+    whole->learned = std::move(learned);
+    return 1;
+}
+
 void keys_of(Whole* whole, const double* x, std::int64_t* keys) {
     if (whole->nodes.n_nodes() > 0) whole->keys_of(x, keys);
 }

@@ -11,6 +11,7 @@ from tests.learner.learned import NONE
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent.parent / "src" / "kernels"
+NAMES = ["-DMLCA_LEVEL=plain", "-DMLCA_MODULE=_kernels", "-DMLCA_ARITHMETIC=exact"]
 STRICT = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-ffinite-math-only"]
 
 
@@ -20,18 +21,8 @@ def compile_library(folder, level):
     if compiler is None:
         return None
     target = Path(folder) / "beyond.so"
-    command = [
-        compiler,
-        "-std=c++20",
-        "-O3",
-        f"-march={level}",
-        *STRICT,
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-shared",
-        "-fPIC",
-    ]
+    command = [compiler, *NAMES, "-std=c++20", "-O3", f"-march={level}", *STRICT]
+    command += ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
     subprocess.run([*command, f"-I{KERNELS}", str(HERE / "beyond_library.cpp"), "-o", str(target)], check=True)
     library = ctypes.CDLL(str(target))
     integer, real, pointer, flag = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_int
@@ -44,6 +35,7 @@ def compile_library(folder, level):
         ("set_node", None, [pointer, integer, pointer]),
         ("place", None, [pointer, integer, pointer, integer]),
         ("recompute", None, [pointer]),
+        ("restore", flag, [pointer]),
         ("keys_of", None, [pointer, pointer, pointer]),
         ("ask", None, [pointer, pointer, real, integer, flag, integer]),
         ("probabilities", real, [pointer, pointer]),
@@ -93,6 +85,9 @@ class Compiled:
 
     def recompute(self):
         self.library.recompute(self.whole)
+
+    def restore(self):
+        return self.library.restore(self.whole)
 
     def array(self, name, kind=np.int64):
         result = np.zeros(self.library.array_of(self.whole, name.encode(), None), kind)
@@ -149,6 +144,7 @@ class Beside:
         if self.learned is not before:
             self.compiled.recompute()
             self.check_similarity()
+            assert self.rows % 2 or self.compiled.restore()
         self.check_decision()
 
     def check_similarity(self):

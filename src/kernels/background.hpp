@@ -69,7 +69,7 @@ public:
     double probability(const std::int64_t* scores, std::int64_t slot, double prior) const noexcept {
         double z = 0.0;
         if (slot < n_slots() && deviations.data()[slot] > 0.0) z = static_cast<double>(scores[slot]) / deviations.data()[slot];
-        return logistic(z + ln(odds(prior)));
+        return shifted(odds(prior), z);
     }
 
     Array<std::int64_t> starts;         // where the coefficients of each slot begin

@@ -42,12 +42,13 @@ public:
 
     // Make room for a row of so many labels; learning it cannot fail then. Nothing that is known changes.
     void reserve(std::int64_t n_slots, std::int64_t n_own) {
-        frequencies.reserve(n_slots);
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
         if (n_electorates > 1) fading.reserve(n_own);
+        frequencies.reserve(n_slots);  // last: slots are known when all have room for them
     }
 
+    // Slots that there is room for.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
 
     // Begin a row that so many nodes, the oldest, may vote on; `counts` are the rows of each node.

@@ -1,4 +1,4 @@
-// Logarithm, logistic function and rounded quotients: the same bits on every machine, whatever its library does.
+// Logarithm, odds and rounded quotients: the same bits on every machine, whatever its library does.
 //
 // Only + - * / and the one exponential of fixedpoint.hpp; tests/learner/elementary.py is the same text in Python.
 #pragma once
@@ -44,9 +44,10 @@ inline double ln(double x) {
 // exp(-t) for t >= 0; beyond 2^-64 it stays there.
 inline double exp_of_minus(double t) { return power_of_half(t * (2.0 * SCALE * SCALE)); }
 
-inline double logistic(double t) {
-    const double small = exp_of_minus(std::fabs(t));
-    return t >= 0.0 ? 1.0 / (1.0 + small) : small / (1.0 + small);
+// The probability whose odds are o exp(z).
+inline double shifted(double o, double z) {
+    const double small = exp_of_minus(std::fabs(z));
+    return z >= 0.0 ? o / (o + small) : o * small / (1.0 + o * small);
 }
 
 inline double clipped(double p, double margin) { return std::min(std::max(p, margin), 1.0 - margin); }

@@ -43,7 +43,6 @@ inline double power_of_half(double w) {
     const double shifted = ROUND_TO_ONES - w;
     const double f = (ROUND_TO_ONES - shifted) - w;
     double p = std::fma(POWER_COEFFICIENTS[10], f, POWER_COEFFICIENTS[9]);
-#pragma GCC unroll 16  // a loop within would keep loops over attributes from becoming vectors
     for (int i = 8; i >= 0; --i) p = std::fma(p, f, POWER_COEFFICIENTS[i]);
     p = std::fma(p, f, 1.0);
     const auto exponent = std::bit_cast<std::uint64_t>(shifted) << 52;

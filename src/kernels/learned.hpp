@@ -3,8 +3,7 @@
 // D = (sum of weight * (1 - exp(-difference^2 / (2 * .289^2)))) / (sum of weights). Where more than half of the nodes' entries
 // are zero only attributes count in which instance or node is not zero. Weights are whole numbers of 2^-50, about 1 in
 // all, and so is each term; no sum exceeds 2^50 + 2^22. The quotient of the two sums is rounded to 10^-7 and a
-// whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer; FAR has nothing
-// in common.
+// whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer.
 //
 // It is a function of the nodes (see weighing.hpp), computed anew now and then, and part of the model in between.
 #pragma once
@@ -18,7 +17,7 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr double WIDTH = 0.289;
 inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
-inline constexpr std::int64_t FAR = 10'000'000;
+inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 
 // After how many rows the similarity is computed anew, if it was after `rows`.
@@ -30,7 +29,11 @@ struct Parts {
 
     std::int64_t key() const {
         if (below == 0) return 0;
-        return static_cast<std::int64_t>(nearest_whole(static_cast<double>(above) / static_cast<double>(below) * 1e7));
+        return static_cast<std::int64_t>(nearest_whole(static_cast<double>(above) / static_cast<double>(below) * PER_KEY));
+    }
+    // If the key is within the limit, the sum above is within this: for searches that have bounds of sums.
+    static double most_above(std::int64_t limit, std::int64_t below) noexcept {
+        return static_cast<double>(below) * ((static_cast<double>(limit) + 1.0) / PER_KEY);
     }
 };
 
@@ -64,11 +67,13 @@ public:
             total += weights[j];
         }
         r = SCALE / WIDTH / static_cast<double>(ranks.one());
+        const double apart = ranks.n_knots == 0 ? 1.0 - kernel(static_cast<double>(BINARY_ONE), r) : 1.0;
+        far = static_cast<std::int64_t>(nearest_whole(PER_KEY * apart));
     }
 
     // What a difference of ranks adds in an attribute: at most its weight.
     std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
-        return term_of(difference, factors.data()[attribute], r);
+        return term_of(static_cast<double>(difference), factors.data()[attribute], r);
     }
 
     // The sums of a dense instance and a dense node, each with its ranks.
@@ -86,18 +91,27 @@ public:
     Array<double> factors;
     std::int64_t total = 0;
     double r = 0.0;
+    // The key of an instance and a node that have nothing in common: differences of ranks so large that their kernel is 0;
+    // 1 where all nodes are 0 or 1.
+    std::int64_t far = 0;
 
 private:
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
-    static std::int64_t term_of(std::int32_t difference, double factor, double r) noexcept {
-        const double term = factor * (1.0 - kernel(static_cast<double>(difference), r));
+    static std::int64_t term_of(double difference, double factor, double r) noexcept {
+        const double term = factor * (1.0 - kernel(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
     }
 
     [[gnu::noinline]] static std::int64_t sum_of_terms(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                        const double* __restrict factors, std::int64_t d, double r) noexcept {
+        constexpr std::int64_t TOGETHER_CONVERTED = 64;
+        double differences[TOGETHER_CONVERTED];  // numbers of one width: else the loop would not become vectors
         std::int64_t sum = 0;
-        for (std::int64_t j = 0; j < d; ++j) sum += term_of(x[j] - y[j], factors[j], r);
+        for (std::int64_t first = 0; first < d; first += TOGETHER_CONVERTED) {
+            const std::int64_t n = std::min(TOGETHER_CONVERTED, d - first);
+            for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
+            for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], factors[first + i], r);
+        }
         return sum;
     }
 

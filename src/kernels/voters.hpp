@@ -34,7 +34,7 @@ struct Ruler {
     std::int64_t tied(std::int64_t key) const noexcept { return key + key / (squared ? 1'000'000 : 2'000'000); }
 };
 
-inline constexpr Ruler LEARNED_RULER{1e7, FAR, true};
+inline Ruler ruler_of(const Learned& learned) noexcept { return {PER_KEY, learned.far, true}; }
 
 struct Voter {
     std::int64_t key, node, rows;
@@ -106,7 +106,7 @@ private:
         size_ = std::min(size_, k + 1);
     }
 
-    Ruler ruler_ = LEARNED_RULER;
+    Ruler ruler_{};
     const std::int64_t* counts_ = nullptr;
     std::int64_t size_ = 0, n_voters_ = 0;
     Voter near_[MOST_VOTERS + 2];

@@ -7,11 +7,10 @@ import math
 
 import numpy as np
 
-from tests.learner.elementary import clipped, exp_of_minus, ln, logistic, odds
+from tests.learner.elementary import clipped, exp_of_minus, ln, odds, shifted
 from tests.learner.learned import NONE, Similarity, due_after
 from tests.learner.reference import Reference, deviations_bandwidths, power_of_half
 
-FAR = 10**7
 CELLS = 10
 PER_COUNT = 2**20
 PER_NAT = 2**32
@@ -32,9 +31,6 @@ class Ruler:
 
     def tied(self, key):
         return key + key // (10**6 if self.squared else 2 * 10**6)
-
-
-LEARNED_RULER = Ruler(1e7, FAR, squared=True)
 
 
 def ruler_of(model, x):
@@ -248,8 +244,11 @@ class Beyond(Reference):
         """Return what the voters are found by, and the ruler that goes with it."""
         if self.similarity == "learned":
             ranks = self.learned.row(x) if self.y else []
-            return [self.learned.key(x, ranks, k, y) for k, y in enumerate(self.y)], LEARNED_RULER
+            return [self.learned.key(x, ranks, k, y) for k, y in enumerate(self.y)], self.learned_ruler()
         return super().similarities(x, predicting)[0] if self.y else [], ruler_of(self, x)
+
+    def learned_ruler(self):
+        return Ruler(1e7, self.learned.far if self.learned else 10**7, squared=True)
 
     def near(self, keys, nodes=None):
         return sorted((keys[k], k) for k in (range(len(keys)) if nodes is None else nodes))
@@ -277,7 +276,7 @@ class Beyond(Reference):
         background, z = self.learned.background.get(slot), 0.0
         if background is not None:
             z = background.score(self.learned.row(x)) / background.deviation
-        return 0.9 * p + 0.1 * logistic(z + ln(odds(self.prior(slot))))
+        return 0.9 * p + 0.1 * shifted(odds(self.prior(slot)), z)
 
     def opinions(self, x, keys, ruler, slots):
         """Return the shares that calibrations learn from, and slot -> what each expert says."""

@@ -90,20 +90,22 @@ struct Whole {
         const SparseProbe probe(*learned, own_keys.data(), own.data(), nodes.is_sparse ? static_cast<std::int64_t>(own.size()) : 0, space);
         for (std::int64_t k = 0; k < nodes.n_nodes(); ++k) {
             const auto node = ranks_of(nodes.keys[k], nodes.values[k]);
-            result[k] = nodes.is_sparse ? probe.parts(nodes.keys[k].data(), node.data(), static_cast<std::int64_t>(node.size())).key()
-                                        : learned->dense_parts(x, ranks.data(), nodes.values[k].data(), node.data()).key();
+            const Parts parts = nodes.is_sparse ? probe.parts(nodes.keys[k].data(), node.data(), static_cast<std::int64_t>(node.size()))
+                                        : learned->dense_parts(x, ranks.data(), nodes.values[k].data(), node.data());
+            result[k] = parts.key();
+            if (static_cast<double>(parts.above) > Parts::most_above(result[k], parts.below)) result[k] = -1;
         }
     }
 
     // Offer the nodes in an order that has nothing to do with their age, and only those within the limit.
     void ask(const std::int64_t* keys, const Ruler& ruler, std::int64_t n_slots) {
-        const std::int64_t n = nodes.n_nodes();
+        const std::int64_t n = nodes.n_nodes();  // less than the prime below
         decision.reserve(n_slots, n_slots);
         nodes.slots = std::max(nodes.slots, n_slots);
         decision.begin(ballot, ruler, nodes.counts.data(), n);
         for (std::int64_t i = 0; i < n; ++i) {
             const std::int64_t k = i * 7919 % n;
-            if (n % 7919 != 0 && keys[k] <= decision.limit(ballot, k)) decision.offer(ballot, keys[k], k);
+            if (keys[k] <= decision.limit(ballot, k)) decision.offer(ballot, keys[k], k);
         }
         decision.count_votes(ballot, nodes);
     }
@@ -121,7 +123,7 @@ extern "C" {
 
 double power_of_half_of(double w) { return power_of_half(w); }
 double ln_of(double x) { return ln(x); }
-double logistic_of(double x) { return logistic(x); }
+double shifted_of(double o, double z) { return shifted(o, z); }
 
 Whole* create(std::int64_t d, int is_sparse, int recency, int drift) { return new Whole(d, is_sparse, recency, drift); }
 void destroy(Whole* whole) { delete whole; }
@@ -144,6 +146,8 @@ void place(Whole* whole, std::int64_t k, const std::int32_t* own, std::int64_t n
     ++nodes.counts[k];
     for (std::int64_t i = 0; i < n_own; ++i) ++nodes.labels[k][own[i]];
 }
+
+std::int64_t far_of(const Whole* whole) { return whole->learned->far; }
 
 void recompute(Whole* whole) { whole->learned = std::make_unique<Learned>(Weighing(whole->nodes).learned()); }
 
@@ -173,8 +177,22 @@ void keys_of(Whole* whole, const double* x, std::int64_t* keys) {
     if (whole->nodes.n_nodes() > 0) whole->keys_of(x, keys);
 }
 
-void ask(Whole* whole, const std::int64_t* keys, double unit, std::int64_t far, int squared, std::int64_t n_slots) {
-    whole->ask(keys, {unit, far, squared != 0}, n_slots);
+// What nodes stand for, whatever rows there were.
+void set_counts(Whole* whole, std::int64_t k, std::int64_t count, const std::int32_t* slots, const std::int64_t* rows, std::int64_t n) {
+    whole->nodes.counts[k] = count;
+    for (std::int64_t i = 0; i < n; ++i) whole->nodes.labels[k][slots[i]] = rows[i];
+}
+
+// Ask the nodes about a row, and make room to learn it. Returns whether there was memory.
+int ask(std::int64_t granted, Whole* whole, const std::int64_t* keys, double unit, std::int64_t far, int squared, std::int64_t n_slots) {
+    allocations_left = granted;
+    try {
+        whole->ask(keys, {unit, far, squared != 0}, n_slots);
+    } catch (const std::bad_alloc&) {
+        return 0;
+    }
+    allocations_left = -1;
+    return 1;
 }
 
 double probabilities(Whole* whole, double* p) {

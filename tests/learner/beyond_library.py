@@ -22,22 +22,24 @@ def compile_library(folder, level):
         return None
     target = Path(folder) / "beyond.so"
     command = [compiler, *NAMES, "-std=c++20", "-O3", f"-march={level}", *STRICT]
-    command += ["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+    command += ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-shared", "-fPIC"]
     subprocess.run([*command, f"-I{KERNELS}", str(HERE / "beyond_library.cpp"), "-o", str(target)], check=True)
     library = ctypes.CDLL(str(target))
     integer, real, pointer, flag = ctypes.c_int64, ctypes.c_double, ctypes.c_void_p, ctypes.c_int
     for name, result, arguments in (
         ("power_of_half_of", real, [real]),
         ("ln_of", real, [real]),
-        ("logistic_of", real, [real]),
+        ("shifted_of", real, [real, real]),
         ("create", pointer, [integer, flag, flag, flag]),
         ("destroy", None, [pointer]),
         ("set_node", None, [pointer, integer, pointer]),
         ("place", None, [pointer, integer, pointer, integer]),
         ("recompute", None, [pointer]),
         ("restore", flag, [pointer]),
+        ("far_of", integer, [pointer]),
         ("keys_of", None, [pointer, pointer, pointer]),
-        ("ask", None, [pointer, pointer, real, integer, flag, integer]),
+        ("set_counts", None, [pointer, integer, integer, pointer, pointer, integer]),
+        ("ask", flag, [integer, pointer, pointer, real, integer, flag, integer]),
         ("probabilities", real, [pointer, pointer]),
         ("choose_of", integer, [pointer, pointer, pointer]),
         ("learn", None, [pointer, pointer, integer]),
@@ -53,7 +55,7 @@ class Compiled:
 
     def __init__(self, library, d, is_sparse, recency, drift):
         self.library, self.whole = library, library.create(d, is_sparse, recency, drift)
-        self.n_slots = 1
+        self.n_slots, self.fails, self.failures = 1, False, 0
 
     def __del__(self):
         self.library.destroy(self.whole)
@@ -65,7 +67,11 @@ class Compiled:
 
     def ask(self, keys, ruler, slots):
         self.n_slots = max(self.n_slots, 1 + max(slots, default=NONE))  # no label is known before it comes
-        self.library.ask(self.whole, _as(keys, np.int64), ruler.unit, ruler.far, ruler.squared, self.n_slots)
+        question = self.whole, _as(keys, np.int64), ruler.unit, ruler.far, ruler.squared, self.n_slots
+        granted = 0 if self.fails else -1  # so many allocations succeed before one fails; -1: none fails
+        while not self.library.ask(granted, *question):
+            granted += 1
+            self.failures += 1
 
     def probabilities(self):
         p = np.zeros(self.n_slots)
@@ -80,11 +86,18 @@ class Compiled:
     def set_node(self, k, weights):
         self.library.set_node(self.whole, k, _as(weights, np.float64))
 
+    def set_counts(self, k, count, labels):
+        slots, rows = np.array(list(labels), np.int32), np.array(list(labels.values()), np.int64)
+        self.library.set_counts(self.whole, k, count, slots.ctypes.data, rows.ctypes.data, len(rows))
+
     def place(self, node, own):
         self.library.place(self.whole, node, _as(own, np.int32), len(own))
 
     def recompute(self):
         self.library.recompute(self.whole)
+
+    def far(self):
+        return self.library.far_of(self.whole)
 
     def restore(self):
         return self.library.restore(self.whole)
@@ -149,6 +162,7 @@ class Beside:
 
     def check_similarity(self):
         assert self.compiled.array("weights") == self.learned.weights
+        assert self.compiled.far() == self.learned.far
         starts, centres = self.compiled.array("starts"), self.compiled.array("centres")
         attributes, coefficients = (
             self.compiled.array("attributes", np.int32),

@@ -22,9 +22,10 @@ def exp_of_minus(t):
     return power_of_half(t * (2 * SCALE * SCALE))
 
 
-def logistic(t):
-    small = exp_of_minus(abs(t))
-    return 1.0 / (1.0 + small) if t >= 0 else small / (1.0 + small)
+def shifted(o, z):
+    """Return the probability whose odds are o exp(z)."""
+    small = exp_of_minus(abs(z))
+    return o / (o + small) if z >= 0 else o * small / (1.0 + o * small)
 
 
 def clipped(p, margin):

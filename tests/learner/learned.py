@@ -104,6 +104,8 @@ class Similarity:
         self.ranks = [Ranks(None if binary else knots_of(column)) for column in columns]
         self.r = SCALE / WIDTH / self.ranks[0].one
         self.ranked = {}  # values of nodes meet every row
+        # The key of rows that have nothing in common: their kernels are 0, or that of 0 and 1 where all are 0 or 1.
+        self.far = round(1e7 * (1.0 - power_of_half((BINARY_ONE * self.r) ** 2))) if binary else 10**7
         self.weights = [rounded(WHOLE_WEIGHT, d)] * d
         self.background = None
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for own in labels for slot in own):

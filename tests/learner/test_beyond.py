@@ -99,6 +99,14 @@ def test_a_row_far_from_everything_gets_the_frequencies():
         np.testing.assert_array_equal(model.predict_proba([1e300, -1e300]), Y.sum(axis=0) / 60)
 
 
+def test_a_binary_row_that_shares_nothing_gets_the_frequencies():
+    X, Y = np.eye(12)[np.arange(40) % 10], np.eye(5, dtype=int)[np.arange(40) % 5]
+    model = Beyond(**CHOSEN).fit(X, Y)
+    assert model.predict_proba(np.eye(12)[11]) == [0.2] * 5
+    assert model.predict_proba(np.zeros(12)) == [0.2] * 5
+    assert model.predict_proba(np.eye(12)[4] + np.eye(12)[11])[4] > 0.5
+
+
 def test_novelty_is_the_share_of_rows_that_were_nearer():
     novelty = Novelty()
     assert (novelty.of(0.0), novelty.of(0.1)) == (0.0, 1.0)

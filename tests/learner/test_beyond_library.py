@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from tests.learner.beyond import Beyond
-from tests.learner.beyond_library import Beside, compile_library
+from tests.learner.beyond import Beyond, Ruler
+from tests.learner.beyond_library import Beside, Compiled, compile_library
 from tests.learner.drift import Drift
-from tests.learner.elementary import ln, logistic
+from tests.learner.elementary import ln, shifted
+from tests.learner.learned import Similarity
 from tests.learner.reference import power_of_half
 from tests.learner.streams import streams
 from tests.learner.test_beyond import CHOSEN, DistinctRows
@@ -48,17 +50,13 @@ def run(model, X, Y, queries=3):
         model.probabilities(x)
 
 
-@given(st.floats(1e-18, 1e18))
+@given(st.floats(1e-18, 1e18), st.floats(-800, 800))
 @settings(max_examples=300, deadline=None)
-def test_elementary_functions(library, x):
+def test_elementary_functions(library, x, z):
     assert library.ln_of(x) == ln(x) == pytest.approx(math.log(x), rel=1e-15, abs=1e-15)
     assert library.power_of_half_of(x) == power_of_half(x)
-    for t in (x, -x):
-        assert (
-            library.logistic_of(t)
-            == logistic(t)
-            == pytest.approx(1 / (1 + math.exp(-max(min(t, 700), -700))), abs=1e-15)
-        )
+    exact = 1 / (1 + 4 * math.exp(-max(min(z, 700), -700)))
+    assert library.shifted_of(0.25, z) == shifted(0.25, z) == pytest.approx(exact, abs=1e-15)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -111,3 +109,55 @@ def test_more_segments_than_are_kept(library):
     run(model, X, Y.astype(int))
     assert len(model.segments) == 16
     assert model.compiled.array("trust", np.float64) == [trust for _, _, trust in model.segments]
+
+
+def nodes_of(library, X, counts, labels, is_sparse=True):
+    compiled = Compiled(library, X.shape[1], is_sparse, recency=False, drift=False)
+    compiled.ask([], Ruler(1e7, 10**7, squared=True), [slot for own in labels for slot in own])
+    for k, x in enumerate(X):
+        compiled.set_node(k, x)
+        compiled.set_counts(k, counts[k], labels[k])
+    compiled.recompute()
+    return compiled
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_counts_of_a_trillion_rows(library, is_sparse):
+    rng = np.random.default_rng(0)
+    X, _ = wide_stream(2, 30, 40, 1, "real")
+    counts = [2**35 - int(v) for v in rng.integers(0, 2**34, 30)]
+    labels = [
+        {slot: min(count, 2 ** int(rng.integers(0, 35))) for slot in rng.permutation(4)[:2].tolist()}
+        for count in counts
+    ]
+    plain = Similarity(X.tolist(), counts, labels)
+    compiled = nodes_of(library, X, counts, labels, is_sparse)
+    assert compiled.array("weights") == plain.weights
+    deviations = compiled.array("deviations", np.float64)
+    assert [slot for slot, v in enumerate(deviations) if v > 0] == sorted(plain.background)
+    assert all(deviations[slot] == own.deviation for slot, own in plain.background.items())
+
+
+def test_four_million_attributes(library):
+    d = 2**22
+    rows = sparse.random_array((25, d), density=2e-6, rng=np.random.default_rng(0), format="csr")
+    rows.indices[rows.indptr[:-1]] %= 100  # some attributes that rows share
+    X, labels = (rows.toarray() != 0).astype(float), [{1 + k % 3: 1} for k in range(25)]
+    compiled = nodes_of(library, X, [1] * 25, labels)
+    assert compiled.restore()
+    weights = np.array(compiled.array("weights"))
+    assert abs(int(weights.sum()) - 2**50) <= d / 2
+    keys = compiled.keys(X[7], 25)
+    assert keys[7] == 0
+    for k, key in enumerate(keys):
+        assert (key == compiled.far()) == (not (X[k] * X[7]).any())
+
+
+@pytest.mark.parametrize("drift", [False, True])
+def test_memory_that_fails_changes_nothing(library, drift):
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((30, 2)), (rng.random((30, 6)) < np.linspace(0, 0.6, 30)[:, None]).astype(int)
+    model = (BesideDrift if drift else BesideBeyond)(recency=True, **CHOSEN).attach(library, 2, False, drift)
+    model.compiled.fails = True  # at each allocation of a row in turn, before the row is learned
+    run(model, X, Y)
+    assert model.compiled.failures > 5

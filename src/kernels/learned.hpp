@@ -165,6 +165,9 @@ public:
     SparseProbe(const SparseProbe&) = delete;
     SparseProbe& operator=(const SparseProbe&) = delete;
 
+    // The sums with a node of zeros.
+    const Parts& alone() const noexcept { return alone_; }
+
     // The sums with a node of these entries, given by their ranks.
     Parts parts(const std::int32_t* keys, const std::int32_t* ranks, std::int64_t n) const noexcept {
         Parts sums = alone_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decision.hpp"
+#include "learned_lists.hpp"
 #include "weighing.hpp"
 
 using namespace mlca::MLCA_LEVEL;
@@ -62,6 +63,8 @@ struct Whole {
     std::unique_ptr<Learned> learned;
     Ballot ballot;
     SparseProbe::Space space;
+    std::unique_ptr<LearnedLists> lists;
+    LearnedLists::Space corrections;
 
     Whole(std::int64_t d, bool is_sparse, bool recency, bool drift) : decision(recency, drift) {
         nodes.d = d;
@@ -88,11 +91,16 @@ struct Whole {
         for (std::size_t p = 0; p < own.size(); ++p) learned->background.add(ballot.scores.data(), own_keys[p], ranks[p]);
         space.reserve(nodes.d);
         const SparseProbe probe(*learned, own_keys.data(), own.data(), nodes.is_sparse ? static_cast<std::int64_t>(own.size()) : 0, space);
+        if (nodes.is_sparse) lists->correct(*learned, own_keys.data(), own.data(), static_cast<std::int64_t>(own.size()), nodes.n_nodes(), corrections);
         for (std::int64_t k = 0; k < nodes.n_nodes(); ++k) {
             const auto node = ranks_of(nodes.keys[k], nodes.values[k]);
             const Parts parts = nodes.is_sparse ? probe.parts(nodes.keys[k].data(), node.data(), static_cast<std::int64_t>(node.size()))
                                         : learned->dense_parts(x, ranks.data(), nodes.values[k].data(), node.data());
             result[k] = parts.key();
+            if (nodes.is_sparse && lists->lists(k)) {
+                const Parts listed = lists->parts(*learned, probe.alone(), k, corrections);
+                if (listed.above != parts.above || listed.below != parts.below) result[k] = -1;
+            }
             if (static_cast<double>(parts.above) > Parts::most_above(result[k], parts.below)) result[k] = -1;
         }
     }
@@ -136,7 +144,13 @@ void set_node(Whole* whole, std::int64_t k, const double* weights) {
         nodes.counts.push_back(0);
         nodes.labels.emplace_back();
     }
+    const bool is_new = nodes.counts[k] == 0;
     nodes.set(k, weights);
+    if (!nodes.is_sparse || !whole->lists) return;
+    if (!is_new) return whole->lists->leave(k);
+    const auto n = static_cast<std::int64_t>(nodes.keys[k].size());
+    whole->lists->reserve(nodes.keys[k].data(), n);
+    whole->lists->enter(*whole->learned, nodes.keys[k].data(), nodes.values[k].data(), n);
 }
 
 // A row has fallen on a node, which is new if no row had.
@@ -149,7 +163,10 @@ void place(Whole* whole, std::int64_t k, const std::int32_t* own, std::int64_t n
 
 std::int64_t far_of(const Whole* whole) { return whole->learned->far; }
 
-void recompute(Whole* whole) { whole->learned = std::make_unique<Learned>(Weighing(whole->nodes).learned()); }
+void recompute(Whole* whole) {
+    whole->learned = std::make_unique<Learned>(Weighing(whole->nodes).learned());
+    whole->lists = std::make_unique<LearnedLists>(whole->nodes, *whole->learned);
+}
 
 // Go on with a similarity that was put together from the state of the other; tell whether it is sound.
 int restore(Whole* whole) {

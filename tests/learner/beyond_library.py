@@ -55,7 +55,7 @@ class Compiled:
 
     def __init__(self, library, d, is_sparse, recency, drift):
         self.library, self.whole = library, library.create(d, is_sparse, recency, drift)
-        self.n_slots, self.fails, self.failures = 1, False, 0
+        self.d, self.n_slots, self.fails, self.failures = d, 1, False, 0
 
     def __del__(self):
         self.library.destroy(self.whole)
@@ -84,6 +84,7 @@ class Compiled:
         self.library.learn(self.whole, _as(own, np.int32), len(own))
 
     def set_node(self, k, weights):
+        assert len(weights) == self.d
         self.library.set_node(self.whole, k, _as(weights, np.float64))
 
     def set_counts(self, k, count, labels):

@@ -19,6 +19,7 @@ public:
     static constexpr std::int64_t CELLS = 10;
     static constexpr std::int64_t WIDTH_OF_SLOT = CELLS + 1;
     static constexpr std::int64_t PER_COUNT = std::int64_t{1} << 20;
+    static constexpr std::int64_t MOST_ROWS = std::int64_t{1} << 40;
 
     void reserve(std::int64_t n_slots) {
         grow_to(present, n_slots * WIDTH_OF_SLOT);
@@ -38,6 +39,24 @@ public:
         for (std::int64_t i = 0; i < n_own; ++i) {
             if (!shares.lists(own[i])) count(own[i], 0.0, true);
         }
+    }
+
+    // Whether the counts could be those of so many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const noexcept {
+        const auto n = static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT);
+        if (rows < 0 || rows > MOST_ROWS || total.size() != n || present.size() != n) return false;
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) {
+            std::int64_t left = rows * PER_COUNT;  // of all rows; each cell has at most what the others leave
+            for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
+                const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], own = present.data()[slot * WIDTH_OF_SLOT + cell];
+                if (cell == 0 && (all > 0 || all < -left)) return false;
+                const std::int64_t here = cell == 0 ? left + all : all;
+                if (here < 0 || here > left || own < 0 || own > here) return false;
+                left -= here;
+            }
+            if (left != 0) return false;
+        }
+        return true;
     }
 
     std::int64_t rows = 0;

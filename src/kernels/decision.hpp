@@ -165,6 +165,16 @@ public:
         fading.learn(node, n_nodes, own, n_own);
     }
 
+    // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
+    bool is_sound(std::int64_t slots, std::int64_t n_nodes) const noexcept {
+        if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
+        }
+        if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound())) return false;
+        return n_electorates == 1 || (segments.is_sound(n_nodes) && fading.is_sound(n_nodes, slots));
+    }
+
     std::int64_t n_electorates;
     Frequencies frequencies;
     Calibration calibrations[MOST_ELECTORATES];

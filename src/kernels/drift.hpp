@@ -50,6 +50,16 @@ public:
     // How much the labels of a segment's nearest node were those of a row, 0 to 1.
     void learn(std::int64_t segment, double overlap) noexcept { trust[segment] += 0.1 * (overlap - trust[segment]); }
 
+    // Whether these could be the segments of so many nodes: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_nodes) const noexcept {
+        if (n < 0 || n > MOST || (n == 0) != (n_nodes == 0) || first[0] != 0) return false;
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (parts[i] < 1 || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1])) return false;
+            if (!(trust[i] >= 0.0 && trust[i] <= 1.0)) return false;
+        }
+        return true;
+    }
+
     std::int64_t n = 0;
     std::int64_t first[MOST + 1] = {};  // the oldest node of each segment, ascending
     std::int64_t parts[MOST + 1] = {};  // how many segments have become one in it
@@ -97,6 +107,27 @@ public:
                 found->second += 1.0;
             }
         }
+    }
+
+    // Put back what was known of a node.
+    void put(std::int64_t node, double count, const std::int32_t* slots, const double* faded, std::int64_t n) {
+        counts.data()[node % LAST] = count;
+        Rows& of_node = rows.data()[node % LAST];
+        of_node.clear();
+        for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
+    }
+
+    // Whether the counts could be those of so many nodes and slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_nodes, std::int64_t n_slots) const noexcept {
+        if (n_nodes > 0 && (counts.size() != LAST || rows.size() != LAST)) return false;
+        for (std::int64_t node = oldest(n_nodes); node < n_nodes; ++node) {
+            const double all = count(node);
+            if (!(all >= 1.0 && all <= 5.01)) return false;
+            for (const auto& [slot, faded] : rows.data()[node % LAST]) {
+                if (slot < 0 || slot >= n_slots || !(faded >= 0.0 && faded <= all)) return false;
+            }
+        }
+        return true;
     }
 
     double count(std::int64_t node) const noexcept { return counts.data()[node % LAST]; }

@@ -29,6 +29,16 @@ public:
         return (static_cast<double>(nearer) + part * static_cast<double>(rows[own])) / static_cast<double>(all);
     }
 
+    // Whether the counts could be those of so many rows.
+    bool is_sound(std::int64_t n_rows) const noexcept {
+        std::int64_t left = n_rows;
+        for (const std::int64_t count : rows) {
+            if (count < 0 || count > left) return false;
+            left -= count;
+        }
+        return true;
+    }
+
     std::int64_t rows[N_BINS] = {};
 
 private:

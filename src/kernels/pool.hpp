@@ -55,6 +55,11 @@ public:
         }
     }
 
+    // Whether the logarithms could have been learned: whatever passes can be computed with.
+    bool is_sound() const noexcept {
+        return std::all_of(log_weights, log_weights + n_experts, [](double w) { return w <= 0.0 && w >= -1e15; });
+    }
+
     std::int64_t n_experts;
     double log_weights[MOST_EXPERTS] = {};  // before they are made to add up to one
     double weights[MOST_EXPERTS] = {};

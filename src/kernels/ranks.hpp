@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "elementary.hpp"
@@ -24,6 +25,12 @@ inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 
 class Ranks {
 public:
+    // Working space of the search for knots.
+    struct Space {
+        Array<double> dealt;
+        Array<std::uint8_t> buckets;
+    };
+
     // All values are 0 or 1.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
     // Knots of d attributes will be put in, one attribute after the other.
@@ -39,7 +46,7 @@ public:
     }
 
     // Put in the next attribute: its values other than zero in all nodes, in any order; they are moved about.
-    void add(double* values, std::int64_t n, std::int64_t n_nodes) {
+    void add(double* values, std::int64_t n, std::int64_t n_nodes, Space& space) {
         constexpr std::int64_t AT_ZERO = -1;
         const std::int64_t n_zeros = n_nodes - n;
         const std::int64_t n_negative = std::count_if(values, values + n, [](double value) { return value < 0.0; });
@@ -49,9 +56,9 @@ public:
             places[i] = p < n_negative ? p : p < n_negative + n_zeros ? AT_ZERO : p - n_zeros;
             if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
         }
-        select(values, 0, n, wanted, wanted + n_wanted);
+        const double* sorted = select(values, n, wanted, n_wanted, space);
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const double knot = places[i] == AT_ZERO ? 0.0 : limited_value(values[places[i]]);
+            const double knot = places[i] == AT_ZERO ? 0.0 : limited_value(sorted[places[i]]);
             if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
                 knots.push_back(knot);
                 up_to.push_back(0);
@@ -154,14 +161,52 @@ private:
         return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));
     }
 
-    // Put those values into place that would be at the wanted places if all were sorted.
-    static void select(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
+    // An array with those values in place that would be at the wanted places if all were sorted. Values are dealt out to
+    // buckets first, which guesses no branches; then only buckets with a wanted place are looked at.
+    static const double* select(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, Space& space) {
+        if (n < FEWEST_DEALT) {
+            select_within(values, 0, n, wanted, wanted + n_wanted);
+            return values;
+        }
+        double splitters[N_BUCKETS - 1];
+        for (std::int64_t i = 0; i < N_BUCKETS - 1; ++i) splitters[i] = values[i * n / N_BUCKETS];
+        std::sort(splitters, splitters + N_BUCKETS - 1);
+        grow_to(space.dealt, n);
+        grow_to(space.buckets, n);
+        double* dealt = space.dealt.data();
+        std::uint8_t* buckets = space.buckets.data();
+        std::int64_t ends[N_BUCKETS + 1] = {};
+        for (std::int64_t i = 0; i < n; ++i) {
+            // The number of splitters that are not above the value, by halves.
+            const double* below = splitters;
+            for (std::int64_t half = N_BUCKETS / 2; half > 0; half /= 2) below += half * (below[half - 1] <= values[i]);
+            const auto bucket = static_cast<std::uint8_t>(below - splitters);
+            buckets[i] = bucket;
+            ++ends[bucket + 1];
+        }
+        for (std::int64_t b = 0; b < N_BUCKETS; ++b) ends[b + 1] += ends[b];
+        for (std::int64_t i = 0; i < n; ++i) dealt[ends[buckets[i]]++] = values[i];
+        std::int64_t start = 0;  // every bucket's entry is its end now
+        const std::int64_t* end_wanted = wanted + n_wanted;
+        for (std::int64_t b = 0; b < N_BUCKETS && wanted < end_wanted; ++b) {
+            const std::int64_t* next = std::lower_bound(wanted, end_wanted, ends[b]);
+            select_within(dealt, start, ends[b], wanted, next);
+            wanted = next;
+            start = ends[b];
+        }
+        return dealt;
+    }
+
+    static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
         if (first == end) return;
         const std::int64_t* middle = first + (end - first) / 2;
         std::nth_element(values + low, values + *middle, values + high);
-        select(values, low, *middle, first, middle);
-        select(values, *middle + 1, high, middle + 1, end);
+        select_within(values, low, *middle, first, middle);
+        select_within(values, *middle + 1, high, middle + 1, end);
     }
+
+    static constexpr std::int64_t N_BUCKETS = 128;
+    static constexpr std::int64_t FEWEST_DEALT = 512;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -3,6 +3,7 @@
 // Each half-life makes an expert: the odds of a probability times the label's recent odds over its odds among all rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "elementary.hpp"
@@ -44,6 +45,13 @@ public:
         for (std::int64_t i = 0; i < n_own; ++i) {
             for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[own[i] * N_LIVES + h] += 1.0;
         }
+    }
+
+    // Whether the counts could be those of so many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const noexcept {
+        if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
+        const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8
+        return std::all_of(rows, rows + N_LIVES, possible) && std::all_of(counts.begin(), counts.end(), possible);
     }
 
     double rows[N_LIVES] = {};  // how many rows are recent

@@ -50,7 +50,8 @@ public:
     void begin(const Ruler& ruler, const std::int64_t* counts) noexcept {
         ruler_ = ruler;
         counts_ = counts;
-        size_ = n_voters_ = 0;
+        size_ = n_voters_ = reach_ = rows_ = 0;
+        reaches_ = false;
     }
 
     // Nodes beyond this key make no difference, nor do those that have it and come in the order of their age.
@@ -59,11 +60,20 @@ public:
     void offer(std::int64_t key, std::int64_t node) noexcept {
         const Voter voter{key, node, counts_[node]};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
-        std::int64_t place = size_;
-        for (; place > 0 && voter < near_[place - 1]; --place) near_[place] = near_[place - 1];
+        const std::int64_t place = std::upper_bound(near_, near_ + size_, voter) - near_;
+        std::copy_backward(near_ + place, near_ + size_, near_ + size_ + 1);
         near_[place] = voter;
         ++size_;
-        find_end();
+        if (place < reach_ || !reaches_) {
+            ++reach_;
+            rows_ += voter.rows;
+            while (reach_ > LEAST_VOTERS && rows_ - near_[reach_ - 1].rows >= LEAST_ROWS) rows_ -= near_[--reach_].rows;
+            reaches_ = reach_ >= LEAST_VOTERS && rows_ >= LEAST_ROWS;
+        }
+        const std::int64_t most = std::min(size_, MOST_VOTERS), last = ruler_.tied(near_[reach_ - 1].key);
+        n_voters_ = reach_;
+        while (n_voters_ < most && near_[n_voters_].key <= last) ++n_voters_;
+        size_ = std::min(size_, n_voters_ + 1);
     }
 
     // Take over what another list has found among other nodes, with the same ruler and counts.
@@ -93,22 +103,12 @@ public:
     bool far() const noexcept { return size_ > 0 && near_[0].key >= ruler_.far; }
 
 private:
-    // Find how many vote, and forget what comes after the first node beyond them.
-    void find_end() noexcept {
-        const std::int64_t most = std::min(size_, MOST_VOTERS);
-        std::int64_t k = 0, rows = 0;
-        while (k < most && (k < LEAST_VOTERS || rows < LEAST_ROWS)) rows += near_[k++].rows;
-        if (k > 0) {
-            const std::int64_t last = ruler_.tied(near_[k - 1].key);
-            while (k < most && near_[k].key <= last) ++k;
-        }
-        n_voters_ = k;
-        size_ = std::min(size_, k + 1);
-    }
-
     Ruler ruler_{};
     const std::int64_t* counts_ = nullptr;
     std::int64_t size_ = 0, n_voters_ = 0;
+    // How many nodes are ten and stand for fifty rows, ties left out, and their rows. As each stands for a row, fifty do.
+    std::int64_t reach_ = 0, rows_ = 0;
+    bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];
     double weights_[MOST_VOTERS];
 };

@@ -57,6 +57,28 @@ public:
         return result;
     }
 
+    // The ranks of a node under what was just learned: of all attributes.
+    void dense_ranks(const Learned& learned, std::int64_t k, std::int32_t* out) const {
+        std::fill_n(out, d_, 0);
+        if (!learned.has_background) {  // nothing was ranked
+            view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) { out[j] = learned.ranks(j, value); });
+        } else if (is_dense_) {
+            for (std::int64_t j = 0; j < d_; ++j) out[j] = ranks_.data()[k * d_ + j] - shifts_.data()[j];
+        } else {
+            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) { out[j] = static_cast<std::int32_t>(rank) - shifts_.data()[j]; });
+        }
+    }
+    // The same of its non-zeros, in their order.
+    void sparse_ranks(const Learned& learned, std::int64_t k, std::int32_t* out) const {
+        if (learned.has_background && !is_dense_) {
+            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) { *out++ = static_cast<std::int32_t>(rank) - shifts_.data()[j]; });
+            return;
+        }
+        view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
+            if (value != 0.0) *out++ = learned.has_background ? ranks_.data()[k * d_ + j] - shifts_.data()[j] : learned.ranks(j, value);
+        });
+    }
+
 private:
     struct Candidate {
         double size, slope;
@@ -84,6 +106,7 @@ private:
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
         Array<double> values;
         Array<std::int64_t> next;
+        Ranks::Space space;
         for (std::int64_t low = 0, high; low < d_; low = high) {
             next.assign(1, 0);
             for (high = low; high < d_ && (high == low || next.back() + lengths_.data()[high] <= room); ++high) {
@@ -97,7 +120,7 @@ private:
             }
             for (std::int64_t j = low; j < high; ++j) {
                 const std::int64_t n = lengths_.data()[j];
-                ranks.add(values.data() + next.data()[j - low] - n, n, n_nodes_);
+                ranks.add(values.data() + next.data()[j - low] - n, n, n_nodes_, space);
             }
         }
         return ranks;

@@ -163,12 +163,26 @@ void place(Whole* whole, std::int64_t k, const std::int32_t* own, std::int64_t n
 
 std::int64_t far_of(const Whole* whole) { return whole->learned->far; }
 
-void recompute(Whole* whole) {
-    whole->learned = std::make_unique<Learned>(Weighing(whole->nodes).learned());
+// Returns whether the ranks that come with the similarity are its own.
+int recompute(Whole* whole) {
+    Weighing weighing(whole->nodes);
+    whole->learned = std::make_unique<Learned>(weighing.learned());
     whole->lists = std::make_unique<LearnedLists>(whole->nodes, *whole->learned);
+    const Nodes& nodes = whole->nodes;
+    for (std::int64_t k = 0; k < nodes.n_nodes(); ++k) {
+        const auto expected = whole->ranks_of(nodes.keys[k], nodes.values[k]);
+        std::vector<std::int32_t> ranks(expected.size());
+        if (nodes.is_sparse) {
+            weighing.sparse_ranks(*whole->learned, k, ranks.data());
+        } else {
+            weighing.dense_ranks(*whole->learned, k, ranks.data());
+        }
+        if (ranks != expected) return 0;
+    }
+    return 1;
 }
 
-// Go on with a similarity that was put together from the state of the other; tell whether it is sound.
+// Go on with a similarity and a decision that were put together from the state of others; tell whether they are sound.
 int restore(Whole* whole) {
     const Learned& old = *whole->learned;
     auto learned = std::make_unique<Learned>();
@@ -187,6 +201,43 @@ int restore(Whole* whole) {
     if (!learned->is_sound(whole->nodes.d)) return 0;
     learned->restore();
     whole->learned = std::move(learned);
+    const Decision& was = whole->decision;
+    Decision decision(was.recency.has_value(), was.n_electorates > 1);
+    decision.reserve(was.n_slots(), 0);
+    decision.frequencies.rows = was.frequencies.rows;
+    decision.frequencies.totals = was.frequencies.totals;
+    decision.frequencies.arrived = was.frequencies.arrived;
+    std::copy_n(was.novelty.rows, Novelty::N_BINS, decision.novelty.rows);
+    for (std::int64_t e = 0; e < was.n_electorates; ++e) {
+        decision.calibrations[e].rows = was.calibrations[e].rows;
+        decision.calibrations[e].total = was.calibrations[e].total;
+        decision.calibrations[e].present = was.calibrations[e].present;
+    }
+    if (was.recency) {
+        std::copy_n(was.recency->rows, Recency::N_LIVES, decision.recency->rows);
+        decision.recency->counts = was.recency->counts;
+    }
+    if (was.pool) {
+        std::copy_n(was.pool->log_weights, was.pool->n_experts, decision.pool->log_weights);
+        decision.pool->refresh();
+    }
+    if (was.n_electorates > 1) {
+        decision.segments.n = was.segments.n;
+        std::copy_n(was.segments.first, was.segments.n, decision.segments.first);
+        std::copy_n(was.segments.parts, was.segments.n, decision.segments.parts);
+        std::copy_n(was.segments.trust, was.segments.n, decision.segments.trust);
+        for (std::int64_t k = Fading::oldest(whole->nodes.n_nodes()); k < whole->nodes.n_nodes(); ++k) {
+            std::vector<std::int32_t> slots;
+            std::vector<double> faded;
+            was.fading.for_each_label(k, [&](std::int32_t slot, double rows) {
+                slots.push_back(slot);
+                faded.push_back(rows);
+            });
+            decision.fading.put(k, was.fading.count(k), slots.data(), faded.data(), static_cast<std::int64_t>(slots.size()));
+        }
+    }
+    if (!decision.is_sound(was.n_slots(), whole->nodes.n_nodes())) return 0;
+    whole->decision = std::move(decision);
     return 1;
 }
 

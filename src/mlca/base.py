@@ -9,14 +9,17 @@ puts what comes out into the form that the labels had: an indicator matrix, or c
     _learn              learn checked rows
     _probabilities      score checked rows, one column a label
 
-Everything is checked before anything changes: a call that raises leaves the model as it was.
+Everything is checked before anything changes: a call that refuses its input leaves the model as it was.
 """
 
 from __future__ import annotations
 
+import copy
+import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeAlias, Union
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +29,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mlca.targets import LabelRows, LabelSet, read_targets
+
+# Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
+_TURNS: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
+_NEW_TURN = threading.Lock()
 
 Rows: TypeAlias = Union[NDArray[np.float64], sparse.csr_array]  # noqa: UP007 - SciPy has no types
 
@@ -63,27 +70,26 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """The names of the labels, in the order of their columns."""
         return self.labels_.to_array()
 
-    def fit(self, X: Any, Y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn from scratch.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The rows to learn, in order.
-        Y : indicator matrix, iterables of label names, or 1-D array
+        y : indicator matrix, iterables of label names, or 1-D array
             Their labels.
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        labels, targets = read_targets(Y)
-        rows = self._read_rows(X, targets)
-        validate_data(self, X, reset=True, skip_check_array=True)
-        self._begin(rows.shape[1], sparse.issparse(rows))
-        self.labels_ = labels
-        self._learn_all(rows, targets)
+        with turn_of(self):
+            self._check_parameters()
+            labels, targets = read_targets(y)
+            rows = self._read_rows(X, targets)
+            self._start_afresh(X, rows, labels)
+            self._learn_all(rows, targets)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -99,7 +105,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_labels)
             Column j belongs to `classes_[j]`. Where y was 1-D each row sums to 1.
         """
-        return self._normalised(self._probabilities(self._read_known_rows(X)))
+        model = self._frozen()
+        return model._normalised(model._probabilities(model._read_known_rows(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels of each row, in the form that the labels were given.
@@ -114,19 +121,35 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         ndarray
             An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
         """
-        rows = self._read_known_rows(X)
-        probabilities = self._probabilities(rows)
-        if self.labels_.single:
-            classes: NDArray[Any] = self.classes_[np.argmax(probabilities, axis=1)]
+        model = self._frozen()
+        rows = model._read_known_rows(X)
+        probabilities = model._probabilities(rows)
+        if model.labels_.single:
+            classes: NDArray[Any] = model.classes_[np.argmax(probabilities, axis=1)]
             return classes
-        return self._decide(probabilities, rows).astype(np.int64)
+        return model._decide(probabilities, rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
         """Return the set of label names predicted for each row."""
-        predicted = self.predict(X)
-        if self.labels_.single:
+        model = self._frozen()
+        predicted = model.predict(X)
+        if model.labels_.single:
             return [{name} for name in predicted.tolist()]
-        return self.labels_.name_rows(predicted)
+        return model.labels_.name_rows(predicted)
+
+    def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
+        """Forget everything, all at once: an interrupt leaves the old model or an empty one."""
+        fresh = copy.copy(self)
+        validate_data(fresh, X, reset=True, skip_check_array=True)
+        fresh._begin(rows.shape[1], sparse.issparse(rows))
+        fresh.labels_ = labels
+        self.__dict__ = fresh.__dict__
+
+    def _frozen(self) -> Self:
+        """Return what this object is now, in case another thread calls `fit` meanwhile."""
+        frozen = object.__new__(type(self))
+        frozen.__dict__ = self.__dict__
+        return frozen
 
     def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.labels_.single:
@@ -148,7 +171,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             checked = check_array(X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X")
             rows = _canonical(checked) if sparse.issparse(checked) else checked
         if targets is not None and targets.n_rows != rows.shape[0]:
-            raise ValueError(f"X has {rows.shape[0]} rows but Y has {targets.n_rows}; each row needs its labels")
+            raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
         return rows
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
@@ -174,14 +197,14 @@ class StreamClassifier(MultiLabelClassifier):
         """Raise ValueError if parameters are wrong, or were changed in a way that learning cannot follow."""
         self._check_parameters()
 
-    def partial_fit(self, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
         """Go on learning.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             More rows, in order.
-        Y : indicator matrix, iterables of label names, or 1-D array
+        y : indicator matrix, iterables of label names, or 1-D array
             Their labels. A wider indicator matrix than before, or a new name, brings a new label.
         classes : iterable of hashable, optional
             Labels that may come. Never needed: labels are welcome whenever they turn up.
@@ -190,21 +213,28 @@ class StreamClassifier(MultiLabelClassifier):
         -------
         self
         """
-        first = not hasattr(self, "labels_")
-        if first:
-            self._check_parameters()
-        else:
-            self._check_continuation()
-        labels, targets = read_targets(Y, None if first else self.labels_, classes)
-        if first:
-            rows = self._read_rows(X, targets)
-            validate_data(self, X, reset=True, skip_check_array=True)
-            self._begin(rows.shape[1], sparse.issparse(rows))
-        else:
-            rows = self._read_known_rows(X, targets)
-        self.labels_ = labels
-        self._learn(rows, targets)
+        with turn_of(self):
+            if not hasattr(self, "labels_"):
+                self._check_parameters()
+                labels, targets = read_targets(y, None, classes)
+                rows = self._read_rows(X, targets)
+                self._start_afresh(X, rows, labels)
+            else:
+                self._check_continuation()
+                labels, targets = read_targets(y, self.labels_, classes)
+                rows = self._read_known_rows(X, targets)
+                self.labels_ = labels
+            self._learn(rows, targets)
         return self
+
+
+def turn_of(model: BaseEstimator) -> Any:
+    """Return the lock that whoever changes a model holds."""
+    turn = _TURNS.get(model)
+    if turn is None:
+        with _NEW_TURN:
+            turn = _TURNS.setdefault(model, threading.RLock())
+    return turn
 
 
 def _is_plain(X: Any) -> bool:

@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.base import Rows, StreamClassifier
 from mlca.learner.core import Learner
-from mlca.learner.similarity import ATTRIBUTES, RULES, VOTES, Parameters
+from mlca.learner.parameters import ATTRIBUTES, RULES, VOTES, Parameters
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
 from mlca.parameters import check_choice, check_real, check_whole
-from mlca.targets import LabelRows
+from mlca.targets import LabelRows, LabelSet
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
 _LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
-
-# Squares of larger numbers would overflow.
-LARGEST_VALUE = 1e150
 
 
 class MLCA(StreamClassifier):
@@ -100,6 +99,7 @@ class MLCA(StreamClassifier):
 
     def __init__(
         self,
+        *,
         vigilance: float = 0.01,
         n_neighbors: int = 10,
         window: int = 50,
@@ -123,6 +123,19 @@ class MLCA(StreamClassifier):
         self.random_state = random_state
 
     @property
+    def labels_(self) -> LabelSet:
+        """The labels that are known: those of the rows learned so far, and those that were announced."""
+        fitted = self.__dict__
+        if "_labels" not in fitted:
+            raise AttributeError("this model has learned nothing yet")
+        labels: LabelSet = fitted["_labels"]
+        return labels.first(fitted["_learner"].n_labels)
+
+    @labels_.setter
+    def labels_(self, labels: LabelSet) -> None:
+        self._labels = labels
+
+    @property
     def n_nodes_(self) -> int:
         """The number of nodes."""
         return self._settled_learner().n_nodes
@@ -135,24 +148,28 @@ class MLCA(StreamClassifier):
     @property
     def weights_(self) -> Any:
         """The nodes, one row each."""
-        return self._settled_learner().weights()
+        learner = self._settled_learner()
+        state = learner.state()
+        if not learner.sparse_nodes:
+            return _read_only(state["weights"])
+        return _csr(state, "weights", learner.n_features)
 
     @property
     def counts_(self) -> NDArray[np.int64]:
         """The number of rows that each node stands for."""
-        learner = self._settled_learner()
-        return learner.model.counts[: learner.n_nodes]
+        return _read_only(self._settled_learner().state()["counts"])
 
     @property
     def label_counts_(self) -> Any:
         """How many of each node's rows had each label."""
-        return self._settled_learner().label_counts()
+        state = self._settled_learner().state()
+        return _csr(state, "label_counts", len(state["with"]))
 
     @property
     def bandwidths_(self) -> NDArray[np.float64]:
         """The bandwidths of the nodes."""
         learner = self._settled_learner()
-        bandwidths = learner.model.bandwidths[: learner.n_nodes]
+        bandwidths = _read_only(learner.state()["bandwidths"])
         return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
 
     def explain(self, x: Any) -> Explanation:
@@ -177,7 +194,8 @@ class MLCA(StreamClassifier):
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        return explain(self._settled_learner(), self.labels_, row)
+        model = self._frozen()
+        return explain(model._settled_learner(), model._labels, row)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -194,8 +212,8 @@ class MLCA(StreamClassifier):
 
     def _check_parameters(self) -> None:
         check_real("vigilance", self.vigilance, at_least=0, below=1)
-        check_whole("n_neighbors", self.n_neighbors, at_least=2)
-        check_whole("window", self.window, at_least=2)
+        check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
+        check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
         check_choice("attributes", self.attributes, tuple(ATTRIBUTES))
         check_choice("rule", self.rule, tuple(RULES))
@@ -232,22 +250,38 @@ class MLCA(StreamClassifier):
         )
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        self.__dict__.pop("recipe_", None)  # of the columns that the command line trained an earlier model on
+        self.__dict__.pop("extras_", None)  # such as the recipe of the columns that an earlier model was trained on
         for _ in range(self.epochs):
             self._learn(rows, targets)
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
-        self._learner.learn(rows, *targets, n_jobs=effective_n_jobs(self.n_jobs))
+        self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         rows = super()._read_rows(X, targets)
+        if rows.shape[1] > MOST_FEATURES:
+            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
         if rows.size and max(rows.max(), -rows.min()) > LARGEST_VALUE:
             raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
         return rows
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        return self._settled_learner().probabilities(rows, effective_n_jobs(self.n_jobs))
+        return self._settled_learner().probabilities(rows, self._n_threads())
+
+    def _n_threads(self) -> int:
+        return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
     def _settled_learner(self) -> Learner:
         check_is_fitted(self, "labels_")
         return self._learner.settled()
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Let nobody believe that writing into a copy would change the model."""
+    array.flags.writeable = False
+    return array
+
+
+def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.csr_array:
+    indptr, indices, data = (_read_only(state[f"{name}.{part}"]) for part in ("indptr", "indices", "data"))
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))

@@ -16,6 +16,7 @@ import numpy as np
 
 from mlca.base import MultiLabelClassifier, StreamClassifier
 from mlca.merging import merge
+from mlca.targets.text import labels_from, list_in_text
 
 try:
     import dask.array as da
@@ -103,7 +104,8 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
         Their labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of an
-        array X where the lengths of both are known.
+        array X where the lengths of both are known. Lists of names in a Series, of which Dask makes text, are read
+        from it again.
     classes : iterable of hashable, optional
         Labels that may come, as in `partial_fit`.
 
@@ -138,11 +140,20 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
         if len(y) == 0 and x.shape[0] == 0:
             continue
         try:
-            model.partial_fit(x, y, classes)
+            model.partial_fit(x, _with_lists(y), classes)
         except ValueError as error:
             error.add_note(f"This was block {number} of X and Y; the blocks before it are learned.")
             raise
     return model
+
+
+def _with_lists(y: Any) -> Any:
+    """Return the lists of labels of a block again where Dask has made text of them, as it does of all objects."""
+    if not isinstance(y, pd.Series):
+        return y
+    cells = y.dropna()
+    all_lists = all(isinstance(cell, str) and list_in_text(cell) is not None for cell in cells)
+    return labels_from(y) if len(cells) and all_lists else y
 
 
 def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:

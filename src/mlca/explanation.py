@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.learner.core import Learner
-from mlca.learner.kernels.votes import bin_of
-from mlca.learner.similarity import VOTES
+from mlca.showing import shown
 from mlca.targets import LabelSet
 
 
@@ -29,7 +28,7 @@ class Explanation:
         The names of the labels; every array with one entry a label is in this order.
     nodes : ndarray of shape (n_neighbors,)
         The numbers of the nodes that voted, nearest first: rows of `MLCA.weights_`.
-    similarities : ndarray of shape (n_neighbors,)
+    distances : ndarray of shape (n_neighbors,)
         How near each is: 0 is equal, 1 is as far as can be.
     counts : ndarray of shape (n_neighbors,)
         How many rows each stands for.
@@ -44,7 +43,7 @@ class Explanation:
 
     labels: tuple[Hashable, ...]
     nodes: NDArray[np.int64]
-    similarities: NDArray[np.float64]
+    distances: NDArray[np.float64]
     counts: NDArray[np.int64]
     label_counts: NDArray[np.int64]
     votes: NDArray[np.float64]
@@ -60,52 +59,22 @@ class Explanation:
         return {name for name, p in zip(self.labels, self.posterior, strict=True) if p > 0.5}
 
     def __str__(self) -> str:
-        lines = ["node       similarity   rows  labels"]
-        for node, similarity, count, own in zip(
-            self.nodes, self.similarities, self.counts, self.label_counts, strict=True
-        ):
-            named = ", ".join(f"{self.labels[i]} {own[i]}" for i in np.flatnonzero(own)) or "none"
-            lines.append(f"{node:<9} {similarity:11.6f} {count:6}  {named}")
-        width = max((len(str(name)) for name in self.labels), default=5)
+        names = [shown(name) for name in self.labels]
+        lines = ["node         distance   rows  labels"]
+        for node, distance, count, own in zip(self.nodes, self.distances, self.counts, self.label_counts, strict=True):
+            named = ", ".join(f"{names[i]} {own[i]}" for i in np.flatnonzero(own)) or "none"
+            lines.append(f"{node:<9} {distance:11.6f} {count:6}  {named}")
+        width = max(map(len, names), default=5)
         lines += ["", f"{'label':<{width}}  votes    bin  prior   with    without  posterior"]
         for i in np.argsort(-self.posterior, kind="stable"):
             lines.append(
-                f"{self.labels[i]!s:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
+                f"{names[i]:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
         return "\n".join(lines)
 
 
 def explain(learner: Learner, labels: LabelSet, x: NDArray[np.float64]) -> Explanation:
-    """Tell how a settled learner predicts the labels of one row."""
-    parameters, model = learner.parameters, learner.model
+    """Tell how a settled learner predicts the labels of one row: it is asked, nothing is computed anew."""
     neighbours = learner.neighbours(x)
-    counts = model.counts[neighbours.nodes]
-    label_counts = learner.label_counts()[neighbours.nodes].toarray()
-    votes = np.zeros(learner.n_labels)
-    for count, own in zip(counts, label_counts, strict=True):
-        votes += own if parameters.vote == "counts" else own / count
-    bins = _bins(votes, len(neighbours.nodes), learner)
-    probabilities = learner.label_probabilities()
-    columns = np.arange(learner.n_labels)
-    return Explanation(
-        labels=labels.names,
-        nodes=neighbours.nodes,
-        similarities=neighbours.similarities,
-        counts=counts,
-        label_counts=label_counts,
-        votes=votes,
-        bins=bins,
-        prior=probabilities.priors,
-        likelihood_with=probabilities.likelihoods[0, bins, columns],
-        likelihood_without=probabilities.likelihoods[1, bins, columns],
-        posterior=probabilities.posteriors[bins, columns],
-    )
-
-
-def _bins(votes: NDArray[np.float64], n: int, learner: Learner) -> NDArray[np.int64]:
-    """Return the bin of every label: N_y while there is one node, 0 without votes."""
-    if n == 1:
-        return np.full(len(votes), learner.parameters.n_neighbors)
-    vote, largest = VOTES[learner.parameters.vote], votes.max(initial=0.0)
-    return np.array([bin_of(share, largest, n, vote) if share > 0 else 0 for share in votes], dtype=np.int64)
+    return Explanation(labels=labels.names[: len(neighbours.prior)], **vars(neighbours))

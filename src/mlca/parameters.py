@@ -24,11 +24,11 @@ def check_real(
     _check_bounds(name, value, above=above, at_least=at_least, below=below, at_most=at_most)
 
 
-def check_whole(name: str, value: Any, *, at_least: int | None = None) -> None:
-    """Raise ValueError unless `value` is a whole number, and not too small."""
+def check_whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> None:
+    """Raise ValueError unless `value` is a whole number within the bounds that are given."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
-    _check_bounds(name, value, at_least=at_least)
+    _check_bounds(name, value, at_least=at_least, at_most=at_most)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -9,18 +9,24 @@ which also says what of that is exact).
 
 from __future__ import annotations
 
+import inspect
+import os
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.classifier import LARGEST_VALUE, MLCA
+from mlca.classifier import MLCA
+from mlca.explanation import Explanation, explain
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
+from mlca.limits import LARGEST_VALUE
+from mlca.targets import LabelSet
 
 try:
+    import pandas as pd
     from river import base
 except ImportError:
     raise ImportError('mlca.river needs River: pip install "mlca[river]"') from None
@@ -96,7 +102,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.rule = rule
         self.vote = vote
         self.seed = seed
-        model = MLCA(vigilance, n_neighbors, window, smoothing, attributes, rule, vote, random_state=seed)
+        model = self._plain_model()
         model._check_parameters()
         # Until a feature is known there is one column all the same; the first feature takes it.
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
@@ -128,6 +134,115 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner.learn(
             self._row(x), np.array([0, len(own)]), np.array(own, dtype=np.int32), n_labels=len(self._labels)
         )
+
+    def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
+        """Learn some rows, as `learn_one` would one after another.
+
+        Parameters
+        ----------
+        X
+            The features, a column each. Those never seen before are welcome; those without a column are 0.
+        y
+            The labels, a column of booleans each. Labels without a column are false.
+        """
+        if len(X) != len(y):
+            raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
+        _check_frame(X)
+        if not y.isin((False, True)).all(axis=None):
+            raise ValueError("y holds other values than True and False; labels come as columns of booleans")
+        self._meet(dict.fromkeys(X.columns))
+        for label in y.columns:
+            self._labels.setdefault(label, len(self._labels))
+        truth = np.zeros((len(y), len(self._labels)), dtype=np.bool_)
+        truth[:, [self._labels[label] for label in y.columns]] = y.to_numpy(dtype=np.bool_)
+        ends = np.concatenate(([0], np.cumsum(truth.sum(axis=1))))
+        own = np.nonzero(truth)[1].astype(np.int32)
+        self._learner.learn(self._rows(X), ends.astype(np.int64), own, n_labels=len(self._labels))
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return the probability of each label seen so far for each row: a column a label, the index of X."""
+        _check_frame(X)
+        if not self._labels:
+            return pd.DataFrame(index=X.index)
+        probabilities = self._learner.settled().probabilities(self._rows(X))
+        return pd.DataFrame(probabilities, index=X.index, columns=list(self._labels))
+
+    def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Return whether each row has each label seen so far: a column of booleans a label, the index of X."""
+        return self.predict_proba_many(X) > 0.5
+
+    def explain_one(self, x: Mapping[Hashable, Any]) -> Explanation:
+        """Tell how the labels of one row are predicted.
+
+        Parameters
+        ----------
+        x
+            The features. Those never learned are ignored.
+
+        Returns
+        -------
+        Explanation
+            The nodes that voted and every number on the way from their label counts to the posterior.
+        """
+        _check_numbers(x)
+        if not self._labels:
+            raise ValueError("nothing is learned yet, so there is nothing to explain")
+        return explain(self._learner.settled(), LabelSet(tuple(self._labels)), self._row(x)[0])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, as `mlca.MLCA.save` does; `mlca.load` and the command line read it too.
+
+        Parameters
+        ----------
+        path
+            Where to; an existing file is replaced. Features must have text for names, and labels text or whole
+            numbers.
+        """
+        odd = [feature for feature in self._features if not isinstance(feature, str)]
+        if odd:
+            raise ValueError(f"feature {odd[0]!r} has no text for a name; a file can hold features named by text")
+        if not self._features or not self._labels:
+            raise ValueError("nothing is learned yet, so there is nothing to save")
+        model = self._plain_model()
+        model._learner = self._learner
+        model.labels_ = LabelSet(tuple(self._labels))
+        model.n_features_in_ = self._learner.n_features
+        model.feature_names_in_ = np.array(list(self._features), dtype=object)
+        model.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote, or `mlca.MLCA.save` one whose columns had names.
+
+        Parameters
+        ----------
+        path
+            The file.
+
+        Returns
+        -------
+        MLCAClassifier
+            The model, which goes on learning as the original would have.
+        """
+        from mlca.storage import load
+
+        model = load(path)
+        if not hasattr(model, "feature_names_in_") or model._learner.sparse_nodes or model.labels_.single:
+            raise ValueError(f"{path}: not a model of named, dense columns and label sets; open it with mlca.load")
+        parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
+        loaded = cls(**parameters, seed=model._learner.parameters.seed)
+        loaded._learner = model._learner
+        loaded._features = {name: column for column, name in enumerate(model.feature_names_in_.tolist())}
+        loaded._labels = {name: column for column, name in enumerate(model.labels_.names)}
+        return loaded
+
+    @classmethod
+    def _shared_parameters(cls) -> set[str]:
+        return set(inspect.signature(cls).parameters) - {"seed"}
+
+    def _plain_model(self) -> MLCA:
+        parameters = {name: getattr(self, name) for name in self._shared_parameters()}
+        return MLCA(**parameters, random_state=self.seed)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
         """Return the probability of each label seen so far.
@@ -177,6 +292,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if len(self._features) > self._learner.n_features:
             self._learner = widened(self._learner, len(self._features))
 
+    def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        rows = np.zeros((len(X), self._learner.n_features))
+        known = [feature for feature in X.columns if feature in self._features]
+        rows[:, [self._features[feature] for feature in known]] = X[known].to_numpy(dtype=np.float64)
+        return rows
+
     def _row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         row = np.zeros((1, self._learner.n_features))
         row[0, : len(self._features)] = [x.get(feature, 0.0) for feature in self._features]
@@ -192,7 +313,23 @@ def _check_numbers(x: Mapping[Hashable, Any]) -> None:
                     f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
                     "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
                 )
-    usable = np.abs(np.array([*x.values()], dtype=np.float64)) <= LARGEST_VALUE
+    _check_sizes(x, np.array([*x.values()], dtype=np.float64))
+
+
+def _check_frame(X: pd.DataFrame) -> None:
+    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+    if len(X):
+        kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
+        for feature in X.columns[~kinds.isin(list("biuf"))]:
+            for value in X[feature]:
+                _check_numbers({feature: value})
+        values = X.to_numpy(dtype=np.float64)
+        worst = np.abs(values).max(axis=0)  # NaN where one is missing
+        _check_sizes(dict(zip(X.columns, worst.tolist(), strict=True)), worst)
+
+
+def _check_sizes(x: Mapping[Hashable, Any], values: NDArray[np.float64]) -> None:
+    usable = np.abs(values) <= LARGEST_VALUE
     if not usable.all():
         feature, value = list(x.items())[int(np.argmin(usable))]
         raise ValueError(

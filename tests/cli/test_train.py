@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
-from mlca.storage import recipe_of
+from mlca.recipes import recipe_of
 from tests.cli.weather import HEADER, as_matrix, run, weather, write_csv
 
 ROWS = weather(230, 1)

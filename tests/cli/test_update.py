@@ -235,3 +235,60 @@ def wait_until_idle(process):
         waiting = watched.status() == psutil.STATUS_SLEEPING and used > 0.5
         idle = idle + 1 if waiting and used == last else 0
         last = used
+
+
+@needs_signals
+class TestTwoUpdates:
+    def test_two_at_once_lose_nobodys_rows(self, tmp_path, model, call):
+        """The first holds the model while its input is open; the second waits, and learns on top of it."""
+        first = start(["update", model, "-", "--json"])
+        feed(first, tmp_path / "a.csv", 100)
+        wait_until_idle(first)
+        second = start(["update", model, write_csv(tmp_path / "b.csv", weather(50, 3, tags_too=["late"]))])
+        assert b"another update is at work; waiting up to 60 s" in second.stderr.readline()
+        code, _, err = call("update", model, tmp_path / "b.csv", "--wait", "0")
+        assert code == 1 and "another update is still at work after 0 s, so nothing was learned" in err
+        out, err = first.communicate(timeout=60)
+        assert first.returncode == 0, err
+        assert json.loads(out)["rows_in_all"] == 400
+        _, err = second.communicate(timeout=60)
+        assert second.returncode == 0, err
+        expected = MLCA(vigilance=0.1)
+        for rows in (weather(300, 1), weather(100, 1), weather(50, 3, tags_too=["late"])):
+            expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+        np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+        assert load(model).classes_.tolist() == expected.classes_.tolist()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv", "model.mlca"]
+
+    def test_a_killed_update_lets_the_next_go_on(self, tmp_path, model, call_json):
+        first = start(["update", model, "-"])
+        feed(first, tmp_path / "a.csv", 100)
+        wait_until_idle(first)
+        first.kill()
+        first.communicate(timeout=60)
+        assert call_json("update", model, tmp_path / "a.csv", "--wait", "0")["rows_in_all"] == 400
+
+    def test_a_model_that_others_replace_is_not_overwritten(self, tmp_path, model):
+        process = start(["update", model, "-"])
+        feed(process, tmp_path / "a.csv", 100)
+        wait_until_idle(process)
+        MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(model)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert b"was replaced while this update was at work, so nothing is saved" in err
+        assert load(model).classes_.tolist() == ["a", "b"]
+
+
+@needs_signals
+def test_links_are_followed_and_a_private_model_keeps_a_private_backup(tmp_path, model, call):
+    model.chmod(0o600)
+    (tmp_path / "link.mlca").symlink_to(model.name)
+    more = write_csv(tmp_path / "more.csv", weather(20, 2))
+    assert call("update", tmp_path / "link.mlca", more, "--backup")[0] == 0
+    assert (tmp_path / "link.mlca").is_symlink()
+    assert load(model).n_seen_ == 320 and load(tmp_path / "link.mlca.bak").n_seen_ == 300
+    assert (tmp_path / "link.mlca.bak").stat().st_mode == model.stat().st_mode
+    os.mkfifo(tmp_path / "model.mlca.bak")
+    code, _, err = call("update", model, more, "--backup")
+    assert code == 1 and "a FIFO" in err
+    assert load(model).n_seen_ == 320

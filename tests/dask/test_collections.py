@@ -196,6 +196,15 @@ def test_blocks_that_do_not_match_are_refused():
     assert refused.value.__notes__ == ["This was block 0 of X and Y; the blocks before it are learned."]
 
 
+@pytest.mark.parametrize("convert", [True, False])
+def test_lists_of_names_survive_being_made_text(convert):
+    names = [["up"] if x[0] > 0 else ["down", "it's"] if x[1] > 0 else [] for x in X]
+    with dask.config.set({"dataframe.convert-string": convert}):
+        series = dd.from_pandas(pd.Series(names, index=FRAME.index), npartitions=3)
+        learned = mlca.dask.partial_fit(MLCA(vigilance=0.1), in_parts(FRAME), series)
+    assert_same_state(learned, MLCA(vigilance=0.1).fit(FRAME, names))
+
+
 def test_what_is_not_a_dask_collection_is_refused(model):
     with pytest.raises(TypeError, match="X is a ndarray"):
         mlca.dask.predict(model, X)

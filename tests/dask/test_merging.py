@@ -11,11 +11,9 @@ from sklearn.exceptions import NotFittedError
 from mlca import MLCA, load
 from mlca.dask import merge
 from mlca.datasets import load_dataset
-from mlca.learner import merging
-from mlca.learner.kernels.merge import _step
 from tests.dask.plain_merging import Merged
 from tests.learner.reference import Reference
-from tests.learner.states import assert_same_state, state
+from tests.learner.states import assert_same_state, state, unfolded
 from tests.learner.streams import parameters, streams
 
 FEW = settings(max_examples=60, deadline=None)
@@ -48,14 +46,16 @@ def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, 
     merged = state(whole)
     np.testing.assert_array_equal((merged["with"] + merged["without"]).sum(axis=1), len(X) - 1)
     assert (merged["with"] >= 0).all() and (merged["without"] >= 0).all()
-    np.testing.assert_array_equal(whole._learner.settled().window.latest()[-chosen["window"] :], X[-chosen["window"] :])
+    held = whole._learner.settled().state()
+    latest = unfolded(held, "recent", X.shape[1])[-chosen["window"] :]
+    np.testing.assert_array_equal(latest, X[-chosen["window"] :])
     for model, old in zip(models, before, strict=True):  # the parts are as they were
         for name, value in state(model).items():
             np.testing.assert_array_equal(value, old[name], err_msg=name)
 
 
 def priors(model):
-    return model._learner.settled().label_probabilities().priors
+    return model.explain(np.zeros(model.n_features_in_)).prior
 
 
 @FEW
@@ -105,12 +105,20 @@ def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
     assert set(differ) <= {*range(100, 119), *range(200, 219)}
 
 
-@given(st.integers(1, 50), st.integers(1, 50))
-def test_one_step_of_a_prototype_is_as_many_small_ones(slowing, count):
-    kept = 1.0
-    for j in range(count):
-        kept *= 1 - 1 / (slowing + j)
-    assert 1 - 1 / _step(slowing, count) == pytest.approx(kept, abs=1e-12)
+@given(st.integers(1, 50), st.integers(1, 50), st.sampled_from(["published", "released"]))
+def test_one_step_of_a_prototype_is_as_many_small_ones(before, count, rule):
+    """A node of `before` equal rows meets another of `count`, which stands somewhere else."""
+    chosen = {"vigilance": 0.9, "window": 2, "rule": rule}
+    ends = [
+        MLCA(**chosen).fit(np.full((n + 1, 1), place), np.ones((n + 1, 1), int))
+        for n, place in ((before, 0.0), (count, 1e-8))
+    ]
+    one_by_one = MLCA(**chosen).fit(
+        np.repeat([0.0, 1e-8], [before + 1, count + 1])[:, None], np.ones((before + count + 2, 1), int)
+    )
+    whole = merge(ends)
+    assert whole.n_nodes_ == one_by_one.n_nodes_ == 1
+    np.testing.assert_allclose(whole.weights_, one_by_one.weights_, rtol=1e-12)
 
 
 def test_the_order_of_models_is_the_order_of_the_stream():
@@ -153,14 +161,14 @@ def test_a_merged_model_goes_on_and_is_saved_like_any_other(tmp_path):
         assert whole.n_seen_ == 400
 
 
-def test_portions_of_the_replay_do_not_matter(monkeypatch):
+def test_nodes_are_kept_as_the_first_model_has_them():
     rng = np.random.default_rng(5)
     X, Y = rng.normal(0, 1, (200, 3)), rng.integers(0, 2, (200, 2))
-    models = [MLCA(vigilance=0.1).fit(sparse.csr_array(X[:90]), Y[:90]), MLCA(vigilance=0.1).fit(X[90:], Y[90:])]
-    expected = merge(models)
-    monkeypatch.setattr(merging, "PORTION", 7)
-    assert_same_state(merge(models), expected)
-    assert sparse.issparse(expected.weights_)  # as the first model has them
+    thin, dense = MLCA(vigilance=0.1).fit(sparse.csr_array(X[:90]), Y[:90]), MLCA(vigilance=0.1).fit(X[:90], Y[:90])
+    other = MLCA(vigilance=0.1).fit(X[90:], Y[90:])
+    assert sparse.issparse(merge([thin, other]).weights_)
+    assert not sparse.issparse(merge([dense, other]).weights_)
+    assert_same_state(merge([thin, other]), merge([dense, other]))
 
 
 def test_models_that_do_not_fit_together_are_refused_with_the_reason():

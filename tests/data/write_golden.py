@@ -1,4 +1,4 @@
-"""Writes the golden files of format version 1 and their answers. Run once per format version, never again."""
+"""Writes the golden files of today's format version and their answers. Run once per format version, never again."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,14 @@ import numpy as np
 from scipy import sparse
 
 from mlca import MLCA
+from mlca.storage import VERSION, set_extra
 
 HERE = Path(__file__).parent
 
 
 def main():
+    if (HERE / f"golden_v{VERSION}.json").exists():
+        raise SystemExit(f"the golden files of version {VERSION} are there, and stay as they are")
     rng = np.random.default_rng(5)
     X = np.round(rng.normal(0, 1, (120, 4)), 2)
     X[np.abs(X) < 0.5] = 0
@@ -25,7 +28,8 @@ def main():
     }
     answers = {}
     for name, model in models.items():
-        model.save(HERE / f"golden_v1_{name}.mlca")
+        set_extra(model, "note", {"of": name})
+        model.save(HERE / f"golden_v{VERSION}_{name}.mlca")
         rows = X[::17]
         answers[name] = {
             "n_nodes": model.n_nodes_,
@@ -36,7 +40,7 @@ def main():
         }
         model.partial_fit(rows, [{"new"}] * len(rows))
         answers[name]["proba_after"] = model.predict_proba(rows).tolist()
-    (HERE / "golden_v1.json").write_text(json.dumps(answers, indent=1))
+    (HERE / f"golden_v{VERSION}.json").write_text(json.dumps(answers, indent=1))
 
 
 if __name__ == "__main__":

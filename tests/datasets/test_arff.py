@@ -116,12 +116,17 @@ def test_compressed(tmp_path, write, suffix, pack):
     np.testing.assert_array_equal(packed.X, read_arff(write(DENSE), labels=["sweet"]).X)
 
 
-def test_latin_1_and_byte_order_mark(tmp_path):
+def test_byte_order_mark_and_other_encodings(tmp_path):
     text = "@relation r\n@attribute mañana numeric\n@data\n1\n"
-    for name, raw in (("latin", text.encode("latin-1")), ("mark", text.encode("utf-8-sig"))):
-        path = tmp_path / name
-        path.write_bytes(raw)
-        assert read_arff(path).feature_names == ("mañana",)
+    path = tmp_path / "file.arff"
+    path.write_bytes(text.encode("utf-8-sig"))
+    assert read_arff(path).feature_names == ("mañana",)
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match=r"file\.arff, line 2: byte 0xf1 is not UTF-8; convert the file"):
+        read_arff(path)
+    path.write_bytes(text.replace("mañana", "a").replace("1\n", "1%\n% ñ\n'ñ'\n").encode("latin-1"))
+    with pytest.raises(ValueError, match=r"line 4: .* is no number"):
+        read_arff(path)
 
 
 def test_windows_line_ends(tmp_path):
@@ -140,7 +145,7 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
     [
         (broken("@data", "@dato"), 7, "expected @relation, @attribute or @data"),
         (("@relation r\n@attribute a numeric\n", ()), 2, "ends before @data"),
-        (("", ()), 1, "ends before @data"),
+        (("", ()), 1, "the file is empty"),
         (("@relation r\n@data\n1\n", ()), 2, "before any @attribute"),
         (("@relation r\n@attribute a numeric\n@data\n", ()), 3, "no row follows @data"),
         (broken("b numeric", "a numeric"), 3, "a second attribute is called 'a'"),
@@ -156,8 +161,8 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's number and its value"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "stands in braces"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 is named twice"),
-        (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "label 0 is named twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 0 1}"), 8, "attribute 0 ('a') is named twice"),
+        (broken("{0 1, 1 2.5, 3 1}", "{3 1, 3 1}"), 8, "attribute 3 ('y') is named twice"),
         (broken("{0 1, 1 2.5, 3 1}", "{1 1e999}"), 8, "attribute 1 is infinite"),
         (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
         (broken("{}", "0,0,none,0,0"), 9, "a sparse row stands in braces"),

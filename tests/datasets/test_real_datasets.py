@@ -36,7 +36,7 @@ PUBLISHED = {
     "enron": (1702, 0, 1001, 53, 3.378, None),
     "tmc2007-500": (28596, 0, 500, 22, 2.158, 21519),
 }
-DENSE = {"flags", "emotions", "birds", "image", "scene", "yeast", "genbase"}
+DENSE = {"mediamill", "flags", "emotions", "birds", "image", "scene", "yeast", "genbase"}
 
 
 @cache

@@ -121,7 +121,8 @@ def test_split_files_come_in_pairs(write):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("", 1, "expected three numbers"),
+        ("", 1, "the file is empty"),
+        ("\n", 1, "expected three numbers"),
         ("0,1 0:1\n", 1, "expected three numbers"),
         ("1 2 9999999999\n0 0:1\n", 1, "more than 2147483647"),
         ("3 3 2\n0 0:1\n1 1:1\n", 3, "announces 3 rows, 2 are there"),

@@ -69,10 +69,10 @@ def test_other_code_is_refused():
 
 def test_numeric_libraries_of_a_bench_are_held_to_one_thread():
     ask = (
-        "import numpy, scipy.linalg, numba, threadpoolctl\n"
-        "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()}, numba.get_num_threads())"
+        "import numpy, scipy.linalg, threadpoolctl\n"
+        "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"
     )
     answer = subprocess.run(
         [sys.executable, "-c", ask], env=os.environ | ONE_THREAD, capture_output=True, text=True, check=True
     )
-    assert answer.stdout.strip() == "{1} 1"
+    assert answer.stdout.strip() == "{1}"

@@ -8,7 +8,9 @@ import math
 
 import numpy as np
 
-from mlca.learner.kernels.fixedpoint import SCALE, power_of_half
+from mlca.kernels import native
+
+SCALE, power_of_half = native.probes.SCALE, native.probes.power_of_half
 
 
 def units(term):

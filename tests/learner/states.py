@@ -1,28 +1,59 @@
-"""Everything that a fitted model holds, in one comparable form."""
+"""Everything that a fitted model holds, in comparable forms."""
 
 import numpy as np
+from scipy import sparse
 
-from mlca.learner.labels import counters
+from mlca.learner.core import Learner
+from mlca.learner.parameters import SCREEN_FROM, Parameters
+from mlca.learner.state import capture
+
+
+def learned(chosen, rows, Y, screen_from=SCREEN_FROM, n_jobs=1):
+    """Return a learner of rows and an indicator matrix."""
+    learner = Learner(Parameters(**chosen), rows.shape[1], sparse.issparse(rows), screen_from)
+    labels = sparse.csr_array(Y)
+    learner.learn(rows, labels.indptr.astype(np.int64), labels.indices.astype(np.int32), Y.shape[1], n_jobs)
+    return learner
 
 
 def state(model):
-    """Return the model's state as plain arrays, sparse nodes unfolded."""
-    learner = model._learner.settled()
-    with_label, without_label = counters(learner.model, learner.n_labels)
-    weights = model.weights_
+    """Return what a model or learner knows once all rows are learned, sparse nodes unfolded."""
+    learner = (model if isinstance(model, Learner) else model._learner).settled()
+    held = learner.state()
+    bandwidths = held["bandwidths"]
     return {
-        "weights": weights.toarray() if hasattr(weights, "toarray") else np.array(weights),
-        "counts": np.array(model.counts_),
-        "label_counts": model.label_counts_.toarray(),
-        "bandwidths": np.array(model.bandwidths_),
-        "with": with_label,
-        "without": without_label,
-        "n": model.n_seen_,
-        "centres": learner.groups.centres.copy(),
+        "weights": unfolded(held, "weights", learner.n_features),
+        "counts": held["counts"],
+        "label_counts": unfolded(held, "label_counts", len(held["with"])),
+        "bandwidths": bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths,
+        "with": held["with"],
+        "without": held["without"],
+        "n": learner.n_seen,
+        "centres": held["group_centres"],
+        "centre_counts": held["group_counts"],
+        "centre_bandwidths": held["group_bandwidths"],
     }
 
 
+def unfolded(held, name, n_columns):
+    """Return rows of a learner's state as a dense array."""
+    if name in held:
+        return held[name]
+    indptr, indices, data = (held[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns)).toarray()
+
+
 def assert_same_state(first, second):
-    first, second = state(first), state(second)
+    assert_same_arrays(state(first), state(second))
+
+
+def assert_exactly_same(first, second):
+    """Compare two models as a file would hold them: waiting rows, the window, names and all."""
+    assert_same_arrays(capture(first._learner), capture(second._learner))
+    assert first.labels_ == second.labels_
+
+
+def assert_same_arrays(first, second):
+    assert first.keys() == second.keys()
     for name in first:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)

@@ -3,13 +3,15 @@
 import numpy as np
 from hypothesis import strategies as st
 
+FEW_FEATURES = st.integers(1, 6)
+
 
 @st.composite
-def streams(draw, max_rows=90, max_features=6):
+def streams(draw, max_rows=90, features=FEW_FEATURES):
     """Draw (X, Y): smooth, tied, binary or partly constant attributes; repeated rows; rows without a label."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.integers(1, max_rows))
-    d = draw(st.integers(1, max_features))
+    d = draw(features)
     q = draw(st.integers(1, 4))
     kind = draw(st.sampled_from(["smooth", "grid", "binary", "mixed", "wide"]))
     X = rng.normal(0, 1, (n, d))

@@ -1,11 +1,13 @@
-"""The median is the one of sorting."""
+"""The median is the one of sorting, and values that come in one by one have it, too."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlca.learner.kernels.bandwidth import median, partition
+from mlca.kernels import native
+
+median, partition = native.probes.median, native.probes.partition
 
 
 @settings(max_examples=300, deadline=None)
@@ -14,7 +16,7 @@ def test_the_median_is_the_middle_of_the_sorted_values(seed, n, n_distinct):
     values = np.random.default_rng(seed).integers(0, n_distinct, n) * 0.1
     ordered = np.sort(values)
     expected = ordered[n // 2] if n % 2 else (ordered[n // 2 - 1] + ordered[n // 2]) / 2
-    assert median(values, np.empty(n)) == expected
+    assert median(values) == expected
 
 
 @pytest.mark.parametrize("order", ["ascending", "descending", "shuffled", "equal"])
@@ -32,5 +34,8 @@ def test_partitions_keep_the_values(order, n):
         assert parted[:target].max(initial=-1) <= parted[target] <= parted[target:].min()
 
 
-def test_partitions_end_whatever_the_values():
-    partition(np.array([1.0, np.nan, np.inf, np.nan, -np.inf]), 2)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 100), st.sampled_from([1, 3, 1000]))
+def test_a_running_median_is_that_of_all_values_so_far(seed, n, n_distinct):
+    values = np.random.default_rng(seed).integers(0, n_distinct, n) * 0.1
+    expected = [median(values[: k + 1]) for k in range(n)]
+    np.testing.assert_array_equal(native.probes.running_medians(values), expected)

@@ -4,24 +4,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from mlca import MLCA
-from mlca.learner.kernels.bandwidth import attribute_bandwidths, median
-from mlca.learner.kernels.binary_window import LONGEST, median_bandwidth, no_ones, slide
-from mlca.learner.kernels.foresee import foresee_bandwidths
-from mlca.learner.kernels.learn import window_bandwidths, window_bounds
-from mlca.learner.kernels.stores import COMMON
+from mlca.kernels import native
+
+LONGEST, window_around = native.probes.LONGEST_COUNTED, native.probes.window_around
 
 
 def added_up(window):
     """Return the common bandwidth by the general way, which asks for nothing of the window."""
-    bandwidths, means = np.empty(window.shape[1]), np.empty(window.shape[1])
-    attribute_bandwidths(window, bandwidths, means)
-    return median(bandwidths, means)
+    return native.probes.median(native.probes.bandwidths_dense(np.ascontiguousarray(window), len(window), 0))
 
 
-def is_binary(rows):
-    return bool(np.isin(rows, [0.0, 1.0]).all())
+def in_passing(rows, size, positions):
+    """Return the common bandwidths at positions of a stream, as a dense and as a sparse window tell them."""
+    positions = np.asarray(positions, np.int64)
+    thin = sparse.csr_array(rows)
+    parts = (thin.indptr.astype(np.int64), thin.indices.astype(np.int32), thin.data)
+    return (
+        native.probes.common_bandwidths_dense(rows, size, positions),
+        native.probes.common_bandwidths_sparse(*parts, rows.shape[1], size, positions),
+    )
 
 
 @st.composite
@@ -49,45 +52,25 @@ def rows_with_others(draw):
 @given(st.one_of(binary_rows(), rows_with_others()), st.integers(2, 60), st.sampled_from([1.0, 0.7, 0.05]))
 def test_sliding_gives_the_bits_of_adding_up(case, size, share):
     rows, rng = case
-    ones, same = (no_ones(rows.shape[1], min(size, len(rows))) for _ in range(2))
-    for position in np.flatnonzero(rng.random(len(rows)) < share):
-        low, high = window_bounds(position, len(rows), size)
-        assert high - low == min(size, len(rows))
-        expected = added_up(rows[low:high])
-        if is_binary(rows[low:high]):
-            assert slide(rows, low, high, ones)
-            assert ones.stretch.tolist() == [low, high]
-            np.testing.assert_array_equal(ones.counts, rows[low:high].sum(axis=0))
-            assert median_bandwidth(rows[low:high], ones) == expected
-        else:
-            assert not slide(rows, low, high, ones)
-        assert window_bandwidths(rows, position, len(rows), size, COMMON, same) == expected
-
-
-def test_windows_of_zeros_and_ones_are_counted():
-    """What is known of single ones is made wrong; whoever counts believes it, whoever adds up does not."""
-    rows = np.eye(20, 7)
-    ones = no_ones(7, 5)
-    ones.lone[:] = 400.0
-    assert window_bandwidths(rows, 4, 20, 5, COMMON, ones) > 10 * added_up(rows[:5])
-    rows[6, 6] = 0.5
-    for position in (6, 8, 10):
-        bandwidths = window_bandwidths(rows, position, 20, 5, COMMON, ones)
-        assert bandwidths == added_up(rows[position - 4 : position + 1])
+    positions = np.flatnonzero(rng.random(len(rows)) < share)
+    windows = [window_around(position, len(rows), size) for position in positions]
+    assert all(high - low == min(size, len(rows)) for low, high in windows)
+    expected = [added_up(rows[low:high]) for low, high in windows]
+    for bandwidths in in_passing(rows, size, positions):
+        np.testing.assert_array_equal(bandwidths, expected)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.one_of(binary_rows(), rows_with_others()), st.sampled_from([2, 7, 50]), st.integers(1, 3), st.data())
-def test_each_thread_slides_by_itself(case, size, n_parts, data):
+@given(rows_with_others(), st.integers(2, 60), st.data())
+def test_sparse_windows_give_each_attribute_the_bandwidth_of_dense_ones(case, size, data):
     rows, _ = case
-    chosen = MLCA(window=size).fit(rows[:1], np.ones((1, 1)))._learner.settings
-    first = data.draw(st.integers(0, len(rows) - 1))
-    out = np.empty((len(rows) - first, 1))
-    for part in range(n_parts):
-        foresee_bandwidths(rows, first, len(rows), chosen, out, part, n_parts)
-    for j in range(len(out)):
-        low, high = window_bounds(first + j, len(rows), size)
-        assert out[j, 0] == added_up(rows[low:high])
+    position = data.draw(st.integers(0, len(rows) - 1))
+    thin = sparse.csr_array(rows)
+    parts = (thin.indptr.astype(np.int64), thin.indices.astype(np.int32), thin.data)
+    np.testing.assert_array_equal(
+        native.probes.bandwidths_sparse(*parts, rows.shape[1], size, position),
+        native.probes.bandwidths_dense(rows, size, position),
+    )
 
 
 @pytest.mark.parametrize("m", [2, 3, 50, 1023, LONGEST])
@@ -111,11 +94,8 @@ def test_no_order_of_ones_brings_one_class_past_the_next(m):
 
 def test_windows_beyond_the_proof_are_added_up():
     rows = (np.random.default_rng(0).random((LONGEST + 3, 3)) < 0.5).astype(float)
-    ones = no_ones(3, LONGEST)
-    assert slide(rows, 0, LONGEST, ones)
-    assert median_bandwidth(rows[:LONGEST], ones) == added_up(rows[:LONGEST])
-    ones = no_ones(3, LONGEST + 1)
-    for position in (LONGEST, LONGEST + 1):
-        assert not slide(rows, *window_bounds(position, len(rows), LONGEST + 1), ones)
-        bandwidth = window_bandwidths(rows, position, len(rows), LONGEST + 1, COMMON, ones)
-        assert bandwidth == added_up(rows[slice(*window_bounds(position, len(rows), LONGEST + 1))])
+    for size in (LONGEST, LONGEST + 1):
+        positions = [LONGEST - 1, LONGEST, LONGEST + 1]
+        expected = [added_up(rows[slice(*window_around(position, len(rows), size))]) for position in positions]
+        for bandwidths in in_passing(rows, size, positions):
+            np.testing.assert_array_equal(bandwidths, expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlca import MLCA
-from mlca.learner.labels import counters
+from tests.learner.states import state
 
 ORACLES = Path(__file__).parent.parent / "data"
 CASES = [
@@ -30,8 +30,6 @@ def test_state_and_probabilities_equal_the_reference_output(stream, rule):
     check("counts", model.counts_)
     check("label_counts", model.label_counts_.toarray())
     check("bandwidths", model.bandwidths_)
-    learner = model._learner.settled()
-    with_label, without_label = counters(learner.model, learner.n_labels)
-    check("with_label", with_label)
-    check("without_label", without_label)
+    check("with_label", state(model)["with"])
+    check("without_label", state(model)["without"])
     check("proba", model.predict_proba(oracle["X_test"]))

@@ -5,17 +5,15 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from mlca import MLCA
-from mlca.learner import growing, similarity
+from mlca.learner.parameters import SCREEN_FROM
 from tests.learner.reference import Reference
-from tests.learner.states import state
+from tests.learner.states import assert_same_arrays, learned, state
 from tests.learner.streams import parameters, streams
 
 
-def assert_equals_reference(X, Y, chosen, rows):
+def assert_equals_reference(X, Y, chosen, rows, screen_from=SCREEN_FROM, n_queries=5):
     reference = Reference(**chosen).fit(X, Y)
-    model = MLCA(**chosen).fit(rows, Y)
-    learned = state(model)
+    learner = learned(chosen, rows, Y, screen_from).settled()
     expected = {
         "weights": reference.y,
         "counts": reference.alpha,
@@ -23,32 +21,25 @@ def assert_equals_reference(X, Y, chosen, rows):
         "bandwidths": reference.bandwidth,
         "with": reference.with_,
         "without": reference.without,
+        "n": reference.n,
         "centres": [centre for centre, _, _ in reference.centres],
+        "centre_counts": [count for _, count, _ in reference.centres],
+        "centre_bandwidths": [bandwidth for _, _, bandwidth in reference.centres],
     }
-    for name, value in expected.items():
-        np.testing.assert_array_equal(learned[name], np.array(value), err_msg=name)
-    queries = np.concatenate([X[:5], X[:3] + 0.25])
+    assert_same_arrays(state(learner), {name: np.array(value) for name, value in expected.items()})
+    queries = np.concatenate([X[:n_queries], X[: n_queries // 2 + 1] + 0.25])
     rows_of = type(rows) if sparse.issparse(rows) else np.asarray
-    np.testing.assert_array_equal(model.predict_proba(rows_of(queries)), [reference.predict_proba(x) for x in queries])
+    np.testing.assert_array_equal(
+        learner.probabilities(rows_of(queries)), [reference.predict_proba(x) for x in queries]
+    )
 
 
-@pytest.fixture(params=["never screened", "always screened, tiles of 4", "as users have it"], scope="module")
-def path(request):
-    patch = pytest.MonkeyPatch()
-    if request.param == "never screened":
-        patch.setattr(similarity, "SCREEN_FROM", 10**9)
-    elif request.param == "always screened, tiles of 4":
-        patch.setattr(similarity, "SCREEN_FROM", 1)
-        patch.setattr(growing, "TILE", 4)
-    yield request.param
-    patch.undo()
-
-
-@settings(max_examples=150, deadline=None)
+@pytest.mark.parametrize("screen_from", [10**9, 1, SCREEN_FROM], ids=["never", "always", "as users have it"])
+@settings(max_examples=100, deadline=None)
 @given(streams(), parameters())
-def test_dense_rows_equal_the_plain_learner(path, stream, chosen):
+def test_dense_rows_equal_the_plain_learner(screen_from, stream, chosen):
     X, Y = stream
-    assert_equals_reference(X, Y, chosen, X)
+    assert_equals_reference(X, Y, chosen, X, screen_from)
 
 
 @settings(max_examples=150, deadline=None)

@@ -4,6 +4,7 @@ import os
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -95,3 +96,24 @@ def test_label_frequencies_on_a_real_dataset():
     assert result.macro_auc == 0.5
     assert result.micro_auc > 0.75
     assert result.exact_match < 0.01
+
+
+class TestFrames:
+    TRUE = pd.DataFrame(Y, columns=["sea", "sun", "wind"])
+    SCORES = pd.DataFrame(PROBA, columns=["sea", "sun", "wind"])
+
+    def test_columns_are_matched_by_name(self):
+        shuffled = self.SCORES[["wind", "sea", "sun"]]
+        assert evaluate(self.TRUE, shuffled) == evaluate(Y, PROBA)
+        assert evaluate(self.TRUE, PROBA, Y_pred=shuffled > 0.5) == evaluate(Y, PROBA)
+        assert metrics.exact_match(self.TRUE, shuffled > 0.5) == metrics.exact_match(Y, PROBA > 0.5)
+        assert metrics.ranking_loss(self.TRUE, shuffled) == metrics.ranking_loss(Y, PROBA)
+
+    def test_other_labels_are_refused_by_name(self):
+        with pytest.raises(ValueError, match=r"proba lacks \['wind'\], Y_true lacks \['rain'\]"):
+            evaluate(self.TRUE, self.SCORES.rename(columns={"wind": "rain"}))
+
+    def test_rows_in_another_order_are_refused(self):
+        with pytest.raises(ValueError, match=r"proba\.loc\[Y_true\.index\]"):
+            evaluate(self.TRUE, self.SCORES[::-1])
+        assert evaluate(self.TRUE.set_axis(list("abcd")), self.SCORES) == evaluate(Y, PROBA)

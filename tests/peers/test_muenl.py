@@ -9,8 +9,9 @@ from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.metrics import f1_score
 
+from mlca.kernels import native
 from mlca.peers.muenl import MuENL
-from mlca.peers.muenl_forest import Forest, TreeShape, grow_tree, two_means
+from mlca.peers.muenl_forest import Forest, TreeShape, grow_tree
 from mlca.peers.muenl_ranking import PairwiseRanking
 
 SHAPE = TreeShape(sample=64, height=5, min_leaf=4, feature_columns=5, score_columns=3, tries=10)
@@ -166,7 +167,7 @@ class TestForest:
 
     def test_two_means_ends_with_the_means_of_its_sides(self):
         points = np.ascontiguousarray(self.X[:50, :3])
-        means, first, settled = two_means(points, 0, 1)
+        means, first, settled = native.two_means(points, 0, 1)
         assert settled
         assert means == pytest.approx(np.array([points[first].mean(axis=0), points[~first].mean(axis=0)]))
 

@@ -93,7 +93,8 @@ class TestArff:
     def test_sparse_rows_are_filled_with_zero_and_the_first_value(self, write):
         _, rows = read(write(self.HEAD + "{1 yes}\n{}\n{0 2.5}\n{7 1}\n{-1 1}\n{0}\n1,yes\n"))
         assert [cells for _, cells in rows[:3]] == [["0", "yes"], ["0", "no"], ["2.5", "no"]]
-        assert all("below 2" in problem for _, problem in rows[3:6])
+        assert all("of the 2 attributes" in problem for _, problem in rows[3:5])
+        assert "number and its value, found '0'" in rows[5][1]
         assert "in braces" in rows[6][1]
 
     def test_a_number_of_labels_that_cannot_be(self, write):
@@ -103,17 +104,17 @@ class TestArff:
 
 class TestXc:
     def test_rows_and_faults(self, write):
-        columns, rows = read(write("9 4 3\n0,2 1:0.5 3:2\n 0:1\n\n1\n1 2:x\n1 2:1 2:1\n2:1e\n1 1:" + "\n\n"))
+        columns, rows = read(write("8 4 3\n0,2 1:0.5 3:2\n 0:1\n\n1\n1 2:x\n1 2:1 2:1\n2:1e\n1 1:" + "\n\n"))
         assert columns == ()
-        assert rows[0] == (2, [["0", "2"], [1, 3], [0.5, 2.0]])
+        assert rows[0] == (2, [[0, 2], [1, 3], [0.5, 2.0]])
         assert rows[1] == (3, [[], [0], [1.0]])
         assert rows[2] == (4, [[], [], []])
-        assert rows[3] == (5, [["1"], [], []])
+        assert rows[3] == (5, [[1], [], []])
         assert [line for line, _ in rows] == list(range(2, 10))
         assert "attribute:value" in rows[4][1] and "twice" in rows[5][1] and "could not convert" in rows[6][1]
 
     def test_a_head_is_needed(self, write):
-        with pytest.raises(ValueError, match="line 1: expected the numbers of rows"):
+        with pytest.raises(ValueError, match="line 1: expected three numbers"):
             read(write("0 1:2\n", "a.xc"))
 
 

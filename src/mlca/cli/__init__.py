@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from mlca import __version__
+from mlca.showing import shown_lines
 
 COMMANDS = {
     "train": "learn a model from a table of your own",
@@ -51,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except (ValueError, OSError) as error:
-        print(f"mlca {args.command}: {error}", file=sys.stderr)
+        print(f"mlca {args.command}: {shown_lines(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"mlca {args.command}: interrupted", file=sys.stderr)

@@ -28,6 +28,7 @@ from mlca.cli.tablefiles import (
     opened,
     tell_differences,
 )
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         remarks = oddities_in_words(file)
         if unknown:
-            remarks.append(f"labels that the model does not know, counted as missed: {', '.join(unknown)}")
+            remarks.append(f"labels that the model does not know, counted as missed: {', '.join(map(shown, unknown))}")
         print("\n".join([str(measures), *remarks]))
     return 0
 
@@ -177,7 +178,7 @@ def _draw(result: Prequential, picture: str) -> None:
     figure = plot_stream(result).get_figure(root=True)
     if figure is not None:
         figure.savefig(picture)
-    print(f"Drew {picture}", file=sys.stderr)
+    print(f"Drew {shown(picture)}", file=sys.stderr)
 
 
 def _without_nan(values: dict[str, Any]) -> dict[str, Any]:

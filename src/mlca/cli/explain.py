@@ -15,6 +15,7 @@ from mlca.cli.tablefiles import (
     positive,
     tell_differences,
 )
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_facts(args.row, explanation, columns, values)))
         return 0
-    predicted = ", ".join(sorted(map(str, explanation.predicted))) or "no label"
-    print(f"Row {args.row} of {args.data}: {predicted}\n\n{explanation}\n")
+    predicted = ", ".join(sorted(map(shown, explanation.predicted))) or "no label"
+    print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}\n")
     print("\n".join(_values_in_words(explanation, columns, values)))
     return 0
 
@@ -82,6 +83,7 @@ def _values(
 
 def _values_in_words(explanation: Explanation, columns: list[str], values: list[list[str]]) -> list[str]:
     titles = ["the row", *(f"node {node}" for node in explanation.nodes[:_SHOWN_NODES])]
+    columns = list(map(shown, columns))
     width = max(map(len, columns))
     lines = ["The row beside the nearest nodes, where it is least ordinary:"]
     for name, cells in [("column", titles), *zip(columns, zip(*values, strict=True), strict=True)]:
@@ -90,6 +92,7 @@ def _values_in_words(explanation: Explanation, columns: list[str], values: list[
 
 
 def _cut(text: str) -> str:
+    text = shown(text)
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 
 

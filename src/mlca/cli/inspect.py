@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.sparkline import sparkline
-from mlca.cli.tablefiles import add_model_argument
+from mlca.cli.tablefiles import add_model_argument, load_with_recipe_if_any
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -27,10 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Look into the model and print; return the exit code."""
-    from mlca.storage import load, recipe_of
-
-    model = load(args.model)
-    facts = _facts(model, recipe_of(model), args.model)
+    model, recipe = load_with_recipe_if_any(args.model)
+    facts = _facts(model, recipe, args.model)
     print(json.dumps(facts) if args.json else "\n".join(_in_words(facts)))
     return 0
 
@@ -106,9 +105,9 @@ def _describer(model: MLCA, recipe: Recipe | None) -> Any:
 
 def _in_words(facts: dict[str, Any]) -> list[str]:
     rows, nodes = facts["rows"], facts["nodes"]
-    parameters = ", ".join(f"{name} {value}" for name, value in facts["parameters"].items())
+    parameters = ", ".join(f"{name} {shown(value)}" for name, value in facts["parameters"].items())
     return [
-        facts["model"],
+        shown(facts["model"]),
         f"  rows        {rows:,}",
         f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows a node, {facts['nodes_of_one_row']:,} of one row, "
         f"the largest of {facts['rows_of_largest_node']:,}",
@@ -144,14 +143,14 @@ def _growth_in_words(growth: list[dict[str, int]]) -> list[str]:
 
 
 def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
-    shown = labels[:_SHOWN_LABELS]
-    width = max((len(str(label["label"])) for label in shown), default=0)
+    listed = labels[:_SHOWN_LABELS]
+    width = max((len(shown(label["label"])) for label in listed), default=0)
     lines = [f"{len(labels):,} labels, the most frequent first, with their most typical nodes"]
-    for label in shown:
-        lines.append(f"  {label['label']!s:<{width}}  {label['rows']:,} rows, {label['share']:.1%}")
+    for label in listed:
+        lines.append(f"  {shown(label['label']):<{width}}  {label['rows']:,} rows, {label['share']:.1%}")
         for node in label["typical_nodes"]:
-            values = ", ".join(f"{name} {value}" for name, value in node["values"].items())
+            values = ", ".join(f"{shown(name)} {shown(value)}" for name, value in node["values"].items())
             lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
-    if len(labels) > len(shown):
-        lines.append(f"  and {len(labels) - len(shown):,} more, which --json lists")
+    if len(labels) > len(listed):
+        lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")
     return lines

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +13,25 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlca.cli.progress import Progress
 from mlca.cli.tablefiles import Faults, oddities, oddities_in_words
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
+
+
+class GrowingRecipe:
+    """A recipe that takes notes while its model learns."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+
+    def note(self, model: MLCA, *, final: bool = False) -> None:
+        """Note how large the model is now, if a note is due."""
+        from mlca.tables.recipe import Growth
+
+        self.recipe = self.recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final)
 
 
 class PatientInterrupt:
@@ -99,13 +112,18 @@ class Learned:
             f"{len(model.classes_):,} labels",
             f"New labels: {some(self.new_labels)}" if self.new_labels else "No new labels",
             *self.remarks,
-            f"Saved {path} ({Path(path).stat().st_size / 1e6:.2f} MB)",
+            f"Saved {shown(path)} ({Path(path).stat().st_size / 1e6:.2f} MB)",
         ]
         return [*lines, "Interrupted: what was learned up to here is saved"] if self.interrupted else lines
 
 
 def learn_and_save(
-    model: MLCA, recipe: Recipe, file: TableFile, faults: Faults, path: str, *, backup: bool = False
+    model: MLCA,
+    recipe: Recipe,
+    file: TableFile,
+    faults: Faults,
+    path: str,
+    before_saving: Callable[[], None] = lambda: None,
 ) -> Learned:
     """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
 
@@ -119,19 +137,22 @@ def learn_and_save(
         What becomes of rows that cannot be read.
     path : str
         Where the model goes.
-    backup : bool, default=False
-        Whether to keep the file that is there already, under a name that ends in ``.bak``.
+    before_saving : callable
+        Called when all is learned; what it raises leaves the file as it is.
 
     Raises
     ------
     KeyboardInterrupt
         If nothing was learned yet, so that there is nothing to save.
     """
+    from mlca.recipes import set_recipe
+
     known = set(model.classes_.tolist()) if hasattr(model, "labels_") else set()
     interrupted = False
+    growing = GrowingRecipe(recipe)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            _learn(model, recipe, file, faults, interrupt, progress)
+            _learn(model, growing, file, faults, interrupt, progress)
         except KeyboardInterrupt:
             if progress.rows == 0:
                 print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
@@ -142,33 +163,27 @@ def learn_and_save(
         if progress.rows == 0:
             raise ValueError(f"{file.source.name}: no row could be learned")
         seconds = progress.seconds
-        _note_growth(model, final=True)
-        if backup:
-            shutil.copy2(path, f"{path}.bak")
+        growing.note(model, final=True)
+        set_recipe(model, growing.recipe)
+        before_saving()
         model.save(path)
     new = [name for name in model.classes_.tolist() if name not in known]
     return Learned(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 
 
 def _learn(
-    model: MLCA, recipe: Recipe, file: TableFile, faults: Faults, interrupt: PatientInterrupt, progress: Progress
+    model: MLCA,
+    growing: GrowingRecipe,
+    file: TableFile,
+    faults: Faults,
+    interrupt: PatientInterrupt,
+    progress: Progress,
 ) -> None:
     """Learn batch by batch and note the growth."""
-    from mlca.storage import set_recipe
-
-    set_recipe(model, recipe)
-    classes = file.declared_labels(recipe.layout)
-    for batch in file.batches(recipe.layout, faults):
+    layout = growing.recipe.layout
+    classes = file.declared_labels(layout)
+    for batch in file.batches(layout, faults):
         with interrupt.held():
             model.partial_fit(batch.X, batch.labels, classes=classes)
-            _note_growth(model)
+            growing.note(model)
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
-
-
-def _note_growth(model: MLCA, *, final: bool = False) -> None:
-    from mlca.storage import recipe_of, set_recipe
-    from mlca.tables.recipe import Growth
-
-    recipe = recipe_of(model)
-    if recipe is not None:
-        set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))

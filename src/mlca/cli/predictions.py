@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import PurePath
 from typing import IO, Any, NamedTuple, Protocol
+
+from mlca.replacing import replacing
+from mlca.showing import shown
 
 KINDS = (".csv", ".jsonl", ".parquet")
 
@@ -28,23 +33,47 @@ class Writer(Protocol):
         """Write them."""
 
 
+# A spreadsheet takes a cell that begins with one of these for a formula and runs it, unless the cell is a number.
+_FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def as_cell(text: str) -> str:
+    """Return a text as a cell that no spreadsheet runs: with an apostrophe before what looks like a formula.
+
+    Examples
+    --------
+    >>> as_cell("=HYPERLINK(A1)"), as_cell("-1.5"), as_cell("sun|sea")
+    ("'=HYPERLINK(A1)", '-1.5', 'sun|sea')
+    """
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
 class _CsvWriter:
     def __init__(self, file: IO[str], separator: str) -> None:
         self._rows = csv.writer(file, lineterminator="\n")
         self._separator = separator
+        self._show: Callable[[str], str] = shown if file.isatty() else str
         self._rows.writerow(Prediction._fields)
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        join = self._separator.join
-        self._rows.writerows((p.row, join(p.labels), join(f"{x:.6g}" for x in p.probabilities)) for p in predictions)
+        self._rows.writerows((p.row, self._labels(p), self._separator.join(_probabilities(p))) for p in predictions)
+
+    def _labels(self, prediction: Prediction) -> str:
+        return self._show(as_cell(self._separator.join(prediction.labels)))
+
+
+def _probabilities(prediction: Prediction) -> Iterator[str]:
+    return (f"{x:.6g}" for x in prediction.probabilities)
 
 
 class _JsonLinesWriter:
     def __init__(self, file: IO[str]) -> None:
         self._file = file
+        self._ascii = file.isatty()  # a terminal is shown escapes, and obeys none
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        self._file.writelines(json.dumps(p._asdict(), ensure_ascii=False) + "\n" for p in predictions)
+        self._file.writelines(json.dumps(p._asdict(), ensure_ascii=self._ascii) + "\n" for p in predictions)
 
 
 class _ParquetWriter:
@@ -72,18 +101,12 @@ def writing(out: str, separator: str, *, as_json: bool) -> Iterator[Writer]:
     if out == "-":
         yield _JsonLinesWriter(sys.stdout) if as_json else _CsvWriter(sys.stdout, separator)
         return
-    path = Path(out)
-    unfinished = path.with_name(f".{path.name}.part")
-    try:
-        with _open_writer(unfinished, path.suffix, separator) as writer:
-            yield writer
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(out) as file, _open_writer(file, PurePath(out).suffix, separator) as writer:
+        yield writer
 
 
 @contextmanager
-def _open_writer(path: Path, suffix: str, separator: str) -> Iterator[Writer]:
+def _open_writer(file: IO[bytes], suffix: str, separator: str) -> Iterator[Writer]:
     if suffix == ".parquet":
         try:
             import pyarrow as pa
@@ -92,8 +115,11 @@ def _open_writer(path: Path, suffix: str, separator: str) -> Iterator[Writer]:
             raise ValueError('Parquet needs pyarrow: pip install "mlca[frames]"') from None
         kinds = {"row": pa.int64(), "labels": pa.list_(pa.string()), "probabilities": pa.list_(pa.float64())}
         schema = pa.schema(list(kinds.items()))
-        with ParquetWriter(path, schema) as file:
-            yield _ParquetWriter(pa, file, schema)
+        with ParquetWriter(file, schema) as table:
+            yield _ParquetWriter(pa, table, schema)
         return
-    with path.open("w", encoding="utf-8", newline="") as text:
+    text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="")
+    try:
         yield _CsvWriter(text, separator) if suffix == ".csv" else _JsonLinesWriter(text)
+    finally:
+        text.detach()  # which writes what is left, and leaves the file open

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from mlca.showing import shown
+
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.tables.batches import TableFile
@@ -55,12 +57,21 @@ def opened(args: argparse.Namespace) -> Iterator[TableFile]:
         yield TableFile(open_source(stream, args.format))
 
 
-def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
-    """Load a model that knows how to read tables."""
-    from mlca.storage import load, recipe_of
+def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
+    """Load a model, and how it reads tables if it knows."""
+    from mlca.recipes import recipe_of
+    from mlca.storage import load
 
     model = load(path)
-    recipe = recipe_of(model)
+    try:
+        return model, recipe_of(model)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
+    """Load a model that knows how to read tables."""
+    model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
         raise ValueError(
             f"{path}: the model knows no columns, since it was not trained by `mlca train`; use it from Python"
@@ -74,7 +85,7 @@ def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool) -> list[s
 
     notes = compare(file, recipe.layout, labels=labels)
     for note in notes:
-        print(f"{file.source.name}: {note}", file=sys.stderr)
+        print(shown(f"{file.source.name}: {note}"), file=sys.stderr)
     return notes
 
 
@@ -91,7 +102,7 @@ class Faults:
             raise ValueError(f"{sentence}\nCorrect the row, or leave such rows out: --on-error skip")
         self._count += 1
         if self._count <= _NAMED_FAULTS:
-            print(f"skipped {sentence}", file=sys.stderr)
+            print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
             print("skipped more rows, which are counted but not named", file=sys.stderr)
 
@@ -107,9 +118,9 @@ def oddities_in_words(file: TableFile) -> list[str]:
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
     if file.missing:
-        named = ", ".join(f"{name} {count:,}" for name, count in file.missing.most_common(8))
+        named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
         lines.append(f"missing values: {named} (numbers become the median of the first rows, categories none)")
     if file.unseen:
-        named = ", ".join(f"{value} {count:,}" for value, count in file.unseen.most_common(8))
+        named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
         lines.append(f"values that the first rows of training did not have, like none of the known: {named}")
     return lines

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.learning import learn_and_save
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -73,10 +73,10 @@ _PARAMETERS = {
 
 def run(args: argparse.Namespace) -> int:
     """Train and save; return the exit code."""
+    from mlca.replacing import check_replaceable
     from mlca.tables.recipe import Recipe
 
-    if not Path(args.out).absolute().parent.is_dir():
-        raise ValueError(f"{args.out}: there is no such folder")
+    check_replaceable(args.out)
     model = _new_model(args)
     with opened(args) as file:
         layout = file.decide_layout(args.labels, args.separator, _wishes(args))
@@ -114,7 +114,7 @@ def _choices_in_words(file: TableFile, layout: Layout) -> list[str]:
     from mlca.tables.layout import Categorical, Numeric, XcLayout
 
     if isinstance(layout, XcLayout):
-        return [f"{file.source.name}: {layout.n_features:,} attributes, numbered from {layout.first}"]
+        return [f"{shown(file.source.name)}: {layout.n_features:,} attributes, numbered from {layout.first}"]
     labels = layout.labels
     if labels.form == "flags":
         how = f"the {len(labels.among(file.source.columns))} columns of 0 and 1 {', '.join(labels.columns[:6])}"
@@ -125,8 +125,8 @@ def _choices_in_words(file: TableFile, layout: Layout) -> list[str]:
         how = f"column {labels.columns[0]!r}, one a cell (no | ; or , found: use --separator if there is another)"
     else:
         how = f"column {labels.columns[0]!r}, with {labels.separator!r} between them"
-    lines = [f"{file.source.name}: labels from {how}"]
-    width = max(len(column.name) for column in layout.columns[:_SHOWN_COLUMNS])
+    lines = [shown(f"{file.source.name}: labels from {how}")]
+    width = max(len(shown(column.name)) for column in layout.columns[:_SHOWN_COLUMNS])
     for column in layout.columns[:_SHOWN_COLUMNS]:
         match column:
             case Numeric():
@@ -135,7 +135,7 @@ def _choices_in_words(file: TableFile, layout: Layout) -> list[str]:
                 about = f"{column.width} values: {', '.join(column.values[:6])}" + (" ..." if column.width > 6 else "")
             case _:
                 about = column.reason
-        lines.append(f"  {column.name:<{width}}  {column.kind:<11}  {about}")
+        lines.append(f"  {shown(column.name):<{width}}  {column.kind:<11}  {shown(about)}")
     rest = [column.kind for column in layout.columns[_SHOWN_COLUMNS:]]
     if rest:
         kinds = ", ".join(f"{rest.count(kind):,} {kind}" for kind in dict.fromkeys(rest))

@@ -1,15 +1,21 @@
 """Let a model go on learning from more rows; new labels are welcome.
 
 The file is checked against the columns that the model was trained on. The model file is replaced when all
-is learned, whole or not at all. Ctrl-C saves what was learned.
+is learned, whole or not at all. Updates of one model take turns, so that each learns on top of the other. Ctrl-C
+saves what was learned.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import stat
+from functools import partial
+from pathlib import Path
 
 from mlca.cli.learning import learn_and_save
+from mlca.cli.locking import ModelLock, locked
 from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
@@ -25,16 +31,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     parser.add_argument("--backup", action="store_true", help="keep the old model as MODEL.bak")
+    parser.add_argument(
+        "--wait", type=_seconds, metavar="SECONDS", default=60.0, help="for another update to end (default 60)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Learn and replace the file; return the exit code."""
-    model, recipe = load_with_recipe(args.model)
-    with opened(args) as file:
-        differences = tell_differences(file, recipe, labels=True)
-        learned = learn_and_save(model, recipe, file, Faults(args), args.model, backup=args.backup)
+    with locked(args.model, args.wait) as lock:
+        model, recipe = load_with_recipe(args.model)
+        with opened(args) as file:
+            differences = tell_differences(file, recipe, labels=True)
+            prepare = partial(_prepare, args, lock)
+            learned = learn_and_save(model, recipe, file, Faults(args), args.model, before_saving=prepare)
     if args.json:
         print(json.dumps({**learned.facts(model, args.model), "differences": differences}))
     else:
         print("\n".join(learned.in_words(model, args.model)))
     return 130 if learned.interrupted else 0
+
+
+def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
+    """Make sure that nothing is lost when the model is replaced."""
+    from mlca.replacing import replacing
+
+    lock.check()
+    if args.backup:
+        mode = stat.S_IMODE(Path(args.model).stat().st_mode)
+        with Path(args.model).open("rb") as old, replacing(f"{args.model}.bak", mode) as copy:
+            shutil.copyfileobj(old, copy)
+
+
+def _seconds(word: str) -> float:
+    seconds = float(word)
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds")
+    return seconds

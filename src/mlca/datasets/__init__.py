@@ -1,8 +1,8 @@
 """Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
 
-Data flow through this package in one direction. `files` turns a file, compressed or not, into
-numbered lines. A reader (`arff`, `xc`, `mulan_xml`; `mat` for bytes) turns lines into numbers as they
-come, appends them to the flat arrays of `rows`, and hands over a `Table`: X dense or sparse as the
+Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into
+rows of words with their lines, for everybody alike. Here (`arff`, `xc`; `mat` for bytes) the words become numbers as
+they come, which are appended to the flat arrays of `rows` and handed over as a `Table`: X dense or sparse as the
 file is, Y sparse, names where the format has them. No reader holds the text of more than a line, none
 believes a size that the file announces before it has seen the data, and every complaint names file
 and line.
@@ -22,11 +22,11 @@ from mlca.datasets.catalogue import CATALOGUE
 from mlca.datasets.download import DownloadError
 from mlca.datasets.loading import load_dataset
 from mlca.datasets.mat import read_mat
-from mlca.datasets.mulan_xml import read_mulan_xml
 from mlca.datasets.summary import Summary, summarize
 from mlca.datasets.synthetic import Stage, three_discs
 from mlca.datasets.table import Table
 from mlca.datasets.xc import read_xc
+from mlca.tables.mulan_xml import read_mulan_xml
 
 __all__ = [
     "CATALOGUE",

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from os import PathLike
 
 import numpy as np
 
-from mlca.datasets.arff_header import Header, read_header
 from mlca.datasets.arff_rows import read_rows
-from mlca.datasets.files import bad_file, numbered_lines
-from mlca.datasets.mulan_xml import read_mulan_xml
 from mlca.datasets.table import Table
-
-MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
+from mlca.tables.arff import ArffSource, meka_labels
+from mlca.tables.arff_header import Header
+from mlca.tables.mulan_xml import read_mulan_xml
+from mlca.tables.streams import ByteStream, bad_file
 
 
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Table:
@@ -119,31 +117,25 @@ def read_meka(path: str | PathLike[str]) -> Table:
     """
 
     def by_count(header: Header) -> set[int]:
-        count = MEKA_LABELS.search(header.relation)
-        if count is None:
+        places = meka_labels(header, str(path))
+        if places is None:
             raise bad_file(
                 path,
                 header.relation_line,
                 "the relation lacks MEKA's -C with the number of labels; use read_mulan",
             )
-        n_labels, n_attributes = int(count[1]), len(header.attributes)
-        if not 0 < abs(n_labels) <= n_attributes:
-            raise bad_file(
-                path,
-                header.relation_line,
-                f"-C {n_labels} does not fit the {n_attributes} attributes of the file",
-            )
-        places = range(n_attributes)
-        return set(places[:n_labels] if n_labels > 0 else places[n_labels:])
+        return set(places)
 
     return _read(path, by_count)
 
 
 def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]) -> Table:
-    lines = numbered_lines(path)
-    header = read_header(lines, path)
-    labels = choose_labels(header)
-    X, Y = read_rows(lines, header, labels, path)
+    with ByteStream(path) as stream:
+        stream.peek()
+        source = ArffSource(stream)
+        header = source.header
+        labels = choose_labels(header)
+        X, Y = read_rows(source, labels)
     features = [attribute for place, attribute in enumerate(header.attributes) if place not in labels]
     return Table(
         X=X,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mlca.datasets.catalogue import Archive, Entry
 from mlca.datasets.download import DownloadError, download
-from mlca.datasets.files import MOST_GROWTH, room_for
 from mlca.datasets.layouts import Layout, locate
+from mlca.tables.streams import MOST_GROWTH, room_for
 
 
 def cache_folder() -> Path:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlca.datasets.arff import read_meka, read_mulan
-from mlca.datasets.files import SUFFIXES
-from mlca.datasets.mulan_xml import read_mulan_xml
 from mlca.datasets.table import Table, join
 from mlca.datasets.xc import read_xc
+from mlca.tables.mulan_xml import read_mulan_xml
+
+# What a file may be called besides its name.
+SUFFIXES = ("", ".gz", ".bz2")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", 
     Returns
     -------
     Bunch
-        - ``X`` : ndarray or csr_array of float64, dense or sparse as the file is; NaN is missing
+        - ``X`` : ndarray or csr_array of float64, sparse where the file is and that is smaller; NaN is missing
         - ``Y`` : csr_array of uint8, one column a label
         - ``feature_names``, ``label_names`` : lists of str
         - ``categorical`` : ndarray of bool, True for attributes that are categories
@@ -92,8 +92,9 @@ def _bunch(entry: Entry, table: Table, *, as_frame: bool) -> Bunch:
     label_names = list(table.label_names or (f"y{column}" for column in range(n_labels)))
     declared = np.zeros(n_features, bool) if table.categorical is None else table.categorical
     categorical = {"declared": declared, "all": np.ones(n_features, bool), "none": np.zeros(n_features, bool)}
+    X = _smaller(table.X)
     return Bunch(
-        X=_frame(table.X, feature_names) if as_frame else table.X,
+        X=_frame(X, feature_names) if as_frame else X,
         Y=_frame(table.Y, label_names) if as_frame else table.Y,
         feature_names=feature_names,
         label_names=label_names,
@@ -103,6 +104,14 @@ def _bunch(entry: Entry, table: Table, *, as_frame: bool) -> Bunch:
         name=entry.name,
         DESCR=_describe(entry),
     )
+
+
+def _smaller(X: Any) -> Any:
+    """Return rows dense where that takes less memory: many sparse files are full of values."""
+    if not sparse.issparse(X):
+        return X
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    return X.toarray() if X.dtype.itemsize * X.shape[0] * X.shape[1] <= size else X
 
 
 def _frame(matrix: Any, names: list[str]) -> Any:

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.datasets.files import room_for, whole_file
 from mlca.datasets.table import Table
+from mlca.tables.streams import ByteStream, room_for
 
 _HEADER_BYTES = 128
 _COMPRESSED, _MATRIX = 15, 14
@@ -106,7 +106,8 @@ class _Reader:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
-        self.content = memoryview(whole_file(path))
+        with ByteStream(path) as stream:
+            self.content = memoryview(stream.read_all())
         self.room = room_for(path)
         self.place = 0  # of the variable that is being read, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])

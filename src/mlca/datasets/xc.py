@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections.abc import Iterator
 from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.datasets.files import bad_file, numbered_lines
 from mlca.datasets.rows import SparseRows
 from mlca.datasets.table import Table
-
-_HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
-ROW = re.compile(
-    r"\s*+(?:(?P<labels>\d++(?:,\d++)*+)(?:\s++|$))?"
-    r"(?P<cells>(?:\d++:[-+.0-9eE]++(?:\s++|$))*+)",
-    re.ASCII,
-)
-_LARGEST = np.iinfo(np.int32).max
+from mlca.tables.sources import Fault
+from mlca.tables.streams import ByteStream, bad_file, decoded_lines
+from mlca.tables.xc import XcSource
 
 
 def read_xc(
@@ -73,21 +65,19 @@ def read_xc(
     """
     if (train_split is None) != (test_split is None):
         raise ValueError("give train_split and test_split, or neither")
-    lines = numbered_lines(path)
-    n_rows, n_features, n_labels = _read_header(lines, path)
     features, labels = SparseRows(), SparseRows(ones=True)
-    for number, line in lines:
-        if len(features) == n_rows and not line.strip():
-            continue  # blank lines at the end
-        if len(features) == n_rows:
-            raise bad_file(path, number, f"the header announces {n_rows} rows; correct it or remove the rest")
-        _read_row(line, number, features, labels, path)
-    if len(features) < n_rows:
-        raise bad_file(
-            path,
-            len(features) + 1,
-            f"the header announces {n_rows} rows, {len(features)} are there; fetch it again",
-        )
+    with ByteStream(path) as stream:
+        stream.peek()
+        source = XcSource(stream)
+        for number, row in source.rows():
+            if isinstance(row, Fault):
+                raise bad_file(path, number, row.problem)
+            labels.columns.extend(row.labels)
+            features.columns.extend(row.attributes)
+            features.values.extend(row.values)
+            features.end_row(number)
+            labels.end_row(number)
+    n_rows, n_features, n_labels = source.n_rows, source.n_features, source.n_labels
     _shift_to_zero(features, n_features, labels, n_labels, one_based, path)
     split = None
     if train_split is not None and test_split is not None:
@@ -97,35 +87,6 @@ def read_xc(
         Y=labels.matrix(n_labels, path, "label"),
         split=split,
     )
-
-
-def _read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> tuple[int, int, int]:
-    _, line = next(lines, (1, ""))
-    header = _HEADER.fullmatch(line)
-    if header is None:
-        raise bad_file(path, 1, "expected three numbers: rows, attributes and labels")
-    n_rows, n_features, n_labels = (int(number) for number in header.groups())
-    if max(n_features, n_labels) > _LARGEST:
-        raise bad_file(path, 1, f"more than {_LARGEST} attributes or labels are not supported")
-    return n_rows, n_features, n_labels
-
-
-def _read_row(line: str, number: int, features: SparseRows, labels: SparseRows, path: str | PathLike[str]) -> None:
-    """Append one row to the features and to the labels."""
-    row = ROW.fullmatch(line)
-    if row is None:
-        raise bad_file(path, number, "expected labels with commas between them, then attribute:value pairs")
-    try:
-        if row["labels"]:
-            labels.columns.extend(map(int, row["labels"].split(",")))
-        # The pattern has made sure that numbers and colons alternate.
-        words = row["cells"].replace(":", " ").split()
-        features.columns.extend(map(int, words[::2]))
-        features.values.extend(map(float, words[1::2]))
-    except (ValueError, OverflowError) as error:
-        raise bad_file(path, number, f"not a number of this format ({error})") from None
-    features.end_row(number)
-    labels.end_row(number)
 
 
 def _shift_to_zero(
@@ -173,7 +134,7 @@ def _read_split(
 def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -> NDArray[np.intp]:
     """Read the first number of each line; none may have been taken before."""
     rows = array("q")
-    for number, line in numbered_lines(path):
+    for number, line in decoded_lines(path):
         words = line.split(maxsplit=1)
         if not words:
             continue

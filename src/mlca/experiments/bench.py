@@ -35,7 +35,7 @@ from mlca.experiments.tasks import Outcome, Task, fingerprint
 
 BEGINS, ENDS = "begins", "ends"
 
-ONE_THREAD = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 # Free ones of this process. Appending and popping are atomic: threads need no lock.
 _free: list[Bench] = []

@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import mlca
+from mlca.kernels import native
 
 Value: TypeAlias = str | float | int
 Work: TypeAlias = Literal["stream", "fold", "growth"]
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba")
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 # Nothing in here can change the result of a task.
 WITHOUT_INFLUENCE = (
@@ -146,7 +147,7 @@ class Outcome:
 def fingerprint() -> str:
     """Return a hash of all code that can change a result."""
     root = Path(mlca.__file__).parent
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(native.sources.encode())
     for library in LIBRARIES:
         digest.update(f"{library} {version(library)}\n".encode())
     for path in sorted(root.rglob("*.py")):

@@ -1,22 +1,43 @@
-"""The algorithm, readable beside the paper; no scikit-learn in it.
+"""The algorithm over numbered labels; no scikit-learn in it.
 
 How one instance flows through:
 
-1. It enters the *window* (`window`), a buffer of the latest instances. The first `window` of a stream wait
-   there until the window is full; from then on each instance is learned as it comes.
-2. Its *similarity* to every node is computed (`similarity` turns parameters into numbers; the kernels compute):
-   the correntropy-induced metric with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or
-   with one a group of attributes (MLCA-C). Small is similar.
+1. It enters the *window*, a buffer of the latest instances. The first `window` of a stream wait there until the window
+   is full; from then on each instance is learned as it comes.
+2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
+   with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or with one a group of attributes (MLCA-C).
 3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the instance becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
 4. The *labels*: each node counts the labels of the instances that it won. The counts of the nearest nodes put every
-   label into a bin, and counters remember how often labels in that bin belonged to the instance (`labels`
-   turns them into prior, likelihoods and posterior).
+   label into a bin, and counters remember how often labels in that bin belonged to the instance; prior, likelihoods and
+   posterior come from them.
 
 Prediction takes step 2 and the bins of step 4 and reads off each label's posterior.
 
-`core.Learner` is the way in: it feeds portions of the stream to the compiled loops in `kernels` and enlarges
-the model's arrays (`growing`) when they are full. `merging` makes one learner of several, `widening` lets attributes
-appear late. Labels are numbers here; names are the classifier's business.
+All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it, `parameters`
+has what it is told, `state` and `checking` turn it into plain arrays and back, `merging` makes one learner of several,
+`widening` lets attributes appear late. Labels are numbers here; names are the classifier's business.
+
+Names beside the paper (Masuyama et al. 2023):
+
+=================================  =====================  ============================================================
+paper                              in Python              in src/kernels
+=================================  =====================  ============================================================
+x_n, l_n                           row, labels            Model::Instance: x, own
+y_k, the weight of node k          weights_               nodes.row(k) (dense_nodes.hpp, sparse_nodes.hpp)
+alpha_k, its count, eq. (14)       counts_                LabelMemory::node_counts
+beta_k, label counts, eq. (15)     label_counts_          LabelMemory::at_nodes
+Sigma, sigma, eqs. (7), (8)        bandwidths_            Silverman::bandwidth, median; RunningMedian over nodes
+lambda                             window                 DenseWindow, SparseWindow
+kappa, eq. (3)                                            kernel(difference, r), r = SCALE / sigma: the factor
+CIM, eq. (4); of -I and -C         Neighbours.distances   common_sum, individual_sum, clustered_sum, in units of 2^-40
+k_1, k_2, eqs. (9), (10)           Neighbours.nodes       Shortlist: nodes and sums, nearest first
+V, cases I to III, (13) to (19)    vigilance              Settings::threshold, Model::become_node, Model::join_winner
+groups of attributes of MLCA-C     attributes             Groups (centres), Grouping (one instance's groups)
+N_y, the neighbours                n_neighbors            Settings::n_neighbors
+g, summed label counts             Neighbours.votes       Votes::share
+g, rounded; counters c+, c-        Neighbours.bins        LabelMemory::bin, count; with and without
+P(H), P(E|H), P(H|E)               Neighbours.posterior   LabelMemory::probability
+=================================  =====================  ============================================================
 """

@@ -12,8 +12,10 @@ from __future__ import annotations
 import numpy as np
 
 from mlca.learner.core import Learner
-from mlca.learner.kernels.bandwidth import attribute_bandwidths
-from mlca.learner.state import capture, restore
+from mlca.learner.parameters import Parameters
+
+# The deviation of an attribute that is constant in the window.
+SMALLEST_DEVIATION = 1e-6
 
 
 def widened(learner: Learner, n_features: int) -> Learner:
@@ -31,13 +33,18 @@ def widened(learner: Learner, n_features: int) -> Learner:
     Learner
         The learner that goes on.
     """
-    state = capture(learner)
+    state = learner.state()
     added = n_features - learner.n_features
     for name in ("weights", "recent"):
         state[name] = np.pad(state[name], ((0, 0), (0, added)))
     if learner.parameters.attributes != "common":
-        constant = np.empty(n_features)
-        attribute_bandwidths(np.zeros((learner.window.size, n_features)), constant, np.empty(n_features))
-        new = np.broadcast_to(constant[:added], (learner.n_nodes, added))
+        new = np.full((len(state["bandwidths"]), added), constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    return restore(learner.parameters, n_features, learner.n_labels, False, state)
+    return Learner.from_state(learner.parameters, n_features, len(state["with"]), False, state)
+
+
+def constant_bandwidth(parameters: Parameters, n_features: int) -> float:
+    """Return the bandwidth of an attribute that is constant in a full window."""
+    exponent = 1.0 / (4.0 + n_features)
+    silverman = (4.0 / (2.0 + n_features)) ** exponent
+    return float(silverman * SMALLEST_DEVIATION * float(parameters.window) ** -exponent)

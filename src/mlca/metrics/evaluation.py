@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mlca.metrics.auc import macro_auc_of_matrices, micro_auc_of_matrices
 from mlca.metrics.averages import mean_defined
-from mlca.metrics.inputs import LabelMatrix, label_matrix, require_same_shape, true_and_scores
+from mlca.metrics.inputs import LabelMatrix, predicted_labels, require_same_shape, true_and_scores
 from mlca.metrics.ranking import LabelRanks
 from mlca.metrics.registry import MEASURES
 from mlca.metrics.sets import SetComparison
@@ -63,6 +63,8 @@ def evaluate(
 ) -> Evaluation:
     """Compute every measure of a prediction.
 
+    Columns of DataFrames are matched by name.
+
     Parameters
     ----------
     Y_true : array-like or sparse of shape (n, q)
@@ -103,7 +105,7 @@ def evaluate(
     nDCG@5                0.8155  higher
     """
     true, scores = true_and_scores(Y_true, proba, "proba")
-    predicted = sp.csr_array(scores > threshold) if Y_pred is None else label_matrix(Y_pred, "Y_pred")
+    predicted = sp.csr_array(scores > threshold) if Y_pred is None else predicted_labels(Y_true, Y_pred)
     require_same_shape(true, predicted, "Y_pred")
 
     sets = SetComparison.of_matrices(true, predicted)

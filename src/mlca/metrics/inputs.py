@@ -48,11 +48,40 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
     return array
 
 
+def matched(Y_true: Any, other: Any, name: str) -> Any:
+    """Return the other table with its columns in the order of Y_true's, where both are DataFrames.
+
+    Rows are matched by their place. Where both tables have the same index in another order, that could be
+    meant or not, and is refused.
+    """
+    if not (hasattr(Y_true, "columns") and hasattr(other, "columns")):
+        return other
+    true_columns, columns = list(Y_true.columns), list(other.columns)
+    lacking = [label for label in true_columns if label not in set(columns)]
+    extra = [label for label in columns if label not in set(true_columns)]
+    if lacking or extra:
+        raise ValueError(
+            f"Y_true and {name} name different labels: {name} lacks {lacking[:5]!r}, Y_true lacks {extra[:5]!r}; "
+            "give both the same columns (zeros for a label that does not occur), or pass .to_numpy()"
+        )
+    if not Y_true.index.equals(other.index) and Y_true.index.sort_values().equals(other.index.sort_values()):
+        raise ValueError(
+            f"Y_true and {name} have the same index in another order; pass {name}.loc[Y_true.index] to match rows by "
+            "it, or .to_numpy() to match them by their place"
+        )
+    return other[true_columns]
+
+
 def true_and_scores(Y_true: LabelMatrix, scores: ArrayLike, name: str) -> tuple[Truth, Scores]:
     """Return both tables, checked one by one and against each other."""
-    true, array = label_matrix(Y_true, "Y_true"), score_matrix(scores, name)
+    true, array = label_matrix(Y_true, "Y_true"), score_matrix(matched(Y_true, scores, name), name)
     require_same_shape(true, array, name)
     return true, array
+
+
+def predicted_labels(Y_true: LabelMatrix, Y_pred: LabelMatrix) -> Truth:
+    """Return predicted labels, checked, with the columns of the true ones."""
+    return label_matrix(matched(Y_true, Y_pred, "Y_pred"), "Y_pred")
 
 
 def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.metrics.averages import mean_defined, ratio
-from mlca.metrics.inputs import LabelMatrix, Truth, label_matrix, require_same_shape
+from mlca.metrics.inputs import LabelMatrix, Truth, label_matrix, predicted_labels, require_same_shape
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class SetComparison:
     @classmethod
     def of(cls, Y_true: LabelMatrix, Y_pred: LabelMatrix) -> SetComparison:
         """Check both matrices and count."""
-        true, predicted = label_matrix(Y_true, "Y_true"), label_matrix(Y_pred, "Y_pred")
+        true, predicted = label_matrix(Y_true, "Y_true"), predicted_labels(Y_true, Y_pred)
         require_same_shape(true, predicted, "Y_pred")
         return cls.of_matrices(true, predicted)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.base import Rows, StreamClassifier
-from mlca.compiled import compiled
+from mlca.kernels import native
 from mlca.parameters import check_choice, check_real, check_whole
 from mlca.targets import LabelRows
 
@@ -186,7 +186,7 @@ class MCIC(StreamClassifier):
     def _distances(self, x: NDArray[np.float64], clusters: NDArray[np.int64], time: int) -> NDArray[np.float64]:
         """Return the distance of x to the centre of each cluster."""
         drift = self._fading(clusters, time) if self.center == "reference" else np.ones(len(clusters))
-        return _distances_to_centers(x, clusters, drift, self._clusters.sums, self._clusters.weights)
+        return native.distances_to_centers(x, clusters, drift, self._clusters.sums, self._clusters.weights)
 
     def _merge(self, x: NDArray[np.float64], labels: NDArray[np.int32], time: int) -> None:
         """Let a row join the mature cluster next to it, or else the immature one, or start a cluster."""
@@ -304,7 +304,7 @@ class _Clusters:
 
     def radius_with(self, cluster: int, x: NDArray[np.float64], fading: float) -> float:
         """Return the radius that a cluster would have with one more row."""
-        return _radius_with(x, fading, self.sums[cluster], self.squares[cluster], self.weights[cluster])
+        return native.radius_with(x, fading, self.sums[cluster], self.squares[cluster], self.weights[cluster])
 
     def free(self, clusters: list[int]) -> None:
         """Give the storage of clusters back."""
@@ -318,40 +318,3 @@ class _Clusters:
                 room = [(0, n_new)] + [(0, 0)] * (quantity.ndim - 1)
                 setattr(self, name, np.pad(quantity, room))
         self.unused.extend(range(n_before + n_new - 1, n_before - 1, -1))
-
-
-@compiled
-def _distances_to_centers(
-    x: NDArray[np.float64],
-    clusters: NDArray[np.int64],
-    drift: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    weights: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    distances = np.empty(len(clusters))
-    for i in range(len(clusters)):
-        cluster = clusters[i]
-        factor = drift[i] / weights[cluster]
-        total = 0.0
-        for column in range(len(x)):
-            difference = x[column] - factor * sums[cluster, column]
-            total += difference * difference
-        distances[i] = np.sqrt(total)
-    return distances
-
-
-@compiled
-def _radius_with(
-    x: NDArray[np.float64],
-    fading: float,
-    sums: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    weight: float,
-) -> float:
-    weight = fading * weight + 1
-    largest = 0.0
-    for column in range(len(x)):
-        mean = (fading * sums[column] + x[column]) / weight
-        mean_square = (fading * squares[column] + x[column] * x[column]) / weight
-        largest = max(largest, mean_square - mean * mean)
-    return float(np.sqrt(largest))

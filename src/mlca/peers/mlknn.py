@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.base import MultiLabelClassifier, Rows
-from mlca.compiled import compiled
+from mlca.kernels import native
 from mlca.parameters import check_real, check_whole
 from mlca.targets import LabelRows
 
@@ -145,7 +145,7 @@ class MLkNN(MultiLabelClassifier):
         elif sparse.issparse(queries):
             queries = queries.toarray()
         neighbours = _nearest(queries, self._rows, self._squared_norms, k, left_out)
-        return _count_labels(neighbours, *self._targets)
+        return native.count_labels(neighbours, *self._targets)
 
     def _posterior(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         label = np.arange(counts.shape[1])
@@ -177,14 +177,15 @@ def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, le
     With `left_out` >= 0, row `left_out + i` is no neighbour of query i.
     """
     rough, margin = _rough_distances(queries, rows, row_norms)
-    candidates = _candidates(rough, margin, k, left_out)
-    if sparse.issparse(rows):
-        query_parts = queries.indptr, queries.indices, queries.data
-        row_parts = rows.indptr, rows.indices, rows.data
-        distances = _sparse_distances(*candidates, *query_parts, *row_parts)
-    else:
-        distances = _dense_distances(*candidates, queries, rows)
-    return _closest(*candidates, distances, k)
+    if not sparse.issparse(rows):
+        return native.nearest_dense(rough, margin, queries, rows, k, left_out)
+    # SciPy counts in 32 bits while it can, and a few queries can where many rows cannot.
+    index = np.result_type(queries.indices, rows.indices)
+    query_parts, row_parts = (
+        (part.indptr.astype(index, copy=False), part.indices.astype(index, copy=False), part.data)
+        for part in (queries, rows)
+    )
+    return native.nearest_sparse(rough, margin, *query_parts, *row_parts, k, left_out)
 
 
 def _rough_distances(
@@ -206,118 +207,3 @@ def _squared_norms(rows: Any) -> NDArray[np.float64]:
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     norms: NDArray[np.float64] = np.einsum("ij,ij->i", rows, rows)
     return norms
-
-
-@compiled
-def _candidates(
-    rough: NDArray[np.float64], margin: NDArray[np.float64], k: int, left_out: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, CSR-like, the rows that can be among the k nearest of each query."""
-    n_queries, n_rows = rough.shape
-    indptr = np.zeros(n_queries + 1, dtype=np.int64)
-    indices = np.empty(n_queries * k, dtype=np.int64)
-    smallest = np.empty(k)
-    size = 0
-    for i in range(n_queries):
-        own = left_out + i if left_out >= 0 else -1
-        limit = _kth_smallest(rough[i], own, smallest) + margin[i]
-        if size + n_rows > len(indices):
-            indices = np.concatenate((indices[:size], np.empty(size + n_rows, dtype=np.int64)))
-        for j in range(n_rows):
-            # "Not above" rather than "at most": where numbers overflow to NaN, the differences decide.
-            if not rough[i, j] > limit and j != own:
-                indices[size] = j
-                size += 1
-        indptr[i + 1] = size
-    return indptr, indices[:size]
-
-
-@compiled
-def _kth_smallest(values: NDArray[np.float64], left_out: int, smallest: NDArray[np.float64]) -> float:
-    """Return the k-th smallest value, k being the length of `smallest`, the room to sort them in."""
-    smallest[:] = np.inf
-    largest = np.inf
-    for j in range(len(values)):
-        if values[j] < largest and j != left_out:
-            at = len(smallest) - 1
-            while at > 0 and smallest[at - 1] > values[j]:
-                smallest[at] = smallest[at - 1]
-                at -= 1
-            smallest[at] = values[j]
-            largest = smallest[-1]
-    return largest
-
-
-@compiled
-def _dense_distances(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    queries: NDArray[np.float64],
-    rows: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    distances = np.empty(len(indices))
-    for i in range(len(queries)):
-        for at in range(indptr[i], indptr[i + 1]):
-            total = 0.0
-            for column in range(queries.shape[1]):
-                difference = queries[i, column] - rows[indices[at], column]
-                total += difference * difference
-            distances[at] = np.sqrt(total)
-    return distances
-
-
-@compiled
-def _sparse_distances(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    query_indptr: NDArray[np.int32],
-    query_columns: NDArray[np.int32],
-    query_values: NDArray[np.float64],
-    row_indptr: NDArray[np.int32],
-    row_columns: NDArray[np.int32],
-    row_values: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Merge the two rows by column, which adds the same terms in the same order as dense rows do."""
-    distances = np.empty(len(indices))
-    for i in range(len(query_indptr) - 1):
-        for at in range(indptr[i], indptr[i + 1]):
-            a, a_end = query_indptr[i], query_indptr[i + 1]
-            b, b_end = row_indptr[indices[at]], row_indptr[indices[at] + 1]
-            total = 0.0
-            while a < a_end or b < b_end:
-                difference = 0.0
-                a_first = b == b_end or (a < a_end and query_columns[a] <= row_columns[b])
-                b_first = a == a_end or (b < b_end and row_columns[b] <= query_columns[a])
-                if a_first:
-                    difference += query_values[a]
-                    a += 1
-                if b_first:
-                    difference -= row_values[b]
-                    b += 1
-                total += difference * difference
-            distances[at] = np.sqrt(total)
-    return distances
-
-
-@compiled
-def _closest(
-    indptr: NDArray[np.int64], indices: NDArray[np.int64], distances: NDArray[np.float64], k: int
-) -> NDArray[np.int64]:
-    """Keep the k closest candidates of each query; candidates ascend, so a stable sort settles ties."""
-    closest = np.empty((len(indptr) - 1, k), dtype=np.int64)
-    for i in range(len(closest)):
-        order = np.argsort(distances[indptr[i] : indptr[i + 1]], kind="mergesort")
-        closest[i] = indices[indptr[i] : indptr[i + 1]][order[:k]]
-    return closest
-
-
-@compiled
-def _count_labels(
-    neighbours: NDArray[np.int64], indptr: NDArray[np.int64], indices: NDArray[np.int32], n_labels: int
-) -> NDArray[np.int64]:
-    counts = np.zeros((len(neighbours), n_labels), dtype=np.int64)
-    for i in range(len(neighbours)):
-        for row in neighbours[i]:
-            for label in indices[indptr[row] : indptr[row + 1]]:
-                counts[i, label] += 1
-    return counts

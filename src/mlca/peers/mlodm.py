@@ -11,14 +11,13 @@ from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.utils import check_random_state, gen_batches
 
 from mlca.base import Rows
-from mlca.compiled import compiled
+from mlca.kernels import native
 from mlca.parameters import check_choice, check_real, check_whole
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows
 
 GIB = 2**30
 BLOCK_CELLS = 2**22  # queries are judged in blocks whose kernel has about this many cells
-PAIR_CYCLES = 10_000  # a block is strictly convex and settles far sooner
 
 
 class MLODM(ScoreClassifier):
@@ -186,7 +185,7 @@ class MLODM(ScoreClassifier):
         rng = check_random_state(self.random_state)
         for sweep in range(self.max_sweeps):
             order = rng.permutation(len(kernel))
-            moved = visit_rows(
+            moved = native.visit_rows(
                 order,
                 kernel,
                 relevant,
@@ -202,7 +201,7 @@ class MLODM(ScoreClassifier):
             self.n_sweeps_ = sweep + 1
             if moved < self.tol:
                 break
-        self.primal_, self.dual_value_ = objectives(
+        self.primal_, self.dual_value_ = native.objectives(
             relevant, costs, starts, self.theta, self.mu, weights, self.dual_, scores
         )
         return scores
@@ -260,92 +259,3 @@ def best_cuts(scores: NDArray[np.float64], relevant: NDArray[np.bool_]) -> NDArr
     errors = np.column_stack([np.zeros(len(scores), dtype=np.int64), np.cumsum(steps, axis=1)])
     cuts: NDArray[np.float64] = candidates[np.arange(len(scores)), np.argmin(errors, axis=1)]
     return cuts
-
-
-@compiled
-def visit_rows(
-    order: Any,
-    kernel: Any,
-    relevant: Any,
-    costs: Any,
-    starts: Any,
-    theta: Any,
-    mu: Any,
-    tol: Any,
-    weights: Any,
-    dual: Any,
-    scores: Any,
-) -> Any:
-    """Solve the pairs of each row exactly while those of all others stay; return the largest move.
-
-    `weights` holds a row's pairs from `starts[i]` on, relevant labels outside, irrelevant inside; a
-    negative one stands for a margin above the band. Weights, dual and scores change in place.
-    """
-    n_rows, n_labels = relevant.shape
-    change = np.empty(n_labels)
-    largest = 0.0
-    for i in order:
-        own = kernel[i, i]
-        below = 2.0 * own + 1.0 / costs[i]
-        above = 2.0 * own + 1.0 / (costs[i] * mu)
-        change[:] = 0.0
-        for _ in range(PAIR_CYCLES):
-            moved = 0.0
-            pair = starts[i]
-            for p in range(n_labels):
-                if not relevant[i, p]:
-                    continue
-                for q in range(n_labels):
-                    if relevant[i, q]:
-                        continue
-                    # The margin as it would be without this pair.
-                    margin = scores[i, p] - scores[i, q] + own * (change[p] - change[q] - 2.0 * weights[pair])
-                    new = 0.0
-                    if margin < 1.0 - theta:
-                        new = (1.0 - theta - margin) / below
-                    elif margin > 1.0 + theta:
-                        new = (1.0 + theta - margin) / above
-                    move = new - weights[pair]
-                    weights[pair] = new
-                    change[p] += move
-                    change[q] -= move
-                    moved = max(moved, abs(move))
-                    pair += 1
-            largest = max(largest, moved)
-            if moved < tol:
-                break
-        dual[i] += change
-        for j in range(n_rows):
-            for k in range(n_labels):
-                scores[j, k] += kernel[i, j] * change[k]
-    return largest
-
-
-@compiled
-def objectives(
-    relevant: Any, costs: Any, starts: Any, theta: Any, mu: Any, weights: Any, dual: Any, scores: Any
-) -> Any:
-    """Return the primal objective and the dual one, which it never falls below."""
-    n_rows, n_labels = relevant.shape
-    half_norm = 0.5 * np.sum(dual * scores)
-    loss = 0.0
-    gain = 0.0
-    for i in range(n_rows):
-        pair = starts[i]
-        for p in range(n_labels):
-            if not relevant[i, p]:
-                continue
-            for q in range(n_labels):
-                if relevant[i, q]:
-                    continue
-                margin = scores[i, p] - scores[i, q]
-                short = max(0.0, 1.0 - theta - margin)
-                long = max(0.0, margin - 1.0 - theta)
-                loss += 0.5 * costs[i] * (short**2 + mu * long**2)
-                weight = weights[pair]
-                if weight > 0.0:
-                    gain += (1.0 - theta) * weight - weight**2 / (2.0 * costs[i])
-                else:
-                    gain += (1.0 + theta) * weight - weight**2 / (2.0 * costs[i] * mu)
-                pair += 1
-    return half_norm + loss, gain - half_norm

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.compiled import compiled
+from mlca.kernels import native
 
 
 class Window:
@@ -47,7 +47,7 @@ class Window:
         self, x: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the distance of x to each row, on features scaled by their ranges."""
-        return _scaled_distances(x, self.rows, self.slots[: self.size], low, high)
+        return native.scaled_distances(x, self.rows, self.slots[: self.size], low, high)
 
     def append(
         self,
@@ -90,7 +90,7 @@ class Window:
 
     def votes(self, by_distance: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the share of each label among its k nearest voters; 0 where there are not that many."""
-        return _votes(by_distance, k, self.slots, self.mask_slots, self.indicator, self.masks)
+        return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, self.masks)
 
     def judge_voters(
         self, by_distance: NDArray[np.int64], k: NDArray[np.int64], truth: NDArray[np.uint8]
@@ -100,7 +100,7 @@ class Window:
         Visits rows until the largest k has its voters, but changes only what it meets before the label's
         own k has: a voter that was wrong loses its vote, a row that would have been right regains it.
         """
-        return _judge_voters(
+        return native.judge_voters(
             by_distance, k, truth, self.errors, self.slots, self.mask_slots, self.indicator, self.masks
         )
 
@@ -110,7 +110,7 @@ class Window:
         A window tested anew asks fewer neighbours than k while it has fewer rows. Where too few rows may
         vote, the oldest row of all votes in their place, as in the authors' program.
         """
-        return _test_rows(
+        return native.test_rows(
             start,
             first,
             self.size,
@@ -122,128 +122,3 @@ class Window:
             self.indicator,
             self.masks,
         )
-
-
-@compiled
-def _scaled_distances(
-    x: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    slots: NDArray[np.int64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    distances = np.empty(len(slots))
-    for position in range(len(slots)):
-        row = rows[slots[position]]
-        total = 0.0
-        for column in range(len(x)):
-            span = high[column] - low[column]
-            if span > 0:
-                difference = (x[column] - low[column]) / span - (row[column] - low[column]) / span
-                total += difference * difference
-        distances[position] = np.sqrt(total)
-    return distances
-
-
-@compiled
-def _votes(
-    by_distance: NDArray[np.int64],
-    k: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    mask_slots: NDArray[np.int64],
-    indicator: NDArray[np.uint8],
-    masks: NDArray[np.uint8],
-) -> NDArray[np.float64]:
-    votes = np.zeros(len(k))
-    for label in range(len(k)):
-        n_voters = n_ones = 0
-        for position in by_distance:
-            if masks[mask_slots[position], label]:
-                n_voters += 1
-                n_ones += indicator[slots[position], label]
-                if n_voters == k[label]:
-                    votes[label] = n_ones / n_voters
-                    break
-    return votes
-
-
-@compiled
-def _judge_voters(
-    by_distance: NDArray[np.int64],
-    k: NDArray[np.int64],
-    truth: NDArray[np.uint8],
-    errors: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    mask_slots: NDArray[np.int64],
-    indicator: NDArray[np.uint8],
-    masks: NDArray[np.uint8],
-) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    votes = np.zeros(len(k))
-    was_right = np.empty((len(k), 4), dtype=np.uint8)
-    for label in range(len(k)):
-        n_voters = n_ones = 0
-        deciding = True
-        for position in by_distance:
-            says = indicator[slots[position], label]
-            if not masks[mask_slots[position], label]:
-                if deciding and says == truth[label]:
-                    masks[mask_slots[position], label] = 1
-                continue
-            n_voters += 1
-            n_ones += says
-            if deciding and says != truth[label]:
-                masks[mask_slots[position], label] = 0
-                errors[slots[position]] += 1
-            if n_voters % 2 == 1:
-                was_right[label, n_voters // 2] = (2 * n_ones >= n_voters) == truth[label]
-                if n_voters == k[label]:
-                    votes[label] = n_ones / n_voters
-                    deciding = False
-                if n_voters == 7:
-                    break
-        # With too few voters a label is taken to be absent.
-        was_right[label, (n_voters + 1) // 2 :] = truth[label] == 0
-    return votes, was_right
-
-
-@compiled
-def _test_rows(
-    start: int,
-    first: int,
-    size: int,
-    k: NDArray[np.int64],
-    anew: bool,
-    distances: NDArray[np.float64],
-    slots: NDArray[np.int64],
-    mask_slots: NDArray[np.int64],
-    indicator: NDArray[np.uint8],
-    masks: NDArray[np.uint8],
-) -> NDArray[np.int64]:
-    n_right = np.zeros(max(0, size - first), dtype=np.int64)
-    nearest = np.empty(7, dtype=np.int64)
-    for position in range(first, size):
-        to = distances[slots[position]]
-        for label in range(len(k)):
-            n_wanted = min(k[label], position - start) if anew else k[label]
-            nearest[:] = 0
-            n_found = 0
-            for other in range(start, position):
-                if not masks[mask_slots[other], label]:
-                    continue
-                distance = to[slots[other]]
-                if n_found == n_wanted:
-                    if n_wanted == 0 or not distance < to[slots[nearest[n_found - 1]]]:
-                        continue
-                else:
-                    n_found += 1
-                at = n_found - 1
-                while at > 0 and distance < to[slots[nearest[at - 1]]]:
-                    nearest[at] = nearest[at - 1]
-                    at -= 1
-                nearest[at] = other
-            n_ones = 0
-            for at in range(n_wanted):
-                n_ones += indicator[slots[nearest[at]], label]
-            predicted = n_wanted > 0 and 2 * n_ones >= n_wanted
-            n_right[position - first] += predicted == indicator[slots[position], label]
-    return n_right

@@ -291,7 +291,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
         known = np.vstack([_widened(block, len(names)) for _, block in self._buffer])
         labels = sparse.csr_array(np.hstack([known, np.ones((len(known), 1), dtype=np.uint8)]))
         self._buffer = []
-        self._learn(rows, LabelRows(labels.indptr.astype(np.int64), labels.indices.astype(np.int32), len(names) + 1))
+        n_labels = len(names) + 1
+        targets = LabelRows(labels.indptr.astype(np.int64), labels.indices.astype(np.int32), n_labels, n_labels)
+        self._learn(rows, targets)
 
     @property
     def _buffered(self) -> int:

@@ -16,9 +16,8 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from mlca.base import Rows
-from mlca.compiled import compiled
+from mlca.kernels import native
 
-LLOYD_STEPS = 100
 BLOCK_CELLS = 2**22  # sparse queries are made dense in blocks of about this many cells
 
 
@@ -83,7 +82,9 @@ class Forest:
         for block in gen_batches(rows.shape[0], size):
             dense, said, here = _dense(rows[block]), scores[block], votes[block]
             for tree in self.trees:
-                add_votes(dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here)
+                native.add_votes(
+                    dense, said, tree.child, tree.columns, tree.means, tree.centres, tree.radii, ratio, here
+                )
         return votes / len(self.trees)
 
 
@@ -115,7 +116,7 @@ def grow_tree(
             members += [here[split[2]], here[~split[2]]]
             heights += [height + 1, height + 1]
     centres = np.array([rows[here].mean(axis=0) for here in members])
-    radii = np.array([farthest(rows[here], centre) for here, centre in zip(members, centres, strict=True)])
+    radii = np.array([native.farthest(rows[here], centre) for here, centre in zip(members, centres, strict=True)])
     sizes = np.array([len(here) for here in members])
     return Tree(np.array(child), np.array(columns), np.array(means), centres, radii, sizes)
 
@@ -131,87 +132,11 @@ def _find_split(
         columns = np.concatenate([features, n_features + labels])
         starts = rng.choice(len(points), 2, replace=False)
         chosen = np.ascontiguousarray(points[:, columns])
-        means, first, settled = two_means(chosen, starts[0], starts[1])
+        means, first, settled = native.two_means(chosen, starts[0], starts[1])
         smaller = min(np.count_nonzero(first), np.count_nonzero(~first))
         if settled and smaller >= shape.min_leaf:
             return columns, means, first
     return None
-
-
-@compiled
-def squared_distance(a: Any, b: Any) -> Any:
-    """Return the squared Euclidean distance of two points."""
-    total = 0.0
-    for c in range(len(a)):
-        total += (a[c] - b[c]) ** 2
-    return total
-
-
-@compiled
-def farthest(points: Any, centre: Any) -> Any:
-    """Return the largest distance of a point to the centre."""
-    largest = 0.0
-    for i in range(len(points)):
-        largest = max(largest, np.sqrt(squared_distance(points[i], centre)))
-    return largest
-
-
-@compiled
-def two_means(points: Any, start: Any, other_start: Any) -> Any:
-    """Cluster points in two from two of them as first means.
-
-    Returns the means, whether each point is strictly nearer to the first, and whether the clusters
-    settled with neither empty.
-    """
-    n_points, width = points.shape
-    means = np.empty((2, width))
-    means[0], means[1] = points[start], points[other_start]
-    first = np.zeros(n_points, dtype=np.bool_)
-    for step in range(LLOYD_STEPS):
-        changed = step == 0
-        n_first = 0
-        for i in range(n_points):
-            side = squared_distance(points[i], means[0]) < squared_distance(points[i], means[1])
-            changed |= side != first[i]
-            first[i] = side
-            n_first += side
-        if n_first == 0 or n_first == n_points:
-            return means, first, False
-        if not changed:
-            return means, first, True
-        means[:] = 0.0
-        for i in range(n_points):
-            means[0 if first[i] else 1] += points[i]
-        means[0] /= n_first
-        means[1] /= n_points - n_first
-    return means, first, False
-
-
-@compiled
-def add_votes(
-    rows: Any,
-    scores: Any,
-    child: Any,
-    columns: Any,
-    means: Any,
-    centres: Any,
-    radii: Any,
-    ratio: Any,
-    votes: Any,
-) -> None:
-    """Walk each row down one tree and add 1 to its votes where it lies outside its leaf's ball."""
-    n_features = rows.shape[1]
-    point = np.empty(columns.shape[1])
-    for i in range(len(rows)):
-        node = 0
-        while child[node] >= 0:
-            for c in range(len(point)):
-                column = columns[node, c]
-                point[c] = rows[i, column] if column < n_features else scores[i, column - n_features]
-            nearer = squared_distance(point, means[node, 0]) < squared_distance(point, means[node, 1])
-            node = child[node] if nearer else child[node] + 1
-        if np.sqrt(squared_distance(rows[i], centres[node])) > ratio * radii[node]:
-            votes[i] += 1.0
 
 
 def _dense(rows: Any) -> NDArray[np.float64]:

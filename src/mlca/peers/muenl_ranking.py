@@ -7,13 +7,11 @@ search then needs none.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from mlca.base import Rows
-from mlca.compiled import compiled
+from mlca.kernels import native
 
 ENOUGH_DESCENT = 1e-4
 SHORTEST_STEP = 1e-12
@@ -70,7 +68,9 @@ class PairwiseRanking:
 
     def _cost(self, label: int, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
         importance = self._emphasis.get(label, self._even)
-        loss: float = ranking_loss(label, scores, self.scores, self.targets, importance, self.lambda1)
+        loss = native.ranking_loss(
+            label, np.ascontiguousarray(scores), self.scores, self.targets, importance, self.lambda1
+        )
         return loss + self.lambda2 * float(weights @ weights)
 
     def gradient(self, label: int) -> NDArray[np.float64]:
@@ -82,7 +82,7 @@ class PairwiseRanking:
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels
         importance = self._emphasis.get(label, self._even)
-        pull = ranking_pull(label, self.scores, self.targets, importance, self.lambda1 / sharing)
+        pull = native.ranking_pull(label, self.scores, self.targets, importance, self.lambda1 / sharing)
         norm_part = (2.0 if self.exact else 1.0) * self.lambda2 * self.weights[label]
         gradient: NDArray[np.float64] = norm_part - np.append(self.rows.T @ pull, pull.sum())
         return gradient
@@ -122,38 +122,3 @@ def linear_scores(rows: Rows, weights: NDArray[np.float64]) -> NDArray[np.float6
     """Return the scores of rows under weights whose last entry is the bias."""
     scores: NDArray[np.float64] = rows @ weights[:, :-1].T + weights[:, -1]
     return scores
-
-
-@compiled
-def ranking_loss(label: Any, own: Any, scores: Any, targets: Any, importance: Any, lambda1: Any) -> Any:
-    """Return the mean hinge loss of one label and its weighted mean ranking loss against the others."""
-    n_rows, n_labels = scores.shape
-    hinge = 0.0
-    ranking = 0.0
-    for i in range(n_rows):
-        target = targets[i, label]
-        pairs = 0.0
-        for k in range(n_labels):
-            if k != label:
-                pairs += max(0.0, 1.0 - (target - targets[i, k]) * (own[i] - scores[i, k]))
-        hinge += importance[i] * max(0.0, 1.0 - target * own[i])
-        ranking += importance[i] * pairs
-    return hinge / n_rows + lambda1 * ranking / (n_rows * max(1, n_labels - 1))
-
-
-@compiled
-def ranking_pull(label: Any, scores: Any, targets: Any, importance: Any, share: Any) -> Any:
-    """Return how strongly each row pulls a label's score upwards: the negative derivative of its loss."""
-    n_rows, n_labels = scores.shape
-    pull = np.zeros(n_rows)
-    for i in range(n_rows):
-        target = targets[i, label]
-        own = scores[i, label]
-        ranking = 0.0
-        for k in range(n_labels):
-            difference = target - targets[i, k]
-            if k != label and 1.0 - difference * (own - scores[i, k]) > 0.0:
-                ranking += difference
-        hinge = target if 1.0 - target * own > 0.0 else 0.0
-        pull[i] = importance[i] * (hinge + share * ranking) / n_rows
-    return pull

@@ -1,7 +1,8 @@
 """A user's own files, in batches: from CSV, TSV, JSON lines, Parquet, ARFF or XC text to rows and labels.
 
 Data flow through this package in one direction and never all at once. `streams` opens a file or standard
-input and yields decompressed, decoded lines. A source (`delimited`, `jsonlines`, `parquet`, `arff`,
+input and yields decompressed, decoded lines within bounds; it is the only way into files, and `mlca.datasets` stands
+on the same readers. A source (`delimited`, `jsonlines`, `parquet`, `arff`,
 `xc`) turns them into rows of cells, each with its line, under the names of its columns; `formats` knows
 which source reads which file. A row that cannot be read is not an exception but a `Fault` in its
 place, so that the stream goes on behind it.

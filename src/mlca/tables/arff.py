@@ -1,17 +1,29 @@
-"""ARFF, dense or sparse, a row at a time; the head is read by `mlca.datasets`."""
+"""ARFF, dense or sparse, a row at a time; `arff_header` reads what stands before the rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from mlca.datasets.arff import MEKA_LABELS
-from mlca.datasets.arff_header import Header, read_header, split_at_commas, unquote
+from mlca.tables.arff_header import Header, read_header, split_at_commas, unquote
 from mlca.tables.sources import Cells, Fault, Row
-from mlca.tables.streams import ByteStream, undecodable
+from mlca.tables.streams import ByteStream, bad_file, undecodable
+
+_MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
+
+Words: TypeAlias = list[str]
+Pairs: TypeAlias = dict[int, str]
 
 
 class ArffSource:
-    """An ARFF file. MEKA's ``-C`` in the name of the relation declares the first or last attributes labels."""
+    """An ARFF file. MEKA's ``-C`` in the name of the relation declares the first or last attributes labels.
+
+    Attributes
+    ----------
+    header : Header
+        What stands before the rows.
+    """
 
     place = "line"
 
@@ -19,72 +31,110 @@ class ArffSource:
         self.name = stream.name
         self.fraction = stream.fraction
         numbered = enumerate(stream.lines(), 1)
-        header = read_header(numbered, self.name)
-        self.columns = tuple(attribute.name for attribute in header.attributes)
+        self.header = read_header(numbered, self.name)
+        attributes = self.header.attributes
+        self.columns = tuple(attribute.name for attribute in attributes)
         # A choice between 0 and 1 is as good as a number, and needs one column instead of two.
         self.nominal = {
             attribute.name: attribute.values
-            for attribute in header.attributes
+            for attribute in attributes
             if attribute.codes is not None and not {*attribute.values} <= {"0", "1"}
         }
-        self.label_columns = _meka_labels(header, self.name)
+        self.label_columns = tuple(self.columns[place] for place in meka_labels(self.header, self.name) or ())
         # What a sparse row means where it is silent: 0, or the first value of a choice.
-        self._silent = [
-            "0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in header.attributes
-        ]
-        self._lines = ((number, line.strip()) for number, line in numbered)
-        self._lines = ((number, line) for number, line in self._lines if line and not line.startswith("%"))
+        self._silent = ["0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in attributes]
+        # Looking a place up by its digits refuses at once whatever is not a place of this file.
+        self._places = {str(place): place for place in range(len(attributes))}
+        stripped = ((number, line.strip()) for number, line in numbered)
+        self._lines = ((number, line) for number, line in stripped if line and not line.startswith("%"))
         self._first = next(self._lines, None)
         self.sparse = self._first is not None and self._first[1].startswith("{")
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; those of a sparse file are filled up."""
-        read = self._sparse_cells if self.sparse else self._dense_cells
+        for number, found in self.records():
+            yield number, self._filled(found) if isinstance(found, dict) else found
+
+    def records(self) -> Iterator[tuple[int, Words | Pairs | Fault]]:
+        """Yield the rows as they are written: all words, or the places and words that a sparse row names."""
+        read = self._sparse_record if self.sparse else self._dense_record
         if self._first is not None:
             yield self._first[0], read(self._first[1])
         for number, line in self._lines:
             yield number, read(line)
 
-    def _dense_cells(self, line: str) -> Cells | Fault:
-        try:
-            words = [_word(piece) for piece in split_at_commas(line)]
-        except ValueError as error:
-            return Fault(f"{error}; write a backslash before a quote that is meant")
-        if len(words) != len(self.columns):
-            return Fault(f"the row has {len(words)} values, the header {len(self.columns)} attributes")
-        return self._decoded(line, words)
+    def _filled(self, pairs: Pairs) -> Cells:
+        words = self._silent.copy()
+        for place, word in pairs.items():
+            words[place] = word
+        return words
 
-    def _sparse_cells(self, line: str) -> Cells | Fault:
+    def _dense_record(self, line: str) -> Words | Fault:
+        if line.startswith("{"):
+            return Fault("a sparse row among dense ones; write all rows alike")
+        pieces = _pieces(line)
+        if isinstance(pieces, Fault):
+            return pieces
+        if len(pieces) != len(self.columns):
+            return Fault(f"the row has {len(pieces)} values, the header {len(self.columns)} attributes")
+        return [_word(piece) for piece in pieces]
+
+    def _sparse_record(self, line: str) -> Pairs | Fault:
+        """Split a row such as ``{2 1, 5 'dark blue'}`` into places and words."""
         if not (line.startswith("{") and line.endswith("}")):
             return Fault("a sparse row stands in braces on one line; write all rows alike")
-        words = self._silent.copy()
-        try:
-            for piece in split_at_commas(line[1:-1]) if line[1:-1].strip() else []:
-                place, word = piece.split(None, 1)
-                if not place.isdecimal():
-                    raise ValueError(place)
-                words[int(place)] = _word(word)
-        except (ValueError, IndexError) as error:
-            return Fault(f"expected pairs of an attribute's number below {len(words)} and its value ({error})")
-        return self._decoded(line, words)
+        inside = line[1:-1]
+        pieces = _pieces(inside) if inside.strip() else []
+        if isinstance(pieces, Fault):
+            return pieces
+        pairs: Pairs = {}
+        for piece in pieces:
+            digits, word, *_ = *piece.split(None, 1), "", ""
+            place = self._places.get(digits)
+            if not word:
+                return Fault(f"expected an attribute's number and its value, found {digits[:40]!r}")
+            if place is None:
+                return Fault(f"{digits[:40]!r} is none of the {len(self.columns)} attributes, from 0")
+            if place in pairs:
+                return Fault(f"attribute {place} ({self.columns[place]!r}) is named twice in the row")
+            pairs[place] = _word(word)
+        return pairs
 
-    def _decoded(self, line: str, words: list[str]) -> Cells | Fault:
-        problem = undecodable(line)
-        return Fault(problem) if problem else words
+
+def meka_labels(header: Header, name: str) -> range | None:
+    """Return the places of the attributes that MEKA's ``-C`` declares labels; None if there is no such word.
+
+    Parameters
+    ----------
+    header : Header
+        The head of the file.
+    name : str
+        The file, for the error.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer attributes.
+    """
+    count = _MEKA_LABELS.search(header.relation)
+    if count is None:
+        return None
+    n_labels, n_attributes = int(count[1]), len(header.attributes)
+    if not 0 < abs(n_labels) <= n_attributes:
+        problem = f"-C {n_labels} does not fit the {n_attributes} attributes of the file"
+        raise bad_file(name, header.relation_line, problem)
+    return range(n_labels) if n_labels > 0 else range(n_attributes + n_labels, n_attributes)
+
+
+def _pieces(text: str) -> list[str] | Fault:
+    if problem := undecodable(text):
+        return Fault(problem)
+    try:
+        return split_at_commas(text)
+    except ValueError as error:
+        return Fault(f"{error}; write a backslash before a quote that is meant")
 
 
 def _word(piece: str) -> str:
     word = piece.strip()
     return unquote(word) if word[:1] in ("'", '"') else word
-
-
-def _meka_labels(header: Header, name: str) -> tuple[str, ...]:
-    count = MEKA_LABELS.search(header.relation)
-    if count is None:
-        return ()
-    columns, n_labels = [attribute.name for attribute in header.attributes], int(count[1])
-    if not 0 < abs(n_labels) < len(columns):
-        raise ValueError(
-            f"{name}, line {header.relation_line}: -C {n_labels} does not fit the {len(columns)} attributes"
-        )
-    return tuple(columns[:n_labels] if n_labels > 0 else columns[n_labels:])

@@ -11,12 +11,13 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from mlca.classifier import LARGEST_VALUE
+from mlca.limits import LARGEST_VALUE
 from mlca.tables.cells import as_number, as_text, codes_of, is_missing, numbers_among, plain_numbers
 from mlca.tables.columns import Wishes, decide_columns
 from mlca.tables.labels import LabelReader, decide_labels
 from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
 from mlca.tables.sources import Fault, Row, Source
+from mlca.tables.streams import bad_file
 from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
@@ -24,6 +25,9 @@ BATCH_ROWS = 1000
 # The first rows, by which kinds and categories are decided: at most so many, and of so many cells.
 FIRST_ROWS = 10_000
 FIRST_CELLS = 5_000_000
+
+# Attributes that a file may announce: sums over more could overflow.
+MOST_ATTRIBUTES = 2**22
 
 # Different unknown categories that are counted by name: a stream may bring ever new ones.
 MOST_UNSEEN = 1000
@@ -243,13 +247,15 @@ class _XcEncoder:
             return Fault(f"attribute {outside[0]} is none of {first} to {last}")
         if not all(abs(value) <= LARGEST_VALUE for value in row.values):
             return Fault("a value is too large")
-        return row.labels
+        return [str(label) for label in row.labels]
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
     """Attributes count from 1 if the number that is one too high occurs and 0 does not."""
-    if source.n_features < 1:
-        raise ValueError(f"{source.name}, line 1: there are no attributes")
+    if not 0 < source.n_features <= MOST_ATTRIBUTES:
+        raise bad_file(
+            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_ATTRIBUTES:,} of them"
+        )
     numbers = [attribute for row in rows for attribute in row.attributes]
     one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0
     return XcLayout(source.n_features, int(one_based))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.classifier import LARGEST_VALUE
+from mlca.limits import LARGEST_VALUE
 
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 

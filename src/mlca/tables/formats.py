@@ -11,7 +11,7 @@ from mlca.tables.jsonlines import JsonLinesSource
 from mlca.tables.parquet import ParquetSource
 from mlca.tables.sources import Source
 from mlca.tables.streams import ByteStream
-from mlca.tables.xc import HEADER, XcSource
+from mlca.tables.xc import FIRST_LINE, XcSource
 
 READERS: dict[str, Callable[[ByteStream], Source]] = {
     "csv": lambda stream: DelimitedSource(stream, None),
@@ -68,6 +68,6 @@ def _by_content(first: bytes) -> str:
         return "jsonl"
     if text.startswith(b"%") or text[:9].lower() == b"@relation":
         return "arff"
-    if HEADER.match(text):
+    if FIRST_LINE.match(text):
         return "xc"
     return "tsv" if b"\t" in text.split(b"\n", 1)[0] else "csv"

@@ -10,6 +10,7 @@ from typing import Any
 from mlca.tables.cells import as_bit, as_text
 from mlca.tables.columns import names_of, some
 from mlca.tables.layout import Labels
+from mlca.tables.mulan_xml import read_mulan_xml
 from mlca.tables.sources import Fault, Source
 
 SEPARATORS = ("|", ";", ",")
@@ -60,8 +61,6 @@ def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...],
             f"{source.name}: say where the labels are, as in --labels tags; the columns are {some(source.columns)}"
         )
     if wanted.lower().endswith(".xml") and Path(wanted).exists():
-        from mlca.datasets import read_mulan_xml
-
         return names_of(read_mulan_xml(wanted), source.columns, source.name), ()
     words = [wanted] if wanted in source.columns else [word.strip() for word in wanted.split(",")]
     patterns = tuple(word for word in words if word not in source.columns and any(mark in word for mark in "*?["))

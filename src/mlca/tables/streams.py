@@ -1,21 +1,49 @@
-"""Bytes of a file or of standard input, decompressed and decoded on the way."""
+"""Bytes of a file or of standard input, decompressed and decoded on the way, within bounds.
+
+Every reader of the package stands on this one, so that the same rules hold for all files. They are UTF-8, with or
+without a byte order mark. They may be gzipped or bzipped, which their first bytes tell, not their names. A
+compressed file may not unfold into more than a multiple of its size, and no line may be longer than could be
+meant: a few hostile bytes must not fill the memory.
+"""
 
 from __future__ import annotations
 
 import bz2
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 STANDARD_INPUT = "-"
 
+# A compressed file may grow by this factor and no further, unless what comes out is small anyway.
+MOST_GROWTH = 50
+SMALL = 64 * 2**20
+
+# Characters of a line, its end included.
+LONGEST_LINE = 64 * 2**20
+
+_SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _FIRST_BYTES = 4096
+_BUFFER = 2**16
+_UNPACKERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
+_SUFFIXES = (".gz", ".bz2")
+
+
+def bad_file(name: str | os.PathLike[str], line: int, problem: str) -> ValueError:
+    """Make the error that names the file, the line and what to do."""
+    return ValueError(f"{name}, line {line}: {problem}")
+
+
+def room_for(path: str | os.PathLike[str]) -> int:
+    """Return how many bytes a compressed file may grow to."""
+    return max(MOST_GROWTH * Path(path).stat().st_size, SMALL)
 
 
 class ByteStream:
@@ -23,7 +51,7 @@ class ByteStream:
 
     Parameters
     ----------
-    path : str
+    path : path-like
         The file, gzipped, bzipped or neither; ``-`` is standard input.
 
     Attributes
@@ -32,12 +60,17 @@ class ByteStream:
         What messages call it.
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self.name = "standard input" if path == STANDARD_INPUT else path
-        self._raw = _open(path)
-        self._size = Path(path).stat().st_size if path != STANDARD_INPUT else 0
-        self.bytes = _decompressed(self._raw)
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.name = "standard input" if self.path == STANDARD_INPUT else self.path
+        self._raw = _open(self.path)
+        self._size = Path(self.path).stat().st_size if self.path != STANDARD_INPUT else 0
+        self._n_lines = 0
+        try:
+            self.bytes = self._decompressed()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -50,47 +83,106 @@ class ByteStream:
 
     def peek(self) -> bytes:
         """Return the first bytes and leave them there; raise ValueError if there are none."""
-        try:
-            first = self.bytes.peek(_FIRST_BYTES)
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from None
+        first: bytes = self._read(self.bytes.peek, _FIRST_BYTES, "line 1")
         if not first:
-            raise ValueError(f"{self.name}: the file is empty")
+            raise bad_file(self.name, 1, "the file is empty")
         if first.startswith(_UTF16):
-            raise ValueError(f"{self.name}: the file is UTF-16; convert it: iconv -f utf-16 -t utf-8")
+            raise bad_file(self.name, 1, "the file is UTF-16; convert it: iconv -f utf-16 -t utf-8")
         return first
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines with their ends; bytes that are not UTF-8 become lone surrogates."""
+        """Yield the lines with their ends; bytes that are not UTF-8 become lone surrogates (see `undecodable`)."""
         # Kept, since a TextIOWrapper that goes away closes the file below it.
         self._text = io.TextIOWrapper(cast(BinaryIO, self.bytes), "utf-8-sig", errors="surrogateescape", newline="")
-        try:
-            yield from self._text
-        except (EOFError, zlib.error, OSError) as error:
-            raise self._damaged(error) from None
+        while line := self._read(self._text.readline, LONGEST_LINE + 1, f"line {self._n_lines + 1}"):
+            self._n_lines += 1
+            if len(line) > LONGEST_LINE:
+                raise bad_file(
+                    self.name, self._n_lines, f"longer than {LONGEST_LINE} characters; is it a table, with line ends?"
+                )
+            yield line
+
+    def read_all(self) -> bytearray:
+        """Return all bytes."""
+        content = bytearray()
+        while block := self._read(self.bytes.read, _BUFFER, f"byte {len(content)}"):
+            content += block
+        return content
 
     def fraction(self) -> float | None:
         """Return how much of the file has been read; None where its size is unknown."""
         return min(1.0, self._raw.tell() / self._size) if self._size else None
 
-    def _damaged(self, error: Exception) -> Exception:
+    def _read(self, read: Any, size: int, place: str) -> Any:
+        try:
+            return read(size)
+        except _SwellsError:
+            raise ValueError(f"{self.name}, {place}: {_SWELLS}") from None
+        except (EOFError, zlib.error, OSError) as error:
+            raise self._damaged(error, place) from None
+
+    def _damaged(self, error: Exception, place: str) -> Exception:
         """Tell a damaged file from a failing disk."""
         if isinstance(error, OSError) and error.errno is not None:
             return error
-        return ValueError(f"{self.name}: the compressed file is damaged or cut off ({error})")
+        return ValueError(f"{self.name}, {place}: the compressed file is damaged or cut off ({error}); fetch it again")
+
+    def _decompressed(self) -> io.BufferedReader:
+        magic = self._raw.peek(3)
+        for mark, unpack in _UNPACKERS.items():
+            if magic.startswith(mark):
+                packed = _Counted(self._raw, self._size)
+                return io.BufferedReader(_Bounded(unpack(packed), packed), _BUFFER)
+        if Path(self.path).suffix in _SUFFIXES:
+            raise bad_file(
+                self.name, 1, "the compressed file is damaged: it begins as none does; fetch it again, or rename it"
+            )
+        return self._raw
+
+
+class _SwellsError(Exception):
+    """A compressed file grows beyond measure."""
+
+
+class _Counted:
+    """Compressed bytes, counted where their number is not known beforehand."""
+
+    def __init__(self, raw: io.BufferedReader, size: int) -> None:
+        self._raw = raw
+        self._size = size
+        self._n_read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._raw.read(size)
+        self._n_read += len(block)
+        return block
+
+    def room(self) -> int:
+        """Return how many bytes may come out."""
+        return max(MOST_GROWTH * max(self._size, self._n_read), SMALL)
+
+
+class _Bounded(io.RawIOBase):
+    """What comes out of a decompressor, as long as it is in proportion to what went in."""
+
+    def __init__(self, unpacked: Any, packed: _Counted) -> None:
+        self._unpacked, self._packed = unpacked, packed
+        self._n_out = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self._unpacked.read(len(buffer))
+        self._n_out += len(block)
+        if self._n_out > self._packed.room():
+            raise _SwellsError
+        buffer[: len(block)] = block
+        return len(block)
 
 
 def _open(path: str) -> io.BufferedReader:
     return cast(io.BufferedReader, sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb")
-
-
-def _decompressed(raw: io.BufferedReader) -> io.BufferedReader:
-    magic = raw.peek(3)
-    if magic.startswith(b"\x1f\x8b"):
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=raw)), 2**16)
-    if magic.startswith(b"BZh"):
-        return io.BufferedReader(cast(io.RawIOBase, bz2.BZ2File(raw)), 2**16)
-    return raw
 
 
 def undecodable(text: str) -> str | None:
@@ -103,3 +195,29 @@ def undecodable(text: str) -> str | None:
         byte = ord(text[error.start]) - 0xDC00
         return f"byte 0x{byte:02x} is not UTF-8; convert the file, for example: iconv -f latin1 -t utf-8"
     return None
+
+
+def decoded_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, from 1.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Yields
+    ------
+    tuple of (int, str)
+        Line number and line, with its end.
+
+    Raises
+    ------
+    ValueError
+        If a line is not UTF-8, or the file is damaged or beyond bounds; the message names file and line.
+    """
+    with ByteStream(path) as stream:
+        stream.peek()
+        for number, line in enumerate(stream.lines(), 1):
+            if problem := undecodable(line):
+                raise bad_file(path, number, problem)
+            yield number, line

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from mlca.datasets.xc import ROW
-from mlca.tables.sources import Fault, Row
-from mlca.tables.streams import ByteStream
+from mlca.tables.sources import Fault
+from mlca.tables.streams import ByteStream, bad_file
 
-HEADER = re.compile(rb"\s*(\d{1,9})[ \t]+(\d{1,9})[ \t]+(\d{1,9})[ \t]*\r?(?:\n|$)")
+# The first line among the first bytes of a file.
+FIRST_LINE = re.compile(rb"\s*\d{1,10}[ \t]+\d{1,10}[ \t]+\d{1,10}[ \t]*\r?(?:\n|$)")
+
+_HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
+_ROW = re.compile(
+    r"\s*+(?:(?P<labels>\d++(?:,\d++)*+)(?:\s++|$))?"
+    r"(?P<cells>(?:\d++:[-+.0-9eE]++(?:\s++|$))*+)",
+    re.ASCII,
+)
+_LARGEST = 2**31 - 1
 
 
 class XcRow(NamedTuple):
     """One row: its labels, and the attributes that are not zero with their values."""
 
-    labels: list[str]
+    labels: list[int]
     attributes: list[int]
     values: list[float]
 
 
 class XcSource:
-    """A file of XC text. It has no columns; its rows are `XcRow`."""
+    """A file of XC text. It has no columns; its rows are `XcRow`.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_labels : int
+        What the first line announces; rows are held to it, the others by whoever knows where counting begins.
+    """
 
     place = "line"
     sparse = True
@@ -33,36 +49,52 @@ class XcSource:
         self.name = stream.name
         self.fraction = stream.fraction
         self.nominal: dict[str, tuple[str, ...]] = {}
-        header = HEADER.match(stream.peek())
-        if header is None:
-            raise ValueError(f"{self.name}, line 1: expected the numbers of rows, attributes and labels")
-        self.n_features = int(header[2])
         self._lines = enumerate(stream.lines(), 1)
-        next(self._lines)
+        header = _HEADER.fullmatch(next(self._lines, (1, ""))[1])
+        if header is None:
+            raise bad_file(self.name, 1, "expected three numbers: of rows, attributes and labels")
+        self.n_rows, self.n_features, self.n_labels = (int(number) for number in header.groups())
+        if max(self.n_features, self.n_labels) > _LARGEST:
+            raise bad_file(self.name, 1, f"more than {_LARGEST} attributes or labels are not supported")
 
-    def rows(self) -> Iterator[Row]:
-        """Yield the rows. A blank line is one without labels and attributes; at the end it is nothing."""
-        blank: list[Row] = []
+    def rows(self) -> Iterator[tuple[int, XcRow | Fault]]:
+        """Yield the rows. A blank line is one without labels and attributes; behind the last row it is nothing."""
+        count, number = 0, 1
         for number, line in self._lines:
-            if line.isspace():
-                blank.append((number, XcRow([], [], [])))
-                continue
-            yield from blank
-            blank.clear()
+            if count == self.n_rows:
+                if line.isspace():
+                    continue
+                yield number, Fault(f"the header announces {self.n_rows} rows; correct it or remove the rest")
+                return
+            count += 1
             yield number, _read_row(line)
+        if count < self.n_rows:
+            yield number, Fault(f"the header announces {self.n_rows} rows, {count} are there; fetch the file again")
 
 
 def _read_row(line: str) -> XcRow | Fault:
-    row = ROW.fullmatch(line)
+    row = _ROW.fullmatch(line)
     if row is None:
         return Fault("expected labels with commas between them, then attribute:value pairs")
     # The pattern has made sure that numbers and colons alternate.
     words = row["cells"].replace(":", " ").split()
     try:
+        labels = [int(word) for word in row["labels"].split(",")] if row["labels"] else []
         attributes = [int(word) for word in words[::2]]
         values = [float(word) for word in words[1::2]]
     except ValueError as error:
-        return Fault(str(error))
-    if len(set(attributes)) < len(attributes):
-        return Fault("an attribute is named twice")
-    return XcRow(row["labels"].split(",") if row["labels"] else [], attributes, values)
+        return Fault(f"not a number of this format ({error})")
+    for what, numbers in (("label", labels), ("attribute", attributes)):
+        if max(numbers, default=0) > _LARGEST:
+            return Fault(f"not a number of this format ({what} {max(numbers)})")
+        if len(set(numbers)) < len(numbers):
+            return Fault(f"{what} {_repeated(numbers)} is named twice in the row")
+    for attribute, value in zip(attributes, values, strict=True):
+        if not math.isfinite(value):
+            return Fault(f"the value of attribute {attribute} is infinite")
+    return XcRow(labels, attributes, values)
+
+
+def _repeated(numbers: list[int]) -> int:
+    ascending = sorted(numbers)
+    return next(a for a, b in pairwise(ascending) if a == b)

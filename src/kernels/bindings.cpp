@@ -1,0 +1,64 @@
+// The Python module. This file and cpu.cpp are compiled for any processor of the architecture, so that asking what
+// the processor has, and refusing a module that it cannot run, never needs an instruction that it lacks.
+
+#include "bindings.hpp"
+
+#include <string>
+
+#include "arrays.hpp"
+#include "cpu.hpp"
+#include "probes.hpp"
+#include "rough.hpp"
+
+namespace nb = nanobind;
+
+namespace mlca::MLCA_LEVEL {
+
+namespace {
+
+using namespace MLCA_ARITHMETIC;
+
+// The bare sums, for the benchmark: what this machine can do at the most.
+void bind_limits(nb::module_& module) {
+    module.def(
+        "sum_exactly",
+        [](const Numbers<const double>& x, const Table<const double>& nodes, double r, std::int64_t repeats) {
+            require_equal(length(nodes, 1), length(x), "columns of nodes");
+            nb::gil_scoped_release unlocked;
+            return sum_exactly(x.data(), nodes.data(), length(nodes), length(x), r, repeats);
+        },
+        as_is("x"), as_is("nodes"), nb::arg("r"), nb::arg("repeats"));
+    module.def(
+        "sum_roughly",
+        [](const Numbers<const float>& x, const Table<const float>& tile, double r, std::int64_t repeats) {
+            require_equal(length(tile), length(x), "rows of the tile");
+            require_equal(length(tile, 1), TILE, "nodes of the tile");
+            Result<float, 1> sums({TILE});
+            {
+                nb::gil_scoped_release unlocked;
+                sum_roughly(x.data(), tile.data(), length(x), r, sums.data(), repeats);
+            }
+            return sums.hand_over();
+        },
+        as_is("x"), as_is("tile"), nb::arg("r"), nb::arg("repeats"));
+}
+
+}  // namespace
+
+}  // namespace mlca::MLCA_LEVEL
+
+NB_MODULE(MLCA_MODULE, module) {
+    using namespace mlca::MLCA_LEVEL;
+    const std::string level = MLCA_QUOTE(MLCA_LEVEL);
+    if (!processor_has(level)) {
+        throw nb::import_error(("this processor lacks instructions of x86-64-" + level).c_str());
+    }
+    module.def(
+        "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
+        "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
+    module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);
+    bind_learner(module);
+    bind_peers(module);
+    bind_limits(module);
+    bind_probes(module);
+}

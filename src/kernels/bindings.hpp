@@ -1,0 +1,14 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Each adds its functions and classes to the module.
+void bind_learner(nanobind::module_& module);
+void bind_peers(nanobind::module_& module);
+void bind_probes(nanobind::module_& module);
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,74 @@
+// Everything that screening keeps of the nodes: cells and their four bits, and sixteen bits for a closer look.
+//
+// It is derived from the weights and never asked for a decision, so it can be made anew at any time. Cells follow the
+// nodes: when these have doubled, boundaries are placed anew and all nodes are written again, which costs each node
+// about twice in all.
+#pragma once
+
+#include <cstdint>
+
+#include "cells.hpp"
+#include "codes.hpp"
+#include "fine.hpp"
+#include "level.hpp"
+#include "memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class CodedNodes {
+public:
+    // Rows with more attributes are not coded: sums of sixteen-bit terms could overflow.
+    static constexpr std::int64_t MOST_ATTRIBUTES = 1 << 15;
+
+    explicit CodedNodes(std::int64_t n_attributes)
+        : cells_(n_attributes),
+          codes_(n_attributes),
+          widths_(n_attributes),
+          fine_(rounded_up(n_attributes, FINE_LANES)),
+          own_(static_cast<std::size_t>(n_attributes)) {}
+
+    // Whether nodes have been coded; below some number of nodes it does not pay.
+    bool ready() const noexcept { return cells_.built(); }
+    const Cells& cells() const noexcept { return cells_; }
+    const Codes& codes() const noexcept { return codes_; }
+    const FineWidths& widths() const noexcept { return widths_; }
+    const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
+
+    // Make room for n nodes in all; a failure leaves everything as it was.
+    void reserve(std::int64_t n) {
+        codes_.reserve(n);
+        fine_.reserve(n);
+    }
+
+    // Whether the first n nodes ask for cells placed anew; fewer than `first` are not worth any.
+    bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
+
+    // The same n nodes with cells placed anew; `weights(node)` are the attributes of a node. It takes its time, and
+    // changes nothing here: others may go on reading.
+    template <class Weights>
+    CodedNodes renewed(std::int64_t n, const Weights& weights) const {
+        CodedNodes next(cells_.n_attributes());
+        next.reserve(n);
+        next.cells_.build(n, weights);
+        next.widths_.build(n, weights);
+        for (std::int64_t node = 0; node < n; ++node) next.enter(node, weights(node));
+        return next;
+    }
+
+    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
+    void enter(std::int64_t node, const double* weights) noexcept {
+        if (!ready()) return;
+        cells_.assign(weights, own_.data());
+        codes_.enter(node, own_.data());
+        widths_.encode(weights, fine_[node]);
+    }
+
+private:
+    Cells cells_;
+    Codes codes_;
+    FineWidths widths_;
+    Rows<std::int16_t> fine_;
+    Array<std::uint8_t> own_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

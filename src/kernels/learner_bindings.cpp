@@ -1,0 +1,352 @@
+// The learner as Python sees it: arrays are checked here, the interpreter lock is let go of, failures become exceptions.
+
+#include "bindings.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "learners.hpp"
+
+namespace nb = nanobind;
+
+namespace mlca::MLCA_LEVEL {
+
+namespace {
+
+template <class T, int dimensions>
+using In = nb::ndarray<const T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+
+// A NumPy array that owns what was in a vector.
+template <class T>
+nb::object to_numpy(Array<T> values, std::initializer_list<std::size_t> shape) {
+    auto* kept = new Array<T>(std::move(values));
+    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<Array<T>*>(memory); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
+}
+template <class T>
+nb::object to_numpy(Array<T> values) {
+    const std::size_t n = values.size();
+    return to_numpy(std::move(values), {n});
+}
+
+template <class T>
+Array<T> from_numpy(const nb::dict& arrays, const char* name) {
+    const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(arrays[name]);
+    return Array<T>(array.data(), array.data() + array.size());
+}
+
+std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr) {
+    return sparse ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
+}
+
+int place_of(const std::string& word, std::initializer_list<const char*> words) {
+    int place = 0;
+    for (const char* other : words) {
+        if (word == other) return place;
+        ++place;
+    }
+    throw std::invalid_argument("unknown word '" + word + "'");
+}
+
+Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, std::int64_t n_features,
+                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
+    if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
+    if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
+    return {.mode = static_cast<Mode>(place_of(attributes, {"common", "individual", "clustered"})),
+            .rule = static_cast<Rule>(place_of(rule, {"published", "released", "text"})),
+            .vote = static_cast<Vote>(place_of(vote, {"counts", "frequencies"})),
+            .n_features = n_features,
+            .n_neighbors = n_neighbors,
+            .window = window,
+            .vigilance = vigilance,
+            .smoothing = smoothing,
+            .screen_from = screen_from};
+}
+
+// Rows as they came from Python, kept alive and checked.
+class CheckedRows {
+public:
+    CheckedRows(const In<double, 2>& rows, const Settings& settings) {
+        require_width(static_cast<std::int64_t>(rows.shape(1)), settings);
+        input.n = static_cast<std::int64_t>(rows.shape(0));
+        input.dense = {rows.data(), input.n, settings.n_features};
+    }
+    CheckedRows(const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& indices, const In<double, 1>& data, const Settings& settings) {
+        input.n = static_cast<std::int64_t>(indptr.size()) - 1;
+        require_bounds(indptr, indices.size());
+        if (indices.size() != data.size()) throw std::invalid_argument("indices and data differ in length");
+        for (std::int64_t j = 0; j < input.n; ++j) {
+            std::int64_t last = -1;
+            for (std::int64_t p = indptr.data()[j]; p < indptr.data()[j + 1]; ++p) {
+                const std::int64_t key = indices.data()[p];
+                if (key <= last || key >= settings.n_features) throw std::invalid_argument("attributes of a row do not ascend within range");
+                if (data.data()[p] == 0.0) throw std::invalid_argument("a row stores a zero");
+                last = key;
+            }
+        }
+        input.sparse = {indptr.data(), indices.data(), data.data()};
+    }
+
+    static void require_bounds(const In<std::int64_t, 1>& indptr, std::size_t n_entries) {
+        const std::int64_t* bounds = indptr.data();
+        const std::size_t n = indptr.size();
+        bool fits = n > 0 && bounds[0] == 0 && bounds[n - 1] == static_cast<std::int64_t>(n_entries);
+        for (std::size_t j = 1; fits && j < n; ++j) fits = bounds[j] >= bounds[j - 1];
+        if (!fits) throw std::invalid_argument("row bounds do not fit");
+    }
+
+    InputRows input{};
+
+private:
+    static void require_width(std::int64_t width, const Settings& settings) {
+        if (width != settings.n_features) throw std::invalid_argument("rows have another number of attributes than the learner");
+    }
+};
+
+// A learner, shared by the Python objects that refer to it.
+class BoundLearner {
+public:
+    BoundLearner(std::shared_ptr<Learner> learner, nb::object rounds) : learner_(std::move(learner)), rounds_(std::move(rounds)) {}
+
+    void learn(const CheckedRows& rows, const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& labels, std::int64_t n_labels, std::int64_t n_jobs) {
+        CheckedRows::require_bounds(indptr, labels.size());
+        if (static_cast<std::int64_t>(indptr.size()) - 1 != rows.input.n) throw std::invalid_argument("as many rows as lists of labels are needed");
+        for (std::size_t p = 0; p < labels.size(); ++p) {
+            if (labels.data()[p] < 0) throw std::invalid_argument("a label has a negative number");
+        }
+        run([&](const Host& host) { learner_->learn(rows.input, {indptr.data(), labels.data()}, n_labels, n_jobs, host); });
+    }
+
+    nb::object predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs) const {
+        Array<double> out(static_cast<std::size_t>(rows.input.n * n_labels));
+        run([&](const Host& host) { learner_->predict(rows.input, n_labels, n_jobs, host, out.data()); });
+        return to_numpy(std::move(out), {static_cast<std::size_t>(rows.input.n), static_cast<std::size_t>(n_labels)});
+    }
+
+    nb::dict explain(const CheckedRows& row) const {
+        Explained explained;
+        run([&](const Host&) { explained = learner_->explain(row.input); });
+        const std::size_t n = explained.nodes.size(), q = explained.prior.size();
+        nb::dict result;
+        result["nodes"] = to_numpy(std::move(explained.nodes));
+        result["distances"] = to_numpy(std::move(explained.distances));
+        result["counts"] = to_numpy(std::move(explained.node_counts));
+        result["label_counts"] = to_numpy(std::move(explained.label_counts), {n, q});
+        result["votes"] = to_numpy(std::move(explained.votes));
+        result["bins"] = to_numpy(std::move(explained.bins));
+        result["prior"] = to_numpy(std::move(explained.prior));
+        result["likelihood_with"] = to_numpy(std::move(explained.likelihood_with));
+        result["likelihood_without"] = to_numpy(std::move(explained.likelihood_without));
+        result["posterior"] = to_numpy(std::move(explained.posterior));
+        return result;
+    }
+
+    nb::dict state() const {
+        State state;
+        run([&](const Host&) { state = learner_->state(); });
+        const auto n = state.counts.size(), d = static_cast<std::size_t>(settings().n_features), q = static_cast<std::size_t>(state.n_labels);
+        const auto width = static_cast<std::size_t>(settings().bandwidth_width()), bins = static_cast<std::size_t>(settings().n_bins());
+        nb::dict result;
+        result["tally"] = to_numpy(std::move(state.tally));
+        result["counts"] = to_numpy(std::move(state.counts));
+        result["bandwidths"] = to_numpy(std::move(state.bandwidths), {n, width});
+        put(result, "label_counts", std::move(state.label_counts));
+        result["with"] = to_numpy(std::move(state.with_label), {q, bins});
+        result["without"] = to_numpy(std::move(state.without_label), {q, bins});
+        result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
+        result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
+        result["group_centres"] = to_numpy(std::move(state.group_centres));
+        result["group_counts"] = to_numpy(std::move(state.group_counts));
+        result["group_bandwidths"] = to_numpy(std::move(state.group_bandwidths));
+        put(result, "weights", std::move(state.weights), d);
+        put(result, "recent", std::move(state.recent), d);
+        return result;
+    }
+
+    // A learner in which all that came is learned: this one, or a copy.
+    BoundLearner settled() const {
+        std::shared_ptr<const Learner> settled;
+        run([&](const Host& host) { settled = learner_->settled(host); });
+        return {settled ? std::const_pointer_cast<Learner>(settled) : learner_, rounds_};
+    }
+
+    BoundLearner copy() const {
+        std::shared_ptr<Learner> twin;
+        run([&](const Host&) { twin = learner_->copy(); });
+        return {twin, rounds_};
+    }
+
+    void absorb(const BoundLearner& other, const In<std::int32_t, 1>& columns, std::int64_t n_labels) {
+        if (learner_ == other.learner_ || other.is_sparse() != is_sparse()) throw std::invalid_argument("the learners do not fit");
+        if (static_cast<std::int64_t>(columns.size()) < other.n_labels()) throw std::invalid_argument("every label needs a column");
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            if (columns.data()[i] < 0 || columns.data()[i] >= n_labels) throw std::invalid_argument("a label's column is out of range");
+        }
+        run([&](const Host&) { learner_->absorb(*other.learner_, columns.data(), n_labels); });
+    }
+
+    bool is_sparse() const { return learner_->is_sparse(); }
+    const Settings& settings() const { return learner_->settings(); }
+    std::int64_t n_labels() const { return asking(&Learner::n_labels); }
+    std::int64_t n_seen() const { return asking(&Learner::n_seen); }
+    std::int64_t n_nodes() const { return asking(&Learner::n_nodes); }
+    bool waits() const { return asking(&Learner::waits); }
+
+private:
+    // Nobody may wait for the model while holding the interpreter lock.
+    template <class Answer>
+    Answer asking(Answer (Learner::*question)() const) const {
+        const nb::gil_scoped_release released;
+        return ((*learner_).*question)();
+    }
+
+    // Do something without the interpreter lock; an interrupt is raised as Python has it.
+    template <class Task>
+    void run(Task task) const {
+        const Host host{.interrupted =
+                            [] {
+                                const nb::gil_scoped_acquire acquired;
+                                return PyErr_CheckSignals() != 0;
+                            },
+                        .order_of_round = [this](std::int64_t number) { return order_of_round(number); }};
+        bool stopped = false;
+        {
+            const nb::gil_scoped_release released;
+            try {
+                task(host);
+            } catch (const Stopped&) {
+                stopped = true;
+            }
+        }
+        if (stopped) throw nb::python_error();
+    }
+
+    Array<std::int64_t> order_of_round(std::int64_t number) const {
+        const nb::gil_scoped_acquire acquired;
+        const auto order = nb::cast<In<std::int64_t, 1>>(rounds_(number));
+        Array<std::int64_t> result(order.data(), order.data() + order.size());
+        Array<bool> seen(static_cast<std::size_t>(settings().n_features), false);
+        for (const std::int64_t i : result) {
+            if (i < 0 || i >= settings().n_features || seen[static_cast<std::size_t>(i)]) throw std::invalid_argument("a round needs each attribute once");
+            seen[static_cast<std::size_t>(i)] = true;
+        }
+        if (result.size() != seen.size()) throw std::invalid_argument("a round needs each attribute once");
+        return result;
+    }
+
+    template <class Value>
+    static void put(nb::dict& result, const std::string& name, Csr<Value> rows) {
+        result[(name + ".indptr").c_str()] = to_numpy(std::move(rows.indptr));
+        result[(name + ".indices").c_str()] = to_numpy(std::move(rows.indices));
+        result[(name + ".data").c_str()] = to_numpy(std::move(rows.data));
+    }
+    void put(nb::dict& result, const std::string& name, StateRows rows, std::size_t d) const {
+        if (is_sparse()) return put(result, name, std::move(rows.sparse));
+        const std::size_t n = rows.dense.size() / d;
+        result[name.c_str()] = to_numpy(std::move(rows.dense), {n, d});
+    }
+
+    std::shared_ptr<Learner> learner_;
+    nb::object rounds_;
+};
+
+template <class Value>
+Csr<Value> csr_from(const nb::dict& arrays, const std::string& name) {
+    Csr<Value> rows;
+    rows.indptr = from_numpy<std::int64_t>(arrays, (name + ".indptr").c_str());
+    rows.indices = from_numpy<std::int32_t>(arrays, (name + ".indices").c_str());
+    rows.data = from_numpy<Value>(arrays, (name + ".data").c_str());
+    return rows;
+}
+
+State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse) {
+    State state;
+    state.n_labels = n_labels;
+    state.tally = from_numpy<std::int64_t>(arrays, "tally");
+    state.counts = from_numpy<std::int64_t>(arrays, "counts");
+    state.bandwidths = from_numpy<double>(arrays, "bandwidths");
+    state.label_counts = csr_from<std::int64_t>(arrays, "label_counts");
+    state.with_label = from_numpy<std::int64_t>(arrays, "with");
+    state.without_label = from_numpy<std::int64_t>(arrays, "without");
+    state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
+    state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
+    state.group_centres = from_numpy<double>(arrays, "group_centres");
+    state.group_counts = from_numpy<std::int64_t>(arrays, "group_counts");
+    state.group_bandwidths = from_numpy<double>(arrays, "group_bandwidths");
+    if (sparse) {
+        state.weights.sparse = csr_from<double>(arrays, "weights");
+        state.recent.sparse = csr_from<double>(arrays, "recent");
+    } else {
+        state.weights.dense = from_numpy<double>(arrays, "weights");
+        state.recent.dense = from_numpy<double>(arrays, "recent");
+    }
+    return state;
+}
+
+}  // namespace
+
+void bind_learner(nb::module_& module) {
+    nb::class_<Settings>(module, "Settings")
+        .def("__init__",
+             [](Settings* place, const std::string& attributes, const std::string& rule, const std::string& vote, std::int64_t n_features,
+                std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
+                 new (place) Settings(make_settings(attributes, rule, vote, n_features, n_neighbors, window, vigilance, smoothing, screen_from));
+             },
+             nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"),
+             nb::arg("vigilance"), nb::arg("smoothing"), nb::arg("screen_from"));
+
+    using Indptr = In<std::int64_t, 1>;
+    using Indices = In<std::int32_t, 1>;
+    using Data = In<double, 1>;
+    nb::class_<BoundLearner>(module, "Learner")
+        .def("__init__",
+             [](BoundLearner* place, const Settings& settings, bool sparse, nb::object rounds) {
+                 new (place) BoundLearner(make_learner(sparse, settings), std::move(rounds));
+             },
+             nb::arg("settings"), nb::arg("sparse"), nb::arg("rounds"))
+        .def_static("restore",
+                    [](const Settings& settings, bool sparse, nb::object rounds, std::int64_t n_labels, const nb::dict& arrays) {
+                        const State state = state_from(arrays, n_labels, sparse);
+                        return BoundLearner(make_learner(sparse, settings, &state), std::move(rounds));
+                    })
+        .def("learn_dense",
+             [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels, std::int64_t n_jobs) {
+                 self.learn(CheckedRows(rows, self.settings()), bounds, labels, n_labels, n_jobs);
+             })
+        .def("learn_sparse",
+             [](BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, const Indptr& bounds, const Indices& labels,
+                std::int64_t n_labels, std::int64_t n_jobs) {
+                 self.learn(CheckedRows(indptr, indices, data, self.settings()), bounds, labels, n_labels, n_jobs);
+             })
+        .def("predict_dense",
+             [](const BoundLearner& self, const In<double, 2>& rows, std::int64_t n_labels, std::int64_t n_jobs) {
+                 return self.predict(CheckedRows(rows, self.settings()), n_labels, n_jobs);
+             })
+        .def("predict_sparse",
+             [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, std::int64_t n_labels, std::int64_t n_jobs) {
+                 return self.predict(CheckedRows(indptr, indices, data, self.settings()), n_labels, n_jobs);
+             })
+        .def("explain_dense", [](const BoundLearner& self, const In<double, 2>& row) { return self.explain(CheckedRows(row, self.settings())); })
+        .def("explain_sparse",
+             [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data) {
+                 return self.explain(CheckedRows(indptr, indices, data, self.settings()));
+             })
+        .def("state", &BoundLearner::state)
+        .def("settled", &BoundLearner::settled)
+        .def("copy", &BoundLearner::copy)
+        .def("absorb", &BoundLearner::absorb)
+        .def_prop_ro("sparse", &BoundLearner::is_sparse)
+        .def_prop_ro("n_labels", &BoundLearner::n_labels)
+        .def_prop_ro("n_seen", &BoundLearner::n_seen)
+        .def_prop_ro("n_nodes", &BoundLearner::n_nodes)
+        .def_prop_ro("waits", &BoundLearner::waits);
+
+    module.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, "Let one allocation fail, after so many others; for tests.");
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,72 @@
+// A readers-writer lock that starves nobody.
+//
+// A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
+// that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
+// prediction of many rows lets go of it between slices where a writer waits. Whoever waits for it must not hold Python's
+// interpreter lock.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Lock {
+public:
+    void lock() {
+        std::unique_lock<std::mutex> guard(mutex_);
+        ++waiting_writers_;
+        writers_.wait(guard, [&] { return !writing_ && reading_ == 0 && admitted_ == 0; });
+        --waiting_writers_;
+        writing_ = true;
+    }
+
+    void unlock() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            writing_ = false;
+            admitted_ = waiting_readers_;
+            if (admitted_ == 0 && waiting_writers_ == 0) return;
+        }
+        readers_.notify_all();
+        writers_.notify_one();
+    }
+
+    void lock_shared() {
+        std::unique_lock<std::mutex> guard(mutex_);
+        if (is_busy()) {
+            ++waiting_readers_;
+            readers_.wait(guard, [&] { return admitted_ > 0 || !is_busy(); });
+            --waiting_readers_;
+            if (admitted_ > 0) --admitted_;
+        }
+        ++reading_;
+    }
+
+    void unlock_shared() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            --reading_;
+            if (reading_ > 0 || admitted_ > 0 || waiting_writers_ == 0) return;
+        }
+        writers_.notify_one();
+    }
+
+    bool writer_waits() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        return waiting_writers_ > 0;
+    }
+
+private:
+    bool is_busy() const noexcept { return writing_ || waiting_writers_ > 0; }
+
+    std::mutex mutex_;
+    std::condition_variable readers_, writers_;
+    int reading_ = 0, waiting_readers_ = 0, waiting_writers_ = 0;
+    int admitted_ = 0;  // readers that may go in before the next writer
+    bool writing_ = false;
+};
+
+}  // namespace mlca::MLCA_LEVEL

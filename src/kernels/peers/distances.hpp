@@ -1,0 +1,48 @@
+// Distances from differences, added column by column: equal rows give equal bits, and dense and sparse rows the same.
+#pragma once
+
+#include <cmath>
+
+#include "views.hpp"
+
+namespace mlca::MLCA_LEVEL::peers {
+
+inline double squared_distance(const double* a, const double* b, std::int64_t width) {
+    double total = 0.0;
+    for (std::int64_t column = 0; column < width; ++column) {
+        const double difference = a[column] - b[column];
+        total += difference * difference;
+    }
+    return total;
+}
+
+struct DenseDistance {
+    Matrix<const double> queries, rows;
+
+    double operator()(std::int64_t query, std::int64_t row) const {
+        return std::sqrt(squared_distance(queries[query], rows[row], queries.width));
+    }
+};
+
+template <class Index>
+struct SparseDistance {
+    SparseRows<Index, Index> queries, rows;
+
+    // Merges the two rows by column, which adds the same terms in the same order as dense rows do.
+    double operator()(std::int64_t query, std::int64_t row) const {
+        std::int64_t a = queries.bounds[query], b = rows.bounds[row];
+        const std::int64_t a_end = queries.bounds[query + 1], b_end = rows.bounds[row + 1];
+        double total = 0.0;
+        while (a < a_end || b < b_end) {
+            const bool a_first = b == b_end || (a < a_end && queries.columns[a] <= rows.columns[b]);
+            const bool b_first = a == a_end || (b < b_end && rows.columns[b] <= queries.columns[a]);
+            double difference = 0.0;
+            if (a_first) difference += queries.values[a++];
+            if (b_first) difference -= rows.values[b++];
+            total += difference * difference;
+        }
+        return std::sqrt(total);
+    }
+};
+
+}  // namespace mlca::MLCA_LEVEL::peers

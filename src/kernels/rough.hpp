@@ -1,0 +1,34 @@
+// Rough sums in float32, at a fifth of the cost of exact ones. See float_screen.hpp for what they are good for.
+//
+// They are compiled apart (rough.cpp), because products and sums may fuse here: the error is bounded either way. No other
+// header may be included there: the linker could take the fused copy of an inline function for everybody.
+#pragma once
+
+#include <cstdint>
+
+#include "level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t TILE = 64;
+
+// Polynomials are fitted to within this, see rough.cpp.
+inline constexpr double FIT_ERROR = 5.1e-5;
+inline constexpr double ROOT_FIT_ERROR = 1.8e-5;
+
+// Write about the sum of k over the attributes for the 64 nodes of a tile.
+void rough_sums(const float* x, const float* tile, std::int64_t d, double r, float* sums);
+
+// Write about the sum of 1 - sqrt(1 - k), each node with its own factors.
+void rough_root_sums(const float* x, const float* tile, const float* factors, std::int64_t d, float* sums);
+
+// Write about the sum of the roots of the groups' means of 1 - k, negated: the largest sum is the nearest node's. Group j
+// is order[ends[j - 1]] to order[ends[j]].
+void rough_group_sums(const float* x, const float* tile, std::int64_t n_groups, const std::int64_t* order, const std::int64_t* ends,
+                      const double* factors, float* sums);
+
+// The kernels themselves, of one attribute, for the test of their bounds.
+float rough_kernel_at(float difference, float r);
+float rough_root_kernel_at(float difference, float r);
+
+}  // namespace mlca::MLCA_LEVEL

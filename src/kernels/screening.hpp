@@ -1,0 +1,282 @@
+// The nearest nodes of a row out of all, from lower bounds of their sums: what cannot be among them is never computed.
+//
+// Let L be the N-th smallest of some exact sums. A node whose bound is above L is farther than these N, so it is not
+// among the N nearest, ties included. The search makes L small quickly:
+//   1. The nodes with about the N smallest bounds get a closer look (fine.hpp): a lower bound that is nearly the sum.
+//      The N-th smallest of these, plus its looseness, is a guess of L.
+//   2. All other nodes whose bounds are not above the guess follow, in the order of their bounds by 16 classes, while the
+//      guess shrinks.
+//   3. The most promising are summed exactly, in the order of the closer bounds, until these exceed L: N or a few more.
+//      Exact sums alone decide, the older of two equals first.
+//   4. Should L exceed the guess, nodes with bounds up to L that were passed over are looked at, too.
+// No step ever drops a node that could be on the list, whatever bounds and guess are worth: with bounds of 0 all nodes
+// are looked at closely, and the list is the same.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "coded_nodes.hpp"
+#include "codes.hpp"
+#include "fine.hpp"
+#include "level.hpp"
+#include "memory.hpp"
+#include "scan.hpp"
+#include "shortlist.hpp"
+#include "tables.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Rows whose bounds are computed together: they share each load of the codes.
+inline constexpr int SCAN_ROWS = 4;
+
+// Ask for a row's memory ahead of its use. GCC drops calls of a function that does nothing else, so it must be inlined.
+template <class T>
+[[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
+}
+
+// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's attributes.
+template <class Weights>
+struct CommonSums {
+    const double* x;
+    std::int64_t d;
+    double r;
+    const FineRow& fine;
+    const CodedNodes& coded;
+    const Weights& weights;
+
+    std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
+    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+};
+
+// How one row is compared with nodes where its attributes are in groups; `exact(node)` sums the roots.
+template <class Exact>
+struct GroupedSums {
+    std::int64_t d;
+    const FineRow& fine;
+    const CodedNodes& coded;
+    const Exact& sum;
+
+    std::int64_t exact(std::int64_t node) const { return sum(node); }
+    [[gnu::always_inline]] void fetch(std::int64_t) const {}
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+};
+
+class Screening {
+public:
+    // Bounds of so many nodes, to be written by the caller (or by `bound_all`); there is room for whole blocks.
+    std::uint16_t* bounds(std::int64_t row, std::int64_t n_nodes) {
+        const std::int64_t room = rounded_up(n_nodes, BLOCK);
+        grow_to(bounds_[row], room);
+        return bounds_[row].data();
+    }
+
+    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes.
+    void bound_all(const Codes& codes, const Tables* const* tables, int n_rows, std::int64_t n_nodes) {
+        const std::uint8_t* entries[SCAN_ROWS];
+        std::uint16_t* sums[SCAN_ROWS];
+        for (int q = 0; q < n_rows; ++q) {
+            entries[q] = tables[q]->data();
+            sums[q] = bounds(q, n_nodes);
+        }
+        if (tables[0]->terms() == 4) {
+            scan_all<4>(codes, entries, n_rows, n_nodes, sums);
+        } else {
+            scan_all<2>(codes, entries, n_rows, n_nodes, sums);
+        }
+    }
+
+    // What 1 in the bounds of a row stands for, in units.
+    static std::int64_t bound_step(const Tables& tables) noexcept {
+        return tables.step() << scan_shift(tables.n_attributes(), tables.terms());
+    }
+
+    // Fill the list with the nearest of the first n nodes; 1 in the bounds of `row` stands for `step` units of a sum.
+    template <class Sums>
+    void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
+                      Shortlist& nearest) {
+        const std::uint16_t* bounds = bounds_[row].data();
+        nearest.clear();
+        begin(n_nodes, n_wanted, sums.looseness());
+        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
+        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
+        const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
+        if (first < last) {
+            const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
+            in_order(bounds, n, first + 1, last);
+            look_at(bounds, n, step, ordered_.data(), sums);
+        }
+        sum_exactly(sums, nearest);
+        if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
+    }
+
+private:
+    struct Kept {
+        std::int64_t lower, node;
+    };
+    static constexpr std::int64_t MOST_COLUMNS = 512;
+    static constexpr std::int64_t CLASSES = 16;
+    static constexpr std::int64_t FEW = 8;
+
+    template <int TERMS>
+    static void scan_all(const Codes& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::uint16_t** sums) {
+        const std::int64_t d = codes.n_attributes(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
+        for (std::int64_t b = 0; b < n_blocks; ++b) {
+            const std::uint8_t* block = codes.block(b);
+            switch (n_rows) {
+                case 1: scan<1, TERMS>(block, entries, d, sums); break;
+                case 2: scan<2, TERMS>(block, entries, d, sums); break;
+                case 3: scan<3, TERMS>(block, entries, d, sums); break;
+                default: scan<4, TERMS>(block, entries, d, sums);
+            }
+            for (int q = 0; q < n_rows; ++q) sums[q] += BLOCK;
+        }
+    }
+
+    void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness) {
+        grow_to(candidates_, n_nodes);
+        grow_to(ordered_, n_nodes);
+        grow_to(kept_, n_nodes);
+        grow_to(best_, n_wanted);
+        n_kept_ = n_best_ = 0;
+        n_wanted_ = n_wanted;
+        looseness_ = looseness;
+        guess_ = NO_LIMIT;
+    }
+
+    // A number that at least N bounds do not exceed, hardly larger than the N-th: the N-th of the least bounds of
+    // columns of nodes. Columns are compared by vectors.
+    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted) noexcept {
+        const std::int64_t n_columns = rounded_up(std::max<std::int64_t>(4 * n_wanted, BLOCK), BLOCK);
+        if (n_columns > MOST_COLUMNS || n_nodes < n_columns) return UINT16_MAX;
+        std::uint16_t least[MOST_COLUMNS];
+        std::copy_n(bounds, n_columns, least);
+        std::int64_t start = n_columns;
+        for (; start + n_columns <= n_nodes; start += n_columns) {
+            for (std::int64_t j = 0; j < n_columns; ++j) least[j] = bounds[start + j] < least[j] ? bounds[start + j] : least[j];
+        }
+        for (std::int64_t j = 0; start + j < n_nodes; ++j) least[j] = std::min(least[j], bounds[start + j]);
+        std::uint16_t smallest[MOST_COLUMNS];
+        for (std::int64_t j = 0; j < n_columns; ++j) {
+            std::int64_t place = std::min(j, n_wanted);
+            if (j >= n_wanted && least[j] >= smallest[--place]) continue;
+            for (; place > 0 && smallest[place - 1] > least[j]; --place) smallest[place] = smallest[place - 1];
+            smallest[place] = least[j];
+        }
+        return smallest[n_wanted - 1];
+    }
+
+    // Write down the nodes whose bounds lie between two numbers; return how many.
+    static std::int64_t collect(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t low, std::int64_t high,
+                                std::int32_t* found) noexcept {
+        std::int64_t n = 0, k = 0;
+#if defined(__AVX2__)
+        const __m256i base = _mm256_set1_epi16(static_cast<short>(low)), reach = _mm256_set1_epi16(static_cast<short>(high - low));
+        const auto inside = [&](const std::uint16_t* some) {
+            const __m256i above = _mm256_sub_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)), base);
+            return _mm256_cmpeq_epi16(_mm256_min_epu16(above, reach), above);
+        };
+        for (; k + 32 <= n_nodes; k += 32) {
+            const __m256i both = _mm256_packs_epi16(inside(bounds + k), inside(bounds + k + 16));
+            auto bits = static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(both, 0xd8)));
+            for (; bits != 0; bits &= bits - 1) found[n++] = static_cast<std::int32_t>(k + std::countr_zero(bits));
+        }
+#endif
+        for (; k < n_nodes; ++k) {
+            found[n] = static_cast<std::int32_t>(k);
+            n += bounds[k] >= low && bounds[k] <= high;
+        }
+        return n;
+    }
+
+    // Bring the candidates into the order of their bounds, as far as classes tell.
+    void in_order(const std::uint16_t* bounds, std::int64_t n, std::int64_t low, std::int64_t high) noexcept {
+        const auto width = static_cast<std::uint32_t>((high - low) / CLASSES + 1);
+        const std::uint32_t inverse = (1u << 16) / width;
+        const auto class_of = [&](std::int32_t node) { return ((bounds[node] - static_cast<std::uint32_t>(low)) * inverse) >> 16; };
+        std::int32_t places[CLASSES + 1] = {};
+        for (std::int64_t k = 0; k < n; ++k) ++places[class_of(candidates_[static_cast<std::size_t>(k)]) + 1];
+        for (std::int64_t j = 0; j < CLASSES; ++j) places[j + 1] += places[j];
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
+            ordered_[static_cast<std::size_t>(places[class_of(node)]++)] = node;
+        }
+    }
+
+    // Look closer at some nodes as long as their bounds promise something. Few at a time, so that no look waits for
+    // what the one before has changed.
+    template <class Sums>
+    void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const std::int32_t* nodes, const Sums& sums) {
+        std::int64_t last = guess_ / step;
+        for (std::int64_t k = 0; k < n;) {
+            std::int32_t few[FEW];
+            std::int64_t n_few = 0, lower[FEW];
+            for (; k < n && n_few < FEW; ++k) {
+                few[n_few] = nodes[k];
+                n_few += bounds[nodes[k]] <= last;
+            }
+            for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
+            for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);
+            for (std::int64_t j = 0; j < n_few; ++j) {
+                if (lower[j] > guess_) continue;
+                kept_[static_cast<std::size_t>(n_kept_++)] = {lower[j], few[j]};
+                if (improve(lower[j])) last = guess_ / step;
+            }
+        }
+    }
+
+    // Enter a closer bound among the N smallest; return whether the guess has changed.
+    bool improve(std::int64_t lower) noexcept {
+        auto place = static_cast<std::size_t>(n_best_);
+        if (n_best_ == n_wanted_) {
+            if (lower >= best_[--place]) return false;
+        } else {
+            ++n_best_;
+        }
+        for (; place > 0 && best_[place - 1] > lower; --place) best_[place] = best_[place - 1];
+        best_[place] = lower;
+        if (n_best_ < n_wanted_) return false;
+        guess_ = best_[static_cast<std::size_t>(n_wanted_ - 1)] + looseness_;
+        return true;
+    }
+
+    // Sum the nodes that were kept exactly, the most promising first.
+    template <class Sums>
+    void sum_exactly(const Sums& sums, Shortlist& nearest) {
+        const auto begin = kept_.begin();
+        const auto end = std::remove_if(begin, begin + n_kept_, [&](const Kept& one) { return one.lower > guess_; });
+        std::sort(begin, end, [](const Kept& a, const Kept& b) { return a.lower < b.lower; });
+        for (auto one = begin; one < std::min(end, begin + n_wanted_); ++one) sums.fetch(one->node);
+        auto one = begin;
+        for (; one < end && one->lower <= nearest.limit(); ++one) nearest.offer(one->node, sums.exact(one->node));
+        n_kept_ = one - begin;
+    }
+
+    // Sum all other nodes that the bounds do not exclude.
+    template <class Sums>
+    void sum_passed_over(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, Shortlist& nearest) {
+        const auto known = kept_.begin() + n_kept_;
+        const std::int64_t last = std::min<std::int64_t>(nearest.limit() / step, UINT16_MAX);
+        const std::int64_t n = collect(bounds, n_nodes, 0, last, candidates_.data());
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
+            if (sums.lower(node) > nearest.limit()) continue;
+            if (std::any_of(kept_.begin(), known, [&](const Kept& one) { return one.node == node; })) continue;
+            nearest.offer(node, sums.exact(node));
+        }
+    }
+
+    Array<std::uint16_t> bounds_[SCAN_ROWS];
+    Array<std::int32_t> candidates_, ordered_;
+    Array<Kept> kept_;
+    Array<std::int64_t> best_;
+    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, guess_ = 0;
+};
+
+}  // namespace mlca::MLCA_LEVEL

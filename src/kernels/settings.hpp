@@ -1,0 +1,50 @@
+// What the algorithm is told, as the loops need it: the one place where parameters become thresholds.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "fixedpoint.hpp"
+#include "query.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// How nodes move: as in the code behind the paper's tables, as in the released code, as the equations are printed.
+enum class Rule { published, released, text };
+
+// Whether neighbours vote with their label counts or with the share of their rows that had the label.
+enum class Vote { counts, frequencies };
+
+struct Settings {
+    Mode mode;
+    Rule rule;
+    Vote vote;
+    std::int64_t n_features;
+    std::int64_t n_neighbors;
+    std::int64_t window;
+    double vigilance;
+    double smoothing;
+    std::int64_t screen_from;  // with fewer nodes than this, screening has little to save
+
+    std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
+    std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }
+
+    // The right side of the vigilance test in units. Sums are whole units, so a sum is above V d (V J) exactly if it is
+    // above V d (V J) rounded down.
+    std::int64_t threshold(const Grouping& grouping) const noexcept {
+        if (mode == Mode::common) return common_threshold(n_features);
+        const std::int64_t n = mode == Mode::individual ? n_features : grouping.n_groups;
+        return static_cast<std::int64_t>(std::floor(vigilance * static_cast<double>(n) * PER_UNIT));
+    }
+
+    // V^2 d, rounded to whole units; with d = 1, what the groups of attributes are told apart by.
+    std::int64_t common_threshold(std::int64_t d) const noexcept {
+        return static_cast<std::int64_t>(std::nearbyint(vigilance * vigilance * static_cast<double>(d) * PER_UNIT));
+    }
+
+    // How much slower than the winner the second nearest moves.
+    std::int64_t second_slowing() const noexcept { return rule == Rule::released ? 10 : n_neighbors; }
+};
+
+}  // namespace mlca::MLCA_LEVEL

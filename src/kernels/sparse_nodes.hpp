@@ -1,0 +1,312 @@
+// Nodes with sparse weights: similarity to them at the cost of their non-zeros.
+//
+// An attribute where instance and node are equal adds nothing, so only entries where either is non-zero matter. Terms are
+// integers, so a sum may be put together from parts that are added and taken away again without losing a bit: the sum over
+// the instance's own non-zeros, as if the node were zero, is made once; each node then corrects it at its own non-zeros.
+//
+// Binary data cost less still. Where instance and node hold nothing but ones, the sum is the kernel's one value times the
+// number of attributes in which they differ, and how many they share is counted for all nodes together (see
+// overlaps.hpp). A node that has moved is computed directly. On Bibtex (1,836 attributes, 69 a row) learning is
+// 27 times as fast as on dense rows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "fixedpoint.hpp"
+#include "memory.hpp"
+#include "overlaps.hpp"
+#include "pairs.hpp"
+#include "query.hpp"
+#include "sparse_window.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Marks the non-zeros of a row in an array of zeros for as long as it lives.
+template <class T>
+class Scattered {
+public:
+    template <class ValueAt>
+    Scattered(Array<T>& target, const SparseRow& row, ValueAt value_at) : target_(target), row_(row) {
+        for (std::int64_t p = 0; p < row.n; ++p) target_[static_cast<std::size_t>(row.keys[p])] = value_at(p);
+    }
+    ~Scattered() {
+        for (std::int64_t p = 0; p < row_.n; ++p) target_[static_cast<std::size_t>(row_.keys[p])] = T{};
+    }
+    Scattered(const Scattered&) = delete;
+    Scattered& operator=(const Scattered&) = delete;
+
+private:
+    Array<T>& target_;
+    SparseRow row_;
+};
+
+template <Mode mode>
+class SparseNodes {
+public:
+    using Window = SparseWindow;
+    using Row = SparseRow;
+    using SparseQuery = Query<Row>;
+
+    struct Space {
+        Array<double> x, unfolded;
+        Array<std::int64_t> alone, totals, bases, group_sums;
+        Overlaps::Space overlaps;
+    };
+
+    SparseNodes(std::int64_t d, std::int64_t) : d_(d), factors_(mode == Mode::individual ? d : 1) {}
+
+    void reserve(std::int64_t n_nodes, const Row& x) {
+        weights_.reserve(x.n);
+        if (listed_.size() == listed_.capacity()) listed_.reserve(listed_.size() + listed_.size() / 2 + 64);
+        if constexpr (mode == Mode::common) overlaps_.reserve(n_nodes - 1, x.keys, is_all_ones(x) ? x.n : 0);
+        if constexpr (mode == Mode::individual) {
+            factors_.reserve(n_nodes);
+            grow_to(bases_, n_nodes);
+        }
+        note_keys(x);
+    }
+
+    // Make sure that a node can be moved towards x, or towards another node that was itself moved towards x.
+    void reserve_move(std::int64_t node, const Row& x, std::int64_t towards = -1) {
+        note_keys(x);
+        grow_to(target_, n_keys_);
+        grow_to(visited_, n_keys_);
+        weights_.make_room(node, x.n + (towards < 0 ? 0 : weights_[towards].length));
+    }
+
+    void create(std::int64_t node, const Row& x, const double* bandwidths) noexcept {
+        weights_.open(x.keys, x.values, x.n);
+        listed_.push_back(is_all_ones(x));
+        account(node, 1);
+        if constexpr (mode == Mode::common) overlaps_.enter(node, x.keys, listed_.back() ? x.n : 0);
+        if constexpr (mode == Mode::individual) {
+            for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
+            refresh_base(node);
+        }
+    }
+
+    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row.
+    void move(std::int64_t node, const Row& target, double step) noexcept {
+        auto& weights = weights_[node];
+        account(node, -1);
+        for (std::int64_t p = 0; p < target.n; ++p) target_[static_cast<std::size_t>(target.keys[p])] = target.values[p];
+        std::int32_t kept = 0;
+        bool same = true;
+        for (std::int32_t place = 0; place < weights.length; ++place) {
+            const std::int32_t i = weights.keys[place];
+            const double before = weights.values[place];
+            visited_[static_cast<std::size_t>(i)] = true;
+            const double moved = before + (target_[static_cast<std::size_t>(i)] - before) / step;
+            same = same && moved == before;
+            if (moved != 0.0) {
+                weights.keys[kept] = i;
+                weights.values[kept] = moved;
+                ++kept;
+            } else {
+                visited_[static_cast<std::size_t>(i)] = target_[static_cast<std::size_t>(i)] != 0.0;
+            }
+        }
+        weights.length = kept;
+        for (std::int64_t p = 0; p < target.n; ++p) {
+            const double moved = target.values[p] / step;
+            if (!visited_[static_cast<std::size_t>(target.keys[p])] && moved != 0.0) {
+                weights_.append(node, target.keys[p], moved);
+                same = false;
+            }
+        }
+        for (std::int32_t place = 0; place < weights.length; ++place) visited_[static_cast<std::size_t>(weights.keys[place])] = false;
+        for (std::int64_t p = 0; p < target.n; ++p) {
+            target_[static_cast<std::size_t>(target.keys[p])] = 0.0;
+            visited_[static_cast<std::size_t>(target.keys[p])] = false;
+        }
+        // Where rows are binary the target often was the node itself.
+        if (!same) listed_[static_cast<std::size_t>(node)] = false;
+        account(node, 1);
+        if (same) return;
+        if constexpr (mode == Mode::individual) refresh_base(node);
+    }
+
+    // Unmake the youngest nodes, from `first` up to `end`; none has moved since the oldest of them was made.
+    void withdraw(std::int64_t first, std::int64_t end) noexcept {
+        for (std::int64_t node = end - 1; node >= first; --node) {
+            const Row x = row(node);
+            account(node, -1);
+            if constexpr (mode == Mode::common) overlaps_.withdraw(node, x.keys, listed_.back() ? x.n : 0);
+            listed_.pop_back();
+            weights_.withdraw();
+        }
+    }
+
+    Row row(std::int64_t node) const noexcept {
+        const auto& weights = weights_[node];
+        return {weights.keys, weights.values, weights.length};
+    }
+
+    // A row as all of its attributes, for whoever must look at each.
+    const double* unfolded(const Row& x, Space& space) const {
+        space.unfolded.assign(static_cast<std::size_t>(d_), 0.0);
+        for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
+        return space.unfolded.data();
+    }
+
+    // Nothing here has to be made anew as nodes come.
+    static std::optional<Nothing> successor(std::int64_t) noexcept { return std::nullopt; }
+    static void take(Nothing) noexcept {}
+
+    // About how many pairs of attributes a search among so many nodes compares. Where overlaps are counted by bits, other
+    // steps take as long as the search: threads gain nothing there.
+    std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
+
+    void search(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
+        for (std::int64_t j = 0; j < n; ++j) {
+            queries[j].found->clear();
+            std::int64_t n_keys = n_keys_;
+            if (queries[j].x.n > 0) n_keys = std::max(n_keys, queries[j].x.keys[queries[j].x.n - 1] + std::int64_t{1});
+            grow_to(space.x, n_keys);
+            grow_to(space.alone, n_keys);
+            const Row& x = queries[j].x;
+            const Scattered<double> scattered(space.x, x, [&](std::int64_t p) { return x.values[p]; });
+            if constexpr (mode == Mode::common) {
+                search_common(queries[j], space, stop);
+            } else if constexpr (mode == Mode::individual) {
+                search_individual(queries[j], space, stop);
+            } else {
+                search_clustered(queries[j], space, stop);
+            }
+        }
+    }
+
+private:
+    static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
+    static constexpr std::int64_t BITS_A_PAIR = 512;
+
+    // Keep account of the non-zeros of a node that comes (1) or goes (-1).
+    void account(std::int64_t node, std::int64_t sign) noexcept {
+        const std::int64_t n = sign * weights_[node].length;
+        n_pairs_ += n;
+        if (mode == Mode::common && listed_[static_cast<std::size_t>(node)]) n_pairs_listed_ += n;
+    }
+
+    static bool is_all_ones(const Row& x) noexcept {
+        return std::all_of(x.values, x.values + x.n, [](double value) { return value == 1.0; });
+    }
+
+    void note_keys(const Row& x) noexcept {
+        if (x.n > 0) n_keys_ = std::max(n_keys_, *std::max_element(x.keys, x.keys + x.n) + std::int64_t{1});
+    }
+
+    // Compute a node's sum against an instance of zeros under its own bandwidths.
+    void refresh_base(std::int64_t node) noexcept {
+        const Row y = row(node);
+        std::int64_t total = 0;
+        for (std::int64_t p = 0; p < y.n; ++p) total += root_dissimilarity(y.values[p], factors_[node][y.keys[p]]);
+        bases_[static_cast<std::size_t>(node)] = total;
+    }
+
+    void search_common(const SparseQuery& query, Space& space, Stop& stop) const {
+        const Row& x = query.x;
+        std::int64_t base = 0;
+        const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
+            const std::int64_t term = dissimilarity(x.values[p], query.r);
+            base += term;
+            return term;
+        });
+        space.totals.resize(static_cast<std::size_t>(query.n_nodes));
+        const bool binary = is_all_ones(x);
+        if (binary) fill_in_overlaps(query, dissimilarity(1.0, query.r), space);
+        Shortlist& found = *query.found;
+        std::int64_t limit = found.limit();
+        for (std::int64_t k = 0; k < query.n_nodes; ++k) {
+            std::int64_t total = space.totals[static_cast<std::size_t>(k)];
+            if (!(binary && listed_[static_cast<std::size_t>(k)])) {
+                if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
+                total = base + common_correction(row(k), space, query.r);
+            }
+            if (total < limit) {
+                found.offer(k, total);
+                limit = found.limit();
+            }
+        }
+    }
+
+    // Fill in the sums with the nodes that are all ones: `one` for each attribute that only one of the two has.
+    void fill_in_overlaps(const SparseQuery& query, std::int64_t one, Space& space) const {
+        overlaps_.count(query.x.keys, query.x.n, query.n_nodes, space.overlaps);
+        for (std::int64_t k = 0; k < query.n_nodes; ++k) {
+            const std::int64_t shared = space.overlaps.counts[static_cast<std::size_t>(k)];
+            space.totals[static_cast<std::size_t>(k)] = one * (query.x.n + weights_[k].length - 2 * shared);
+        }
+    }
+
+    // What a node's own non-zeros change in the sum of an instance against zeros.
+    [[gnu::noinline]] static std::int64_t common_correction(const Row& y, const Space& space, double r) {
+        const double* __restrict x = space.x.data();
+        const std::int64_t* __restrict alone = space.alone.data();
+        const std::int32_t* __restrict keys = y.keys;
+        const double* __restrict values = y.values;
+        std::int64_t total = 0;
+        for (std::int64_t p = 0; p < y.n; ++p) total += dissimilarity(x[keys[p]] - values[p], r) - alone[keys[p]];
+        return total;
+    }
+
+    void search_individual(const SparseQuery& query, Space& space, Stop& stop) const {
+        const Row& x = query.x;
+        for (std::int64_t k = 0; k < query.n_nodes; ++k) {
+            if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
+            const double* factors = factors_[k];
+            const Row y = row(k);
+            std::int64_t total = bases_[static_cast<std::size_t>(k)];
+            for (std::int64_t p = 0; p < x.n; ++p) total += root_dissimilarity(x.values[p], factors[x.keys[p]]);
+            for (std::int64_t p = 0; p < y.n; ++p) {
+                const std::int32_t i = y.keys[p];
+                const double value = space.x[static_cast<std::size_t>(i)];
+                if (value == 0.0) continue;
+                total += root_dissimilarity(value - y.values[p], factors[i]);
+                total -= root_dissimilarity(y.values[p], factors[i]) + root_dissimilarity(value, factors[i]);
+            }
+            query.found->offer(k, total);
+        }
+    }
+
+    void search_clustered(const SparseQuery& query, Space& space, Stop& stop) const {
+        const Row& x = query.x;
+        const Grouping& grouping = *query.grouping;
+        const auto factor_at = [&](std::int32_t i) { return grouping.factors[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)])]; };
+        space.bases.assign(static_cast<std::size_t>(grouping.n_groups), 0);
+        const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
+            const std::int64_t term = dissimilarity(x.values[p], factor_at(x.keys[p]));
+            space.bases[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(x.keys[p])])] += term;
+            return term;
+        });
+        for (std::int64_t k = 0; k < query.n_nodes; ++k) {
+            if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
+            space.group_sums = space.bases;
+            const Row y = row(k);
+            for (std::int64_t p = 0; p < y.n; ++p) {
+                const auto i = static_cast<std::size_t>(y.keys[p]);
+                const std::int64_t term = dissimilarity(space.x[i] - y.values[p], factor_at(y.keys[p]));
+                space.group_sums[static_cast<std::size_t>(grouping.members[i])] += term - space.alone[i];
+            }
+            std::int64_t total = 0;
+            for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
+                total += group_root(space.group_sums[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group));
+            }
+            query.found->offer(k, total);
+        }
+    }
+
+    std::int64_t d_, n_keys_ = 0;  // no row so far had an attribute beyond n_keys_
+    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of those that are listed
+    PairRows<double> weights_;
+    Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
+    Overlaps overlaps_;
+    Rows<double> factors_;       // individual: each node's r
+    Array<std::int64_t> bases_;  // individual: each node's sum against an instance of zeros
+    // Working space of `move`, zero between uses.
+    Array<double> target_;
+    Array<std::uint8_t> visited_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

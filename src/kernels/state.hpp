@@ -1,0 +1,56 @@
+// A learner's state in canonical form: plain arrays without spare room.
+//
+// What comes back from them was checked before (mlca.learner.checking): compiled code does not check its indices.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Rows of pairs, ascending keys in each.
+template <class Value>
+struct Csr {
+    Array<std::int64_t> indptr{Array<std::int64_t>(1, 0)};
+    Array<std::int32_t> indices;
+    Array<Value> data;
+
+    // Add a row of pairs in any order.
+    void append(const std::int32_t* keys, const Value* values, std::int64_t n) {
+        const auto start = indices.size(), end = start + static_cast<std::size_t>(n);
+        Array<std::int64_t> order(static_cast<std::size_t>(n));
+        for (std::int64_t p = 0; p < n; ++p) order[static_cast<std::size_t>(p)] = p;
+        std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
+        indices.resize(end);
+        data.resize(end);
+        for (std::size_t p = 0; p < order.size(); ++p) {
+            indices[start + p] = keys[order[p]];
+            data[start + p] = values[order[p]];
+        }
+        indptr.push_back(static_cast<std::int64_t>(end));
+    }
+};
+
+// Either `dense` or `sparse` holds something, as the learner's nodes do.
+struct StateRows {
+    Array<double> dense;
+    Csr<double> sparse;
+};
+
+struct State {
+    std::int64_t n_labels = 0;
+    Array<std::int64_t> tally;  // nodes, instances learned, counter updates with N > 1 and with N = 1
+    Array<std::int64_t> counts;
+    Array<double> bandwidths;
+    Csr<std::int64_t> label_counts;
+    Array<std::int64_t> with_label, without_label;  // in full
+    Array<std::int64_t> waiting_indptr{Array<std::int64_t>(1, 0)};
+    Array<std::int32_t> waiting_labels;
+    Array<double> group_centres, group_bandwidths;
+    Array<std::int64_t> group_counts;
+    StateRows weights, recent;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,206 @@
+// For one row: the least that each attribute can add to the sum with a node, cell by cell, in bytes.
+//
+// Whatever lies in a cell differs from the row's value x by at least as much as the cell's nearer boundary b, and by
+// nothing where x is in the cell itself. Terms never shrink when the difference grows, so the term at b, rounded down to
+// a multiple of a step, is a lower bound for the whole cell, and the row's sum of such bounds over a node's cells is a
+// lower bound of the sum with that node. Entries are small enough for `terms` of them to be added in a byte: four, each at
+// most 63, or two, each at most 127.
+//
+// Groups of attributes, whose sum is one of roots of means, are bounded by a sum over attributes as well: as the root is
+// concave, sqrt(mean of t over a group) >= sum of sqrt(t) / size. So the entry is the root, over the size of its group.
+//
+// Why the bound holds to the last bit. With t = fl(x - b), the exact term of any y beyond b starts from
+// fl(x - y), which lies no nearer to 0 than t, because rounding keeps order; so do the products with r and with itself.
+// What is left are the errors of the exact kernel (below 2^-39) and of the polynomial here (see rough_power: 5.5e-5),
+// and SLACK is taken off the term for both.
+//
+// A table costs 15 evaluations an attribute, in float32 by the eighth power of a cubic, as in the rough sums: their
+// precision is a hundred times that of a byte.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "cells.hpp"
+#include "codes.hpp"
+#include "fixedpoint.hpp"
+#include "level.hpp"
+#include "memory.hpp"
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t TABLE = 16;
+// More than all errors of a rough term: 5.5e-5 + 2^-39 and a few roundings of float32.
+inline constexpr float SLACK = 6.2e-5f;
+
+constexpr int largest_entry(int terms) { return 255 / terms; }
+// How many entries the largest term is worth: so many, and a little less than one more.
+constexpr double entries_a_term(int terms) { return largest_entry(terms) + 0.99; }
+
+// The least number of units that an entry of 1 stands for, where no term is above `largest_term` (1 under correntropy).
+inline std::int64_t entry_step(int terms, double largest_term = 1.0) {
+    return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_a_term(terms)) * (1.0 - 0x1p-40));
+}
+
+// About 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
+inline float rough_power(float w) {
+    const float v = 0.125f * w;
+    float p = ((-0.04327093f * v + 0.23561754f) * v - 0.69267252f) * v + 0.99999385f;
+    p *= p;
+    p *= p;
+    return p * p;
+}
+
+#if defined(__AVX2__)
+inline __m256 rough_powers(__m256 w) {
+    const __m256 v = _mm256_mul_ps(w, _mm256_set1_ps(0.125f));
+    __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(-0.04327093f), v, _mm256_set1_ps(0.23561754f));
+    p = _mm256_fmadd_ps(p, v, _mm256_set1_ps(-0.69267252f));
+    p = _mm256_fmadd_ps(p, v, _mm256_set1_ps(0.99999385f));
+    p = _mm256_mul_ps(p, p);
+    p = _mm256_mul_ps(p, p);
+    return _mm256_mul_ps(p, p);
+}
+#endif
+
+// For each cell that the row may be in, the boundary nearer to each cell; none (which looks up 0) for the row's own.
+inline constexpr auto NEARER = [] {
+    struct {
+        std::uint8_t of[TABLE][TABLE];
+        constexpr const std::uint8_t* operator[](int own) const { return of[own]; }
+    } all{};
+    for (int own = 0; own < TABLE; ++own) {
+        for (int k = 0; k < TABLE; ++k) all.of[own][k] = static_cast<std::uint8_t>(k < own ? k : k > own ? k - 1 : 0x80);
+    }
+    return all;
+}();
+
+// The tables of one row: 16 bytes an attribute, filled up with zeros to a multiple of four attributes.
+class Tables {
+public:
+    explicit Tables(std::int64_t n_attributes)
+        : n_attributes_(n_attributes),
+          bytes_(static_cast<std::size_t>(rounded_up(n_attributes, FOURS) * TABLE), std::uint8_t{0}),
+          cells_(static_cast<std::size_t>(n_attributes)) {}
+
+    std::int64_t n_attributes() const noexcept { return n_attributes_; }
+    // How many entries can be added in a byte.
+    int terms() const noexcept { return terms_; }
+    // What an entry of 1 stands for at least, in units of the row's sums.
+    std::int64_t step() const noexcept { return step_; }
+    const std::uint8_t* data() const noexcept { return bytes_.data(); }
+    // The row's own cells, which are a by-product: should it become a node, they are its code.
+    const std::uint8_t* cells() const noexcept { return cells_.data(); }
+
+    // Under one bandwidth for all attributes.
+    void fill_common(const double* x, double r, const Cells& cells) noexcept {
+        begin(4, 1.0);
+        const auto entries = static_cast<float>(entries_a_term(4));
+        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+            cells_[static_cast<std::size_t>(i)] = correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
+        }
+    }
+
+    // With attributes in groups; `group(attribute)` has the r and the size of the attribute's group. Roots are steep where
+    // terms are small, so entries are finer: with four in a byte twice as many nodes passed.
+    template <class Group>
+    void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
+        begin(2, 1.0);
+        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+            const auto own = group(i);
+            const auto entries = static_cast<float>(entries_a_term(2) / static_cast<double>(own.size) * (1.0 - 1e-6));
+            cells_[static_cast<std::size_t>(i)] = correntropy_table<true>(x[i], own.r, entries, cells.boundaries(i), table(i));
+        }
+    }
+
+    // Under any sum over attributes whose terms never shrink when a value moves away from the row's.
+    // `term(attribute, boundary)`: the term of the row with a node that has the boundary's value, at most `largest_term`;
+    // it may be wrong by SLACK times the largest.
+    template <class Term>
+    void fill(const double* x, const Cells& cells, double largest_term, const Term& term) noexcept {
+        begin(4, largest_term);
+        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+            const double* boundaries = cells.boundaries(i);
+            std::uint8_t entries[TABLE] = {};
+            for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) {
+                const double scaled = entries_a_term(4) * (term(i, boundaries[k]) / largest_term - static_cast<double>(SLACK));
+                entries[k] = static_cast<std::uint8_t>(std::clamp(scaled, 0.0, static_cast<double>(largest_entry(4))));
+            }
+            const std::uint8_t own = cells.cell(i, x[i]);
+            cells_[static_cast<std::size_t>(i)] = own;
+            lay_out(entries, own, table(i));
+        }
+    }
+
+private:
+    void begin(int terms, double largest_term) noexcept {
+        terms_ = terms;
+        step_ = entry_step(terms, largest_term);
+    }
+
+    std::uint8_t* table(std::int64_t attribute) noexcept { return bytes_.data() + attribute * TABLE; }
+
+    static void lay_out(const std::uint8_t* entries, int own, std::uint8_t* table) noexcept {
+        for (int k = 0; k < TABLE; ++k) table[k] = k == own ? 0 : entries[NEARER[own][k]];
+    }
+
+#if defined(__AVX2__)
+    template <bool ROOTED>
+    static std::uint8_t correntropy_table(double x, double r, float entries, const double* boundaries, std::uint8_t* table) noexcept {
+        const __m256d value = _mm256_set1_pd(x), scale = _mm256_set1_pd(r), farthest = _mm256_set1_pd(14.0);
+        __m128 quarters[4];
+        int above = 1 << N_BOUNDARIES;
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+            const __m256d t = _mm256_sub_pd(value, _mm256_loadu_pd(boundaries + 4 * k));
+            const __m256d z = _mm256_mul_pd(t, scale);
+            quarters[k] = _mm256_cvtpd_ps(_mm256_min_pd(_mm256_mul_pd(z, z), farthest));
+            above |= _mm256_movemask_pd(t) << (4 * k);
+        }
+        const int own = std::countr_zero(static_cast<unsigned>(above));
+        const auto scaled = [&](__m256 w) {
+            const __m256 term = _mm256_sub_ps(_mm256_set1_ps(1.0f - SLACK), rough_powers(w));
+            const __m256 least = _mm256_max_ps(term, _mm256_setzero_ps());
+            return _mm256_cvttps_epi32(_mm256_mul_ps(ROOTED ? _mm256_sqrt_ps(least) : least, _mm256_set1_ps(entries)));
+        };
+        const __m256i low = scaled(_mm256_set_m128(quarters[1], quarters[0]));
+        const __m256i high = scaled(_mm256_set_m128(quarters[3], quarters[2]));
+        // The lanes come out as 0-3, 8-11, 4-7, 12-15.
+        const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+        const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[own]));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_shuffle_epi8(bytes, which));
+        return static_cast<std::uint8_t>(own);
+    }
+#else
+    template <bool ROOTED>
+    static std::uint8_t correntropy_table(double x, double r, float entries, const double* boundaries, std::uint8_t* table) noexcept {
+        std::uint8_t bytes[TABLE];
+        int own = 0;
+        for (std::int64_t k = 0; k < TABLE; ++k) {
+            const double z = (x - boundaries[k]) * r;
+            const double w = z * z;
+            float term = 1.0f - SLACK - rough_power(static_cast<float>(w < 14.0 ? w : 14.0));
+            term = term > 0.0f ? term : 0.0f;
+            bytes[k] = static_cast<std::uint8_t>((ROOTED ? std::sqrt(term) : term) * entries);
+            own += k < N_BOUNDARIES && boundaries[k] <= x;
+        }
+        lay_out(bytes, own, table);
+        return static_cast<std::uint8_t>(own);
+    }
+#endif
+
+    std::int64_t n_attributes_;
+    int terms_ = 4;
+    std::int64_t step_ = entry_step(4);
+    Array<std::uint8_t> bytes_;
+    Array<std::uint8_t> cells_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,340 @@
+"""What the compiled modules of all levels offer; `mlca.kernels` chooses one. The sources are in src/kernels.
+
+Arrays must be C-contiguous and of exactly the type that stands here. Shapes and indices are checked before a loop
+runs; it runs without the interpreter's lock.
+"""
+
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+sources: str
+"""A hash of the C++ sources that the module was made of."""
+
+def processor_has(level: str) -> bool: ...
+
+# The benchmark's probes
+
+def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, repeats: int) -> int: ...
+def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, repeats: int) -> NDArray[np.float32]: ...
+
+# The learner
+
+class Settings:
+    def __init__(
+        self,
+        *,
+        attributes: str,
+        rule: str,
+        vote: str,
+        n_features: int,
+        n_neighbors: int,
+        window: int,
+        vigilance: float,
+        smoothing: float,
+        screen_from: int,
+    ) -> None: ...
+
+class Learner:
+    def __init__(self, settings: Settings, sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
+    @staticmethod
+    def restore(
+        settings: Settings,
+        sparse: bool,
+        rounds: Callable[[int], NDArray[np.int64]],
+        n_labels: int,
+        arrays: dict[str, NDArray[Any]],
+    ) -> Learner: ...
+    @property
+    def sparse(self) -> bool: ...
+    @property
+    def n_labels(self) -> int: ...
+    @property
+    def n_seen(self) -> int: ...
+    @property
+    def n_nodes(self) -> int: ...
+    @property
+    def waits(self) -> bool: ...
+    def learn_dense(
+        self,
+        rows: NDArray[np.float64],
+        bounds: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        n_labels: int,
+        n_jobs: int,
+    ) -> None: ...
+    def learn_sparse(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        bounds: NDArray[np.int64],
+        labels: NDArray[np.int32],
+        n_labels: int,
+        n_jobs: int,
+    ) -> None: ...
+    def predict_dense(self, rows: NDArray[np.float64], n_labels: int, n_jobs: int) -> NDArray[np.float64]: ...
+    def predict_sparse(
+        self,
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        n_labels: int,
+        n_jobs: int,
+    ) -> NDArray[np.float64]: ...
+    def explain_dense(self, row: NDArray[np.float64]) -> dict[str, NDArray[Any]]: ...
+    def explain_sparse(
+        self, indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
+    ) -> dict[str, NDArray[Any]]: ...
+    def state(self) -> dict[str, NDArray[Any]]: ...
+    def settled(self) -> Learner: ...
+    def copy(self) -> Learner: ...
+    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None: ...
+
+def fail_allocation(after: int) -> None: ...
+
+# The peers: ML-kNN
+
+def nearest_dense(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    queries: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+@overload
+def nearest_sparse(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    query_bounds: NDArray[np.int32],
+    query_columns: NDArray[np.int32],
+    query_values: NDArray[np.float64],
+    row_bounds: NDArray[np.int32],
+    row_columns: NDArray[np.int32],
+    row_values: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+@overload
+def nearest_sparse(
+    rough: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    query_bounds: NDArray[np.int64],
+    query_columns: NDArray[np.int64],
+    query_values: NDArray[np.float64],
+    row_bounds: NDArray[np.int64],
+    row_columns: NDArray[np.int64],
+    row_values: NDArray[np.float64],
+    k: int,
+    left_out: int,
+) -> NDArray[np.int64]: ...
+def count_labels(
+    neighbours: NDArray[np.int64], bounds: NDArray[np.int64], labels: NDArray[np.int32], n_labels: int
+) -> NDArray[np.int64]: ...
+
+# MLSA-kNN
+
+def scaled_distances(
+    x: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    slots: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def count_votes(
+    by_distance: NDArray[np.int64],
+    k: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> NDArray[np.float64]: ...
+def judge_voters(
+    by_distance: NDArray[np.int64],
+    k: NDArray[np.int64],
+    truth: NDArray[np.uint8],
+    errors: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> tuple[NDArray[np.float64], NDArray[np.uint8]]: ...
+def test_rows(
+    start: int,
+    first: int,
+    size: int,
+    k: NDArray[np.int64],
+    anew: bool,
+    distances: NDArray[np.float64],
+    slots: NDArray[np.int64],
+    mask_slots: NDArray[np.int64],
+    indicator: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+) -> NDArray[np.int64]: ...
+
+# MCIC
+
+def distances_to_centers(
+    x: NDArray[np.float64],
+    clusters: NDArray[np.int64],
+    drift: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]: ...
+def radius_with(
+    x: NDArray[np.float64],
+    fading: float,
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    weight: float,
+) -> float: ...
+
+# MuENL
+
+def ranking_loss(
+    label: int,
+    own: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    lambda1: float,
+) -> float: ...
+def ranking_pull(
+    label: int,
+    scores: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    importance: NDArray[np.float64],
+    share: float,
+) -> NDArray[np.float64]: ...
+def farthest(points: NDArray[np.float64], centre: NDArray[np.float64]) -> float: ...
+def two_means(
+    points: NDArray[np.float64], start: int, other_start: int
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], bool]: ...
+def add_votes(
+    rows: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    child: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    means: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    radii: NDArray[np.float64],
+    ratio: float,
+    votes: NDArray[np.float64],
+) -> None: ...
+
+# mlODM
+
+def visit_rows(
+    order: NDArray[np.int64],
+    kernel: NDArray[np.float64],
+    relevant: NDArray[np.bool_],
+    costs: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    theta: float,
+    mu: float,
+    tol: float,
+    weights: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> float: ...
+def objectives(
+    relevant: NDArray[np.bool_],
+    costs: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    theta: float,
+    mu: float,
+    weights: NDArray[np.float64],
+    dual: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> tuple[float, float]: ...
+
+# Pieces of the learner, for the tests
+
+class _Overlaps:
+    def enter(self, attributes: NDArray[np.int32]) -> None: ...
+    def withdraw(self) -> None: ...
+    def count(self, attributes: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]: ...
+
+class probes:  # noqa: N801 - a module, in truth
+    UNIT: float
+    SCALE: float
+    POWER_COEFFICIENTS: list[float]
+    LONGEST_COUNTED: int
+    TILE: int
+    FIT_ERROR: float
+    ROOT_FIT_ERROR: float
+    Overlaps: type[_Overlaps]
+    @staticmethod
+    def power_of_half(w: float) -> float: ...
+    @staticmethod
+    def kernel(difference: float, r: float) -> float: ...
+    @staticmethod
+    def dissimilarity(difference: float, r: float) -> int: ...
+    @staticmethod
+    def group_root(total: int, size: int) -> int: ...
+    @staticmethod
+    def common_sum(x: NDArray[np.float64], y: NDArray[np.float64], r: float) -> int: ...
+    @staticmethod
+    def individual_sum(x: NDArray[np.float64], y: NDArray[np.float64], r: NDArray[np.float64]) -> int: ...
+    @staticmethod
+    def median(values: NDArray[np.float64]) -> float: ...
+    @staticmethod
+    def partition(values: NDArray[np.float64], target: int) -> None: ...
+    @staticmethod
+    def running_medians(values: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    @staticmethod
+    def window_around(position: int, filled: int, size: int) -> tuple[int, int]: ...
+    @staticmethod
+    def common_bandwidths_dense(
+        rows: NDArray[np.float64], size: int, positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]: ...
+    @staticmethod
+    def common_bandwidths_sparse(
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        d: int,
+        size: int,
+        positions: NDArray[np.int64],
+    ) -> NDArray[np.float64]: ...
+    @staticmethod
+    def bandwidths_dense(rows: NDArray[np.float64], size: int, position: int) -> NDArray[np.float64]: ...
+    @staticmethod
+    def bandwidths_sparse(
+        indptr: NDArray[np.int64],
+        indices: NDArray[np.int32],
+        data: NDArray[np.float64],
+        d: int,
+        size: int,
+        position: int,
+    ) -> NDArray[np.float64]: ...
+    @staticmethod
+    def rough_kernel_at(difference: float, r: float) -> float: ...
+    @staticmethod
+    def rough_root_kernel_at(difference: float, r: float) -> float: ...
+    @staticmethod
+    def rough_error(n_attributes: int, fit_error: float, scaled_norm: float, largest_sum: float) -> float: ...
+    @staticmethod
+    def rough_sums(x: NDArray[np.float32], tile: NDArray[np.float32], r: float) -> NDArray[np.float32]: ...
+    @staticmethod
+    def rough_root_sums(
+        x: NDArray[np.float32], tile: NDArray[np.float32], factors: NDArray[np.float32]
+    ) -> NDArray[np.float32]: ...
+    @staticmethod
+    def rough_group_sums(
+        x: NDArray[np.float32],
+        tile: NDArray[np.float32],
+        order: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        factors: NDArray[np.float64],
+    ) -> NDArray[np.float32]: ...
+    @staticmethod
+    def rough_group_error(
+        order: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        factors: NDArray[np.float64],
+        reach: NDArray[np.float64],
+    ) -> float: ...

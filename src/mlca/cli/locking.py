@@ -1,0 +1,118 @@
+"""One update of a model at a time: a lock from before it is loaded until it is replaced.
+
+The lock is on the model file itself, so that nothing is left behind, not even by a process that is killed. Whoever
+waited for it may hold the lock of a file that has been replaced meanwhile, and takes that of the new one then. Windows,
+which renames nothing onto an open file, has a file beside the model for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+from mlca.showing import shown
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+# Seconds between two attempts.
+_PAUSE = 0.05
+
+
+class ModelLock:
+    """The right to replace a model that nobody else updates."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._path, self._descriptor = path, descriptor
+
+    def check(self) -> None:
+        """Raise ValueError if the model was replaced by someone who does not ask for locks, such as `MLCA.save`."""
+        if not _is_current(_lock_file(self._path), self._descriptor):
+            raise ValueError(
+                f"{self._path}: was replaced while this update was at work, so nothing is saved; run the update again"
+            )
+
+
+@contextmanager
+def locked(path: str, wait: float) -> Iterator[ModelLock]:
+    """Hold the lock of a model.
+
+    Parameters
+    ----------
+    path : str
+        The model file.
+    wait : float
+        How many seconds to wait while another update holds the lock.
+
+    Raises
+    ------
+    ValueError
+        If the lock is still held by another when the time is over.
+    """
+    file = _lock_file(path)
+    deadline = monotonic() + wait
+    descriptor = _attempt(file)
+    if descriptor is None:
+        print(f"{shown(path)}: another update is at work; waiting up to {wait:g} s", file=sys.stderr, flush=True)
+    while descriptor is None:
+        if monotonic() > deadline:
+            raise ValueError(
+                f"{path}: another update is still at work after {wait:g} s, so nothing was learned; "
+                "try again, or give it more time: --wait SECONDS"
+            )
+        sleep(_PAUSE)
+        descriptor = _attempt(file)
+    try:
+        yield ModelLock(path, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock_file(path: str) -> Path:
+    model = Path(os.path.realpath(path))
+    return model.with_name(f".{model.name}.lock") if sys.platform == "win32" else model
+
+
+def _attempt(file: Path) -> int | None:
+    """Return an open descriptor that holds the lock; None if another has it."""
+    descriptor = _open(file)
+    if _lock(descriptor) and _is_current(file, descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _open(file: Path) -> int:
+    if sys.platform == "win32":
+        return os.open(file, os.O_RDWR | os.O_CREAT)
+    try:
+        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders lock only what may be written
+    except PermissionError:
+        return os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:
+        print(f"no lock is to be had here ({error.strerror}): let nobody else update the model", file=sys.stderr)
+    return True
+
+
+def _is_current(file: Path, descriptor: int) -> bool:
+    """Whether the file under this name is still the one that was opened."""
+    try:
+        return os.path.samestat(file.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,58 @@
+"""The compiled code: the best module that this machine's processor runs.
+
+The C++ sources (src/kernels) are compiled once a level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
+2013) and v4 (AVX-512); once, as "plain", on other architectures. All give the same bits. The environment variable
+MLCA_CPU asks for a lower level than the best.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca import _kernels as native  # what the modules of all levels offer
+
+__all__ = ["LEVEL", "LEVELS", "available", "load", "native"]
+
+LEVELS = ("v2", "v3", "v4", "plain")
+
+
+@cache
+def available() -> tuple[str, ...]:
+    """Return the levels that were built and that this processor runs, the best last.
+
+    Examples
+    --------
+    >>> from mlca import kernels
+    >>> kernels.LEVEL in kernels.available()
+    True
+    """
+    built = [level for level in LEVELS if find_spec(f"mlca._kernels_{level}") is not None]
+    if not built:
+        raise ImportError("mlca's compiled modules are missing; install the package (pip install .) to build them")
+    # The lowest refuses to load where not even it runs, and knows about the others.
+    lowest = load(built[0])
+    return tuple(level for level in built if lowest.processor_has(level))
+
+
+def load(level: str) -> Any:
+    """Return the module of one level."""
+    return import_module(f"mlca._kernels_{level}")
+
+
+def _choose() -> str:
+    asked = os.environ.get("MLCA_CPU", "")
+    if not asked:
+        return available()[-1]
+    if asked not in available():
+        raise ValueError(f"MLCA_CPU is {asked!r}; this machine has {', '.join(available())}")
+    return asked
+
+
+LEVEL = _choose()
+if not TYPE_CHECKING:
+    native = load(LEVEL)

@@ -1,0 +1,220 @@
+"""What must hold for every state that learning can produce, checked before compiled code believes it.
+
+A state is a dict of plain arrays without spare room (see `state_schema`). Compiled code does not check its indices, and
+a file may hold anything: so each array is compared with the others here, and each count with what it counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS
+
+if TYPE_CHECKING:
+    from mlca.learner.parameters import Parameters
+
+State = dict[str, NDArray[Any]]
+
+# name: (dtype, number of dimensions). CSR matrices are three arrays each.
+_CSR = {"indptr": ("<i8", 1), "indices": ("<i4", 1), "data": ("<f8", 1)}
+_COMMON_ARRAYS = {
+    "tally": ("<i8", 1),
+    "counts": ("<i8", 1),
+    "bandwidths": ("<f8", 2),
+    **{f"label_counts.{part}": kind for part, kind in _CSR.items()},
+    "with": ("<i8", 2),
+    "without": ("<i8", 2),
+    "waiting.indptr": ("<i8", 1),
+    "waiting.indices": ("<i4", 1),
+    "group_centres": ("<f8", 1),
+    "group_counts": ("<i8", 1),
+    "group_bandwidths": ("<f8", 1),
+}
+_DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
+_SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
+
+# A weight is a mean of values, and rounding may carry it a little beyond the largest of them.
+_LARGEST_MEAN = LARGEST_VALUE * (1 + 1e-9)
+
+# The deviation of values up to 1e150 is at most 1.5 times as much, and Silverman's factor at most 1.06. Squares below
+# 1e-323 vanish, so a deviation that is not taken for none is above 1e-162, over the root of the window's length.
+_SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
+
+
+class _Tally(NamedTuple):
+    """Nodes, instances learned, and counter updates with several nodes and with one."""
+
+    nodes: int
+    learned: int
+    voted: int
+    voted_alone: int
+
+
+def state_schema(sparse_nodes: bool) -> dict[str, tuple[str, int]]:
+    """Return the name, dtype and number of dimensions of every array of a state."""
+    return {**_COMMON_ARRAYS, **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS)}
+
+
+def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_nodes: bool, state: State) -> None:
+    """Raise ValueError, naming the array, if a state could not have come from a learner.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        What the learner was told; checked already.
+    n_features, n_labels : int
+        The numbers of attributes and labels.
+    sparse_nodes : bool
+        Whether nodes are kept sparse.
+    state : dict of ndarray
+        Arrays with the names, dtypes and numbers of dimensions of `state_schema`.
+    """
+    if not 1 <= n_features <= MOST_FEATURES:
+        raise ValueError(f"{n_features} features; a model has 1 to {MOST_FEATURES}")
+    tally = _check_tally(state)
+    width = 1 if parameters.attributes == "common" else n_features
+    _check_shape(state, "counts", (tally.nodes,))
+    _check_shape(state, "bandwidths", (tally.nodes, width))
+    _check_bandwidths(state, "bandwidths")
+    _require((state["counts"] >= 1).all(), "counts", "has a node without instances")
+    # Every instance is at a node for good, since nodes are never given up.
+    _require(_total(state, "counts") == tally.learned, "counts", "does not add up to the instances learned")
+    n_waiting = _check_waiting(state, parameters.window, tally, n_labels)
+    _check_rows(state, "weights", (tally.nodes, n_features), sparse_nodes, _LARGEST_MEAN)
+    n_recent = parameters.window if tally.learned else n_waiting
+    _check_rows(state, "recent", (n_recent, n_features), sparse_nodes, LARGEST_VALUE)
+    _check_label_counts(state, tally, n_labels)
+    _check_counters(state, tally, n_labels, parameters.n_neighbors)
+    _check_groups(state, n_features * tally.learned if parameters.attributes == "clustered" else 0)
+
+
+def check_one_label_each(state: State) -> None:
+    """Raise ValueError unless every instance of a checked state has exactly one label, as classes have."""
+    _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "has an instance without exactly one class")
+    owners = np.repeat(np.arange(len(state["counts"])), np.diff(state["label_counts.indptr"]))
+    totals = np.bincount(owners, weights=state["label_counts.data"], minlength=len(state["counts"]))
+    _require((totals == state["counts"]).all(), "label_counts", "does not give every instance one class")
+
+
+def _check_tally(state: State) -> _Tally:
+    numbers = state["tally"]
+    _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
+    tally = _Tally(*map(int, numbers))
+    _require(tally.learned < MOST_ROWS, "tally", "has more instances than can be counted exactly")
+    updates = max(tally.learned - 1, 0)  # the very first instance changes no counter
+    _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has instances, but no node for them")
+    _require(tally.voted + tally.voted_alone == updates, "tally", "does not add up")
+    # Each node but the first came with an update in which there were several.
+    _require(tally.voted >= tally.nodes - 1, "tally", "has nodes that never voted")
+    _require(tally.voted == 0 or tally.nodes > 1, "tally", "has votes among several nodes, but only one")
+    return tally
+
+
+def _check_waiting(state: State, window: int, tally: _Tally, n_labels: int) -> int:
+    """Check the instances that wait for the first window to fill; return their number."""
+    indptr = state["waiting.indptr"]
+    _check_lists(indptr, state["waiting.indices"], "waiting", n_labels)
+    n_waiting = len(indptr) - 1
+    _require(n_waiting < window and (tally.learned == 0 or n_waiting == 0), "waiting", "has too many instances")
+    _require(tally.learned == 0 or tally.learned >= window, "tally", "has learned before the first window was full")
+    return n_waiting
+
+
+def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
+    _check_csr(state, "label_counts", tally.nodes, n_labels)
+    indptr, counted = state["label_counts.indptr"], state["label_counts.data"]
+    most = np.repeat(state["counts"], np.diff(indptr))
+    _require(((counted >= 1) & (counted <= most)).all(), "label_counts", "holds an impossible count")
+    _require((counted == np.floor(counted)).all(), "label_counts", "holds a count that is not whole")
+
+
+def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
+    """Check how often labels fell in bins: every update counts every label once, with or without."""
+    updates = tally.voted + tally.voted_alone
+    for name in ("with", "without"):
+        _check_shape(state, name, (n_labels, n_neighbors + 1))
+        _require((state[name] >= 0).all(), name, "holds a negative count")
+        rough = state[name].sum(axis=1, dtype=np.float64)  # many counts could wrap around to the right sum
+        _require((rough <= 2.0 * MOST_ROWS).all(), name, "counts more than was learned")
+    in_bins = state["with"] + state["without"]
+    _require((in_bins.sum(axis=1) == updates).all(), "with", "and without do not add up")
+    _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and without miss the votes of a single node")
+    unused = in_bins[:, tally.nodes + 1 : n_neighbors]  # there were never so many nodes to vote
+    _require(not unused.any(), "with", "and without have votes of more nodes than there are")
+    totals = np.bincount(state["label_counts.indices"], weights=state["label_counts.data"], minlength=n_labels)
+    uncounted = totals - state["with"].sum(axis=1)
+    _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "does not fit the labels' counts")
+
+
+def _check_groups(state: State, most: int) -> None:
+    """Check MLCA-C's centres, which have learned at most so many means; none where there must be none."""
+    n = len(state["group_centres"])
+    _require((n > 0) == (most > 0), "group_centres", "do not fit the attributes' mode")
+    for name in ("group_counts", "group_bandwidths"):
+        _check_shape(state, name, (n,))
+    _check_values(state, "group_centres", _LARGEST_MEAN)
+    _check_bandwidths(state, "group_bandwidths")
+    _require((state["group_counts"] >= 1).all(), "group_counts", "has a centre without means")
+    _require(_total(state, "group_counts") <= most, "group_counts", "counts more than was learned")
+
+
+def _check_bandwidths(state: State, name: str) -> None:
+    lowest, highest = _range(state[name], _SMALLEST_BANDWIDTH)
+    fits = lowest >= _SMALLEST_BANDWIDTH and highest <= _LARGEST_BANDWIDTH
+    _require(fits, name, "holds what no window gives")
+
+
+def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bool, largest: float) -> None:
+    if sparse_rows:
+        _check_csr(state, name, *shape)
+        name += ".data"
+        _require((state[name] != 0).all(), name, "stores zeros")
+    else:
+        _check_shape(state, name, shape)
+    _check_values(state, name, largest)
+
+
+def _check_values(state: State, name: str, largest: float) -> None:
+    lowest, highest = _range(state[name], 0.0)
+    fits = -largest <= lowest and highest <= largest
+    _require(fits, name, f"holds values that are not finite or beyond {largest:g}")
+
+
+def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
+    """Return the smallest and the largest value, or `within` if that is; NaN if there is one. Takes no memory."""
+    return float(values.min(initial=within)), float(values.max(initial=within))
+
+
+def _check_csr(state: State, name: str, n_rows: int, n_columns: int) -> None:
+    indptr, indices, data = (state[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
+    _require(len(indptr) == n_rows + 1, name, f"has {len(indptr) - 1} rows instead of {n_rows}")
+    _require(len(indices) == len(data), name, "has indices and data of different length")
+    _check_lists(indptr, indices, name, n_columns)
+
+
+def _check_lists(indptr: NDArray[np.int64], indices: NDArray[np.int32], name: str, n_columns: int) -> None:
+    """Check rows of ascending column numbers, one row behind the other."""
+    fits = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) and (indptr[1:] >= indptr[:-1]).all()
+    _require(fits, name, "has row bounds that do not fit")
+    _require(((indices >= 0) & (indices < n_columns)).all(), name, "has an index out of range")
+    first = np.zeros(len(indices) + 1, np.bool_)
+    first[indptr[:-1]] = True
+    _require((first[1:-1] | (indices[1:] > indices[:-1])).all(), name, "has indices out of order")
+
+
+def _check_shape(state: State, name: str, shape: tuple[int, ...]) -> None:
+    _require(state[name].shape == shape, name, f"has shape {state[name].shape} instead of {shape}")
+
+
+def _total(state: State, name: str) -> int:
+    """Return the sum of counts; ValueError if it is larger than can be counted exactly."""
+    _require(state[name].sum(dtype=np.float64) <= 2.0 * MOST_ROWS, name, "counts more than was learned")
+    return int(state[name].sum())
+
+
+def _require(condition: Any, name: str, fault: str) -> None:
+    if not condition:
+        raise ValueError(f"array {name!r} {fault}")

@@ -1,0 +1,17 @@
+"""Bounds within which a model is exact: `fit` refuses what lies beyond them, and so does `load`."""
+
+from __future__ import annotations
+
+# Sums of similarities are 64-bit integers in units of 2^-40: more attributes than this could overflow them.
+MOST_FEATURES = 2**22
+
+# Squares of larger values would overflow.
+LARGEST_VALUE = 1e150
+
+# Counts beyond this are no longer exact as floating-point numbers.
+MOST_ROWS = 2**53
+
+# Every label has a counter for each neighbour, and the window is kept; more is a slip of the hand or a forgery.
+MOST_NEIGHBORS = 2**16
+MOST_WINDOW = 2**20
+MOST_JOBS = 2**10

@@ -1,0 +1,26 @@
+"""The recipe that a model carries: how its tables are read, kept among the extras of its file."""
+
+from __future__ import annotations
+
+from mlca.classifier import MLCA
+from mlca.storage import extras_of, set_extra
+from mlca.tables.recipe import Recipe, recipe_from_json
+
+_NAME = "recipe"
+
+
+def recipe_of(model: MLCA) -> Recipe | None:
+    """Return how a model's tables are read; None if it was not trained on tables.
+
+    Raises
+    ------
+    ValueError
+        If the model comes from a file whose recipe is damaged, or is of another model.
+    """
+    plain = extras_of(model).get(_NAME)
+    return None if plain is None else recipe_from_json(plain, model.n_features_in_)
+
+
+def set_recipe(model: MLCA, recipe: Recipe) -> None:
+    """Let a model remember how its tables are read."""
+    set_extra(model, _NAME, recipe.to_json())

@@ -1,0 +1,50 @@
+"""Names on a screen: whatever a label, a column or a category is called, it is text and nothing but text.
+
+Names come from files, and a terminal obeys what it is shown: an escape sequence in a label could clear the screen or
+hide the line above, and a bidirectional override could let a name read as another.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+# Joiners shape letters in Persian, Indic scripts and emoji; they cannot hide anything.
+_HARMLESS = "\u200c\u200d"
+
+
+class _Escapes(dict[int, str]):
+    """What each character is shown as, found out when it first comes."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        harmless = character.isprintable() or character in _HARMLESS or unicodedata.category(character) == "Zs"
+        self[code] = character if harmless else character.encode("unicode_escape").decode("ascii")
+        return self[code]
+
+
+_ESCAPES = _Escapes()
+
+
+def shown(name: object) -> str:
+    r"""Return a name as it can be printed: control characters, line ends and overrides are written as escapes.
+
+    Examples
+    --------
+    >>> shown("na\u00efve label"), shown(7)
+    ('naïve label', '7')
+    >>> print(shown("red\x1b[2J\nalert\u202e"))
+    red\x1b[2J\nalert\u202e
+    """
+    return str(name).translate(_ESCAPES)
+
+
+def shown_lines(text: object) -> str:
+    r"""Return a text of several lines likewise; its line feeds stay.
+
+    Examples
+    --------
+    >>> print(shown_lines("file\x07.csv:\n  no such column"))
+    file\x07.csv:
+      no such column
+    """
+    return "\n".join(map(shown, str(text).split("\n")))

@@ -1,0 +1,95 @@
+"""The zip around a model: written in one way, and read only if it is laid out in that way."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import struct
+import zipfile
+from collections.abc import Mapping
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.storage.header import HEADER
+
+# Of a zip's flags only that of names in UTF-8 may be set: no encryption, no sizes behind the data.
+_UTF8_NAMES = 0x800
+
+# The fixed part of what stands before a member, with the lengths of name and extra field in the last four bytes;
+# and the end of a zip that has no comment.
+_LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
+_END, _END_SIGNATURE = 22, b"PK\5\6"
+
+
+def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write header and arrays, none of them compressed."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+
+
+def read_archive(file: IO[bytes]) -> dict[str, bytes]:
+    """Return the members of a zip by name, together no larger than the file.
+
+    Raises
+    ------
+    ValueError
+        If the file is no zip, is damaged, or is not laid out as `write_archive` does it.
+    """
+    size = file.seek(0, io.SEEK_END)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _check_layout(archive, file, size)
+            return {member.filename: archive.read(member) for member in archive.infolist()}
+    except (zipfile.BadZipFile, struct.error, UnicodeError, EOFError, OverflowError, NotImplementedError) as error:
+        raise ValueError(f"not an mlca model, or cut short ({error})") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a place before the file's beginning, which only a forged zip asks for
+            raise
+        raise ValueError("not an mlca model, or cut short (it points outside itself)") from None
+
+
+def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[Any]:
+    """Read an array whose own header tells the truth about its kind and size."""
+    stream = io.BytesIO(raw)
+    try:
+        if np.lib.format.read_magic(stream) != (1, 0):
+            raise ValueError("unknown version")
+        shape, fortran_order, found = np.lib.format.read_array_header_1_0(stream)
+    except Exception as error:  # NumPy's parser passes on whatever its tokenizer raises
+        raise ValueError(f"array {name!r} has no readable header ({error})") from None
+    if found != np.dtype(dtype) or found.hasobject or fortran_order or len(shape) != n_dimensions:
+        raise ValueError(f"array {name!r} is of another kind than mlca writes")
+    size = len(raw) - stream.tell()
+    if any(n < 0 for n in shape) or int(np.prod([1, *shape], dtype=object)) * found.itemsize != size:
+        raise ValueError(f"array {name!r} claims shape {shape} but holds {size} bytes")
+    return np.frombuffer(raw, found, offset=stream.tell()).reshape(shape)
+
+
+def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
+    """Raise ValueError unless members lie one behind the other from the first byte on, and nothing else is there."""
+    members = sorted(archive.infolist(), key=lambda member: member.header_offset)
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("has two members of one name")
+    if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+        raise ValueError("has compressed members; mlca writes none")
+    if any(member.flag_bits & ~_UTF8_NAMES for member in members):
+        raise ValueError("has encrypted or unusual members; mlca writes none")
+    end = 0
+    for member in members:
+        file.seek(end)
+        start = file.read(_LOCAL_HEADER)
+        if member.header_offset != end or len(start) < _LOCAL_HEADER or not start.startswith(_LOCAL_SIGNATURE):
+            raise ValueError("has members that overlap, or something between them")
+        if member.compress_size != member.file_size:
+            raise ValueError(f"claims two sizes of {member.filename!r}")
+        end += _LOCAL_HEADER + sum(struct.unpack("<HH", start[-4:])) + member.file_size
+    file.seek(max(0, size - _END))
+    last = file.read(_END)
+    if archive.start_dir != end or not last.startswith(_END_SIGNATURE) or not last.endswith(b"\0\0"):
+        raise ValueError("has something before, behind or between its members, or is cut short")

@@ -1,0 +1,258 @@
+"""From a model to header and arrays, and back."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlca import __version__
+from mlca.classifier import MLCA
+from mlca.learner.checking import State, check_one_label_each, state_schema
+from mlca.learner.parameters import Parameters
+from mlca.learner.state import capture, restore
+from mlca.limits import MOST_JOBS
+from mlca.replacing import replacing
+from mlca.storage.archive import read_archive, read_array, write_archive
+from mlca.storage.header import HEADER, checksum, read_json
+from mlca.targets import LabelSet
+
+FORMAT = "mlca model"
+VERSION = 2
+
+# Seeds are drawn below 2^31; those that users give may be larger.
+_MOST_SEED = 2**63
+
+
+def save(model: MLCA, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file; a crash leaves the old file or the new one.
+
+    Parameters
+    ----------
+    model : MLCA
+        The model.
+    path : path-like
+        Where to; an existing file is replaced. Where it is a link, the file that the link names is.
+    """
+    learner = model._learner
+    resolved = asdict(learner.parameters)
+    if not 0 <= resolved["seed"] < _MOST_SEED:
+        raise ValueError(f"random_state is {resolved['seed']}; a file can hold one from 0 to {_MOST_SEED - 1}")
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"mlca {__version__}",
+        "parameters": _plain_parameters(model),
+        "resolved": resolved,
+        "n_features": learner.n_features,
+        "n_labels": learner.n_labels,
+        "sparse": learner.sparse_nodes,
+        "labels": [_plain_name(name) for name in model.labels_.names],
+        "single": model.labels_.single,
+        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "extras": extras_of(model),
+    }
+    state = capture(learner)
+    header["checksum"] = checksum(header, state)
+    with replacing(path) as file:
+        write_archive(file, header, state)
+
+
+def load(path: str | os.PathLike[str]) -> MLCA:
+    """Read a model that `MLCA.save` wrote; it goes on learning as the original would have.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    MLCA
+        The model.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from mlca import MLCA, load
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.mlca"
+    >>> MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}]).save(file)
+    >>> load(file).partial_fit([[2.0]], [{"higher"}]).classes_.tolist()
+    ['low', 'high', 'higher']
+    """
+    path = Path(path)
+    mode = path.stat().st_mode  # before opening: to open a FIFO would be to wait for its writer
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise ValueError(f"{path}: a device or a FIFO, not a model file")
+    with path.open("rb") as file:
+        try:
+            return _read_model(read_archive(file))
+        except OSError:
+            raise
+        except MemoryError:
+            raise ValueError(f"{path}: needs more memory than there is") from None
+        except Exception as error:  # whatever a forged file makes fail, the caller has one thing to catch
+            raise ValueError(f"{path}: {error}") from None
+
+
+def extras_of(model: MLCA) -> dict[str, Any]:
+    """Return what a model carries beside its own, by name: plain JSON that its file keeps and `fit` forgets."""
+    return dict(vars(model).get("extras_", {}))
+
+
+def set_extra(model: MLCA, name: str, value: Any) -> None:
+    """Let a model carry a JSON value; `save` keeps it and `load` brings it back, neither asking what it means."""
+    plain = json.loads(json.dumps(value, allow_nan=False))
+    model.__dict__["extras_"] = extras_of(model) | {name: plain}
+
+
+def _read_model(members: dict[str, bytes]) -> MLCA:
+    if HEADER not in members:
+        raise ValueError(f"a zip file without {HEADER}: not an mlca model")
+    header = read_json(members.pop(HEADER))
+    version = _check_version(header)
+    sparse_nodes = _field(header, "sparse", bool)
+    state = _read_state(members, sparse_nodes)
+    if version > 1 and header.get("checksum") != checksum(header, state):
+        raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
+    header = _UPGRADES[version](header)
+    model = _read_asked_for(_field(header, "parameters", dict))
+    resolved = _read_resolved(_field(header, "resolved", dict))
+    n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
+    labels = LabelSet(tuple(map(_plain_name, _field(header, "labels", list))), _field(header, "single", bool))
+    if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
+        raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
+    model._learner = restore(resolved, n_features, n_labels, sparse_nodes, state)
+    if model._learner.n_seen == 0:
+        raise ValueError("holds no row, learned or waiting")
+    if labels.single:
+        check_one_label_each(state)
+    model.labels_ = labels
+    model.n_features_in_ = n_features
+    feature_names = _field(header, "feature_names", list)
+    if feature_names:
+        if len(feature_names) != n_features or not all(isinstance(name, str) for name in feature_names):
+            raise ValueError(f"names {len(feature_names)} features, not {n_features} in words")
+        model.feature_names_in_ = np.array(feature_names, dtype=object)
+    extras = _field(header, "extras", dict)
+    if extras:
+        model.__dict__["extras_"] = extras
+    return model
+
+
+def _check_version(header: dict[str, Any]) -> int:
+    if header.get("format") != FORMAT:
+        raise ValueError(f"{HEADER} does not describe an mlca model")
+    version = header.get("version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"has no format version but {version!r:.80}")
+    if version > VERSION:
+        raise ValueError(
+            f"has format version {version}, written by {header.get('written_by')!r:.80}; this is mlca {__version__}, "
+            f"which reads up to version {VERSION}: upgrade mlca to open it"
+        )
+    return version
+
+
+def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header of version 1 as one of version 2: what was asked for was what was used, and no extras but one."""
+    asked_for = _field(header, "parameters", dict)
+    used = {field.name: asked_for[field.name] for field in fields(Parameters) if field.name in asked_for}
+    recipe = header.get("recipe")
+    return {
+        **header,
+        "resolved": {**used, "seed": header.get("seed")},
+        "extras": {} if recipe is None else {"recipe": recipe},
+    }
+
+
+_UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1, 2: lambda header: header}
+
+
+def _read_state(members: dict[str, bytes], sparse_nodes: bool) -> State:
+    schema = state_schema(sparse_nodes)
+    for name in schema:
+        if f"{name}.npy" not in members:
+            raise ValueError(f"lacks the array {name!r}")
+    foreign = members.keys() - {f"{name}.npy" for name in schema}
+    if foreign:
+        raise ValueError(f"has a member {min(foreign)!r:.80} that no model has")
+    return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
+
+
+def _read_asked_for(parameters: dict[str, Any]) -> MLCA:
+    """Return a model with the parameters that its user asked for."""
+    model = _new_model(parameters)
+    for name, value, smallest, most in (
+        ("random_state", model.random_state, 0, _MOST_SEED),
+        ("n_jobs", model.n_jobs, -MOST_JOBS, MOST_JOBS),
+    ):
+        if value is not None and (type(value) is not int or not smallest <= value <= most):
+            raise ValueError(f"{name} is {value!r:.80}")
+    return model
+
+
+def _read_resolved(parameters: dict[str, Any]) -> Parameters:
+    """Return the parameters that the learner goes by, all of them numbers and words."""
+    names = {field.name for field in fields(Parameters)}
+    if parameters.keys() != names:
+        raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
+    seed = parameters.pop("seed")
+    if type(seed) is not int or not 0 <= seed < _MOST_SEED:
+        raise ValueError(f"seed is {seed!r:.80}")
+    _new_model(parameters)
+    reals = {name: float(parameters[name]) for name in ("vigilance", "smoothing")}
+    return Parameters(**parameters | reals, seed=seed)
+
+
+def _new_model(parameters: dict[str, Any]) -> MLCA:
+    """Return a model with checked parameters."""
+    unknown = parameters.keys() - MLCA().get_params().keys()
+    if unknown:
+        raise ValueError(f"has a parameter {min(unknown)!r:.80} that MLCA has not")
+    model = MLCA(**parameters)
+    model._check_parameters()
+    return model
+
+
+def _field(header: dict[str, Any], name: str, kind: type) -> Any:
+    value = header.get(name)
+    if type(value) is not kind:
+        raise ValueError(f"{name} in {HEADER} is {value!r:.80}")
+    return value
+
+
+def _whole(header: dict[str, Any], name: str) -> int:
+    value: int = _field(header, name, int)
+    if not 0 <= value < 2**31:
+        raise ValueError(f"{name} is {value!r:.80}")
+    return value
+
+
+def _plain_parameters(model: MLCA) -> dict[str, Any]:
+    """Return constructor parameters as JSON has them; a generator object is not kept, its seed is."""
+    plain = {}
+    for name, value in model.get_params().items():
+        if isinstance(value, np.generic):
+            value = value.item()
+        plain[name] = value if isinstance(value, str | int | float | None) else None
+    return plain
+
+
+def _plain_name(name: Any) -> Any:
+    if isinstance(name, str | bool | int) or (isinstance(name, float) and np.isfinite(name)):
+        return name
+    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold labels in words or numbers")

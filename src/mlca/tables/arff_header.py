@@ -1,0 +1,225 @@
+"""The head of an ARFF file: the relation, the attributes, and how their values become numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+
+from mlca.tables.streams import bad_file, undecodable
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|[^\s{{'\"][^\s{{]*+)\s*(.+)", re.IGNORECASE | re.DOTALL)
+_RELATION = re.compile(rf"@relation\s+({_QUOTED}|[^'\"].*+)\s*", re.IGNORECASE | re.DOTALL)
+_CHOICE = re.compile(rf"\{{((?:[^'\"}}]|{_QUOTED})*+)\}}\s*(?:%.*)?", re.DOTALL)
+_NUMERIC = re.compile(r"(?:numeric|real|integer)\s*(?:%.*)?", re.IGNORECASE | re.DOTALL)
+_PIECE = re.compile(rf"((?:[^,'\"]|{_QUOTED})*+)(,|$)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+
+_YES_OR_NO = (("0", "1"), ("no", "yes"), ("false", "true"))
+
+MISSING = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One column of the file.
+
+    Attributes
+    ----------
+    name : str
+        Its name, without quotes.
+    codes : dict of str to float, or None
+        The number of each nominal value, and NaN for a missing one; None for a numeric attribute.
+    """
+
+    name: str
+    codes: dict[str, float] | None
+
+    @property
+    def convert(self) -> Callable[[str], float]:
+        """The function that makes a number of a word; KeyError or ValueError if it is none."""
+        return _number if self.codes is None else self.codes.__getitem__
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The nominal values in the order of their codes."""
+        codes = self.codes or {}
+        present = [value for value, code in codes.items() if not math.isnan(code)]
+        return tuple(sorted(present, key=codes.__getitem__))
+
+    @property
+    def can_be_label(self) -> bool:
+        """Whether its values may say yes or no: a number may, a choice if that is what it offers."""
+        return self.codes is None or any({*map(str.lower, self.values)} <= {*pair} for pair in _YES_OR_NO)
+
+    @property
+    def omitted(self) -> float:
+        """What a sparse row means that leaves the attribute out: 0, or the first nominal value."""
+        return 0.0 if self.codes is None else next(iter(self.codes.values()))
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the rows.
+
+    Attributes
+    ----------
+    relation : str
+        Name of the relation, without quotes.
+    relation_line, data_line : int
+        Lines of the relation and of ``@data``.
+    attributes : tuple of Attribute
+        The columns.
+    """
+
+    relation: str
+    relation_line: int
+    data_line: int
+    attributes: tuple[Attribute, ...]
+
+
+def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> Header:
+    """Read the numbered lines of an ARFF file up to ``@data``.
+
+    Parameters
+    ----------
+    lines : iterator of (int, str)
+        Afterwards it stands at the first row.
+    path : path-like
+        The file, for errors.
+
+    Returns
+    -------
+    Header
+    """
+    relation, relation_line, number = "", 1, 1
+    attributes: dict[str, Attribute] = {}
+    for number, raw in lines:
+        line = raw.strip()
+        if problem := undecodable(line):
+            raise bad_file(path, number, problem)
+        keyword = line.split(maxsplit=1)[0].lower() if line else "%"
+        if keyword.startswith("%"):
+            continue
+        if keyword == "@relation":
+            relation, relation_line = _read_relation(line, number, path), number
+        elif keyword == "@attribute":
+            attribute = _read_attribute(line, number, path)
+            if attribute.name in attributes:
+                raise bad_file(path, number, f"a second attribute is called {attribute.name!r}; rename it")
+            attributes[attribute.name] = attribute
+        elif keyword == "@data":
+            if not attributes:
+                raise bad_file(path, number, "@data comes before any @attribute")
+            return Header(relation, relation_line, number, tuple(attributes.values()))
+        else:
+            raise bad_file(path, number, f"expected @relation, @attribute or @data, found {line[:40]!r}")
+    raise bad_file(path, number, "the file ends before @data; is it an ARFF file, and whole?")
+
+
+def _read_relation(line: str, number: int, path: str | PathLike[str]) -> str:
+    relation = _RELATION.fullmatch(line)
+    if relation is None:
+        raise bad_file(path, number, "expected one name after @relation, in quotes if it has spaces")
+    return unquote(relation[1].strip())
+
+
+def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attribute:
+    parts = _ATTRIBUTE.fullmatch(line)
+    if parts is None:
+        raise bad_file(path, number, "expected a name, in quotes if it has spaces, and a type after @attribute")
+    name, kind = unquote(parts[1]), parts[2]
+    if _NUMERIC.fullmatch(kind):
+        return Attribute(name, None)
+    choice = _CHOICE.fullmatch(kind)
+    if choice is None:
+        raise bad_file(
+            path,
+            number,
+            f"attribute {name!r} is of type {kind[:40]!r}; only numbers and {{choices}} can be read: "
+            "remove it or make it nominal",
+        )
+    values = [unquote(piece.strip()) for piece in split_at_commas(choice[1])]
+    codes = _codes(values)
+    if len(codes) < len(values):
+        raise bad_file(path, number, f"attribute {name!r} names a value twice")
+    codes.setdefault(MISSING, math.nan)
+    return Attribute(name, codes)
+
+
+def _codes(values: list[str]) -> dict[str, float]:
+    """Give nominal values the numbers 0, 1, ... as they come, but a yes or no what it says."""
+    for no, yes in _YES_OR_NO:
+        if all(value.lower() in (no, yes) for value in values):
+            return {value: float(value.lower() == yes) for value in values}
+    return {value: float(code) for code, value in enumerate(values)}
+
+
+def _number(word: str) -> float:
+    if word == MISSING:
+        return math.nan
+    if "_" in word:  # Python would take 1_000 as a number
+        raise ValueError(word)
+    return float(word)
+
+
+def split_at_commas(text: str) -> list[str]:
+    """Split at the commas that stand outside quotes; the pieces keep their quotes.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``a, 'b, c'``.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If a quote is not closed.
+
+    Examples
+    --------
+    >>> split_at_commas("a, 'b, c'")
+    ['a', " 'b, c'"]
+    """
+    if "'" not in text and '"' not in text:
+        return text.split(",")
+    pieces = []
+    place = 0
+    while True:
+        piece = _PIECE.match(text, place)
+        if piece is None:
+            raise ValueError("a quote is not closed")
+        pieces.append(piece[1])
+        if not piece[2]:
+            return pieces
+        place = piece.end()
+
+
+def unquote(word: str) -> str:
+    r"""Take away quotes and the backslashes inside them.
+
+    Parameters
+    ----------
+    word : str
+        Without spaces around it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> unquote(r"'Stellar\'s Jay'")
+    "Stellar's Jay"
+    """
+    if len(word) < 2 or word[0] not in "'\"" or word[-1] != word[0]:
+        return word
+    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), word[1:-1])

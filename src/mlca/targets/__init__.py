@@ -1,0 +1,205 @@
+"""From whatever a user calls labels to one form, and back.
+
+A classifier of this package sees labels as `LabelRows`: for each row the columns of its labels, in
+CSR fashion. `read_targets` makes them from an indicator matrix, from one iterable of names a row,
+or from a 1-D y, together with the `LabelSet` that names the columns. A label set only ever grows,
+on the right; reading returns a new one and leaves the old alone, so a caller that fails half-way
+has changed nothing.
+
+`labels` has what comes out; `indicator`, `names` and `classes` read one form of y each, and `text` what users write
+in its place. Which of the three forms y has is settled by the first batch and kept: the same lists must not mean
+names today and an indicator matrix tomorrow. What could mean either is refused, with both ways to say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mlca.targets.classes import as_array, read_classes
+from mlca.targets.indicator import read_frame, read_indicator
+from mlca.targets.labels import Form, LabelRows, LabelSet, plain
+from mlca.targets.names import is_row_of_names, read_names
+
+__all__ = ["Form", "LabelRows", "LabelSet", "exact_match", "read_targets", "read_truth"]
+
+
+def read_targets(
+    y: Any, known: LabelSet | None = None, classes: Iterable[Hashable] | None = None
+) -> tuple[LabelSet, LabelRows]:
+    """Read the labels of some rows.
+
+    Parameters
+    ----------
+    y : array-like, sparse matrix or iterable of iterables
+        An indicator matrix of 0 and 1 (dense, sparse, nested lists or a DataFrame, whose columns
+        are then the names), one iterable of label names per row (of a {name: bool} the true names), or a 1-D
+        array of classes.
+    known : LabelSet, optional
+        The labels known so far, and how they were told. They keep their columns; new ones follow.
+    classes : iterable, optional
+        Names of labels that may come; with an indicator matrix they name its columns.
+
+    Returns
+    -------
+    labels : LabelSet
+        The labels known now.
+    rows : LabelRows
+        The labels of each row, as columns of `labels`.
+
+    Raises
+    ------
+    ValueError
+        If y is none of these, could be two of them, or does not fit what is known.
+
+    Examples
+    --------
+    >>> labels, rows = read_targets([{"sea"}, {"sea", "sun"}, set()])
+    >>> labels.names, rows.indptr.tolist(), rows.indices.tolist()
+    (('sea', 'sun'), [0, 1, 3, 3], [0, 0, 1])
+    """
+    if y is None:
+        raise ValueError("this classifier requires y to be passed, but the target y is None")
+    if sparse.issparse(y):
+        return read_indicator(sparse.csr_array(y), None, known, classes)
+    if hasattr(y, "columns") and hasattr(y, "to_numpy"):
+        return read_frame(y, known, classes)
+    if hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and y.ndim == 2:
+        if _is_column_of_classes(y, known):
+            return read_classes(y, known, classes)
+        return read_indicator(y, None, known, classes)
+    rows = _rows_of(y)
+    if not any(map(is_row_of_names, rows)):
+        return read_classes(y if isinstance(y, np.ndarray) else as_array(rows), known, classes)
+    if _is_nested_indicator(rows, known):
+        return read_indicator(np.array([list(row) for row in rows]), None, known, classes)
+    return read_names(rows, known, classes)
+
+
+def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
+    """Read labels that a model is to be compared with, not to learn.
+
+    They need not be told as those that it learned were: names may be compared with columns. Labels that the model
+    does not know follow those that it knows.
+
+    Parameters
+    ----------
+    y : array-like, sparse matrix or iterable of iterables
+        The labels, as `read_targets` takes them; an indicator matrix without names has the columns of `known`.
+    known : LabelSet
+        The labels that the model knows.
+
+    Returns
+    -------
+    labels : LabelSet
+        Those of the model and of y.
+    rows : LabelRows
+        The labels of each row, as columns of `labels`.
+    """
+    try:
+        return read_targets(y, known)
+    except ValueError:
+        if known.form is None:
+            raise
+        return read_targets(y, replace(known, form=None))
+
+
+def exact_match(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any = None) -> float:
+    """Return the share of rows whose predicted labels are exactly the true ones.
+
+    Parameters
+    ----------
+    y : array-like, sparse matrix or iterable of iterables
+        The true labels, in any form that `fit` takes. A row with a label that the model does not know is missed.
+    known : LabelSet
+        The labels that the model knows.
+    predicted : ndarray
+        What its `predict` gave: an indicator matrix with the columns of `known`, or one class a row.
+    weights : array-like, optional
+        How much each row counts.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> exact_match([{"sea"}, {"sun", "wind"}], LabelSet(("sea", "sun")), np.array([[1, 0], [0, 1]]))
+    0.5
+    """
+    labels, truth = read_truth(y, known)
+    if truth.n_rows != len(predicted):
+        raise ValueError(f"X has {len(predicted)} rows but y has {truth.n_rows}; each row needs its labels")
+    if labels.single:
+        columns = {name: column for column, name in enumerate(known.names)}
+        chosen = np.array([columns[name] for name in predicted.tolist()], dtype=np.int32)
+        return float(np.average(chosen == truth.indices, weights=weights))
+    own = sparse.csr_array(predicted)
+    own.resize((truth.n_rows, truth.n_labels))
+    wrong = np.asarray((own != truth.to_csr()).sum(axis=1)).ravel()
+    return float(np.average(wrong == 0, weights=weights))
+
+
+def _rows_of(y: Any) -> list[Any]:
+    if isinstance(y, np.ndarray):
+        return list(y) if y.dtype == object and y.ndim == 1 else []
+    if isinstance(y, str | bytes | Mapping | set | frozenset) or not isinstance(y, Iterable):
+        raise ValueError(f"y must have one entry per row; a {type(y).__name__} has none")
+    return list(y)
+
+
+def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
+    """Whether a 2-D array of one column holds classes rather than the indicator of one label."""
+    if y.shape[1] != 1:
+        return False
+    if known is not None and (known.single or known.form is not None):
+        return known.single
+    return y.dtype.kind not in "biuf" or not bool(np.all((y == 0) | (y == 1)))
+
+
+def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
+    """Whether nested rows are an indicator matrix rather than names; ValueError if they could be both.
+
+    Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn; but not if the model was told
+    names before, which may well be 0 and 1.
+    """
+    if not _are_equally_long_bits(rows):
+        return False
+    width = len(rows[0])
+    named_twice = any(len({*map(plain, row)}) < width for row in rows)
+    if known is not None and known.form == "names":
+        if named_twice or (known.names and not any(isinstance(name, int) for name in known.names)):
+            raise ValueError(
+                f"y holds rows of 0 and 1 such as {rows[0]!r}, but the model learned label names such as "
+                f"{list(known.names[:1])}: give names again, for instance [set(model.classes_[np.array(row) == 1]) "
+                "for row in y]"
+            )
+        return False
+    lists = all(isinstance(row, list | np.ndarray) for row in rows)
+    if known is not None and known.form == "indicator":
+        return lists
+    if (lists and width == 1) or (not lists and named_twice):
+        raise ValueError(
+            f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "
+            "labels 0 and 1; write np.array(y) for the former, and one set of names a row, such as "
+            "[set(row) for row in y], for the latter"
+        )
+    return lists
+
+
+def _are_equally_long_bits(rows: Sequence[Any]) -> bool:
+    if not all(isinstance(row, list | tuple | np.ndarray) for row in rows):
+        return False
+    widths = {len(row) for row in rows}
+    return len(widths) == 1 and widths != {0} and all(_is_bit(cell) for row in rows for cell in row)
+
+
+def _is_bit(cell: Any) -> bool:
+    return isinstance(cell, int | float | np.number | np.bool_) and bool(cell == 0 or cell == 1)

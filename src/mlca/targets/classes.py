@@ -1,0 +1,85 @@
+"""One class a row: a 1-D y, as scikit-learn has it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from mlca.targets.labels import LabelRows, LabelSet, number_names
+from mlca.targets.text import is_missing_label, list_in_text
+
+_SEPARATORS = (",", ";", "|")
+
+
+def as_array(rows: Sequence[Any]) -> NDArray[Any]:
+    """Return classes as an array; NumPy alone would make text of numbers among text."""
+    texts = sum(isinstance(row, str) for row in rows)
+    return np.array(rows, dtype=object if 0 < texts < len(rows) else None)
+
+
+def read_classes(
+    y: NDArray[Any], known: LabelSet | None, classes: Iterable[Hashable] | None
+) -> tuple[LabelSet, LabelRows]:
+    """Read an array of classes."""
+    if known is not None and not known.single:
+        raise ValueError(
+            "the model learned several labels per row, not a 1-D y: give what it had before, an indicator matrix or "
+            "one iterable of names per row, such as [[name] for name in y]"
+        )
+    y = column_or_1d(y, warn=True)
+    _refuse_what_is_no_class(y)
+    if y.dtype.kind not in "biuUS":
+        check_classification_targets(y)
+    found, codes = np.unique(y, return_inverse=True)
+    columns = number_names(known, classes)
+    _refuse_mixed_classes(columns, found.tolist())
+    _look_at_text([name for name in found.tolist() if name not in columns], columns)
+    # A first batch without `classes` is taken as sorted, as scikit-learn does; later ones as they appear.
+    order = found if known is None else y[np.sort(np.unique(y, return_index=True)[1])]
+    for name in order.tolist():
+        columns.setdefault(name, len(columns))
+    column_of_code = np.array([columns[name] for name in found.tolist()], dtype=np.int32)
+    rows = LabelRows(np.arange(len(y) + 1), column_of_code[codes.ravel()], len(columns), len(columns))
+    return LabelSet(tuple(columns), single=True), rows
+
+
+def _refuse_what_is_no_class(y: NDArray[Any]) -> None:
+    """Refuse gaps, and text among numbers, which NumPy could not put in order."""
+    if y.dtype != object:
+        return
+    for i, name in enumerate(y.tolist()):
+        if is_missing_label(name):
+            raise ValueError(f"row {i} of y is {name!r}, which is no class: leave such rows out")
+    _refuse_mixed_classes((), y.tolist())
+
+
+def _refuse_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
+    texts = {isinstance(name, str): name for name in (*known, *found)}
+    if len(texts) > 1:
+        raise ValueError(f"y holds the class {texts[False]!r} beside {texts[True]!r}; write all alike: str(name)")
+
+
+def _look_at_text(new: Sequence[Any], known: Iterable[Any]) -> None:
+    """Refuse lists that became text, and warn once of classes that look like several labels."""
+    texts = [name for name in new if isinstance(name, str)]
+    if texts and all(list_in_text(text) is not None for text in texts):
+        raise ValueError(
+            f"y holds the text {texts[0]!r}, which was a list of labels once (pandas writes them so into a CSV, Dask "
+            "and pandas convert them to strings): write mlca.labels_from(y)"
+        )
+    for sep in _SEPARATORS:
+        joined = next((text for text in texts if sep in text), None)
+        if joined is not None and not any(isinstance(name, str) and sep in name for name in known):
+            warnings.warn(
+                f"y holds {joined!r}, taken as one class; if it names several labels, write "
+                f"mlca.labels_from(y, sep={sep!r})",
+                UserWarning,
+                stacklevel=5,  # of whoever called fit or partial_fit
+            )
+            return

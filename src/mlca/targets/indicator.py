@@ -1,0 +1,109 @@
+"""Labels told by an indicator matrix of 0 and 1, whose columns may have names."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mlca.targets.labels import LabelRows, LabelSet, as_names
+
+
+def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
+    """Read a DataFrame whose columns are labels; they are matched by name."""
+    columns: list[Hashable] = list(frame.columns)
+    if len(set(columns)) < len(columns):
+        raise ValueError("y has two columns of the same name; give every label its own")
+    if known is not None and known.names and not known.single and known.form != "names":
+        missing = [name for name in known.names if name not in set(columns)]
+        if missing and known.numbered:
+            raise ValueError(
+                f"y names its columns {columns[0]!r} ..., but the labels so far are numbered from 0: pass "
+                "y.to_numpy() if its columns are in the order of classes_"
+            )
+        if missing:
+            raise ValueError(f"y lacks the columns of known labels {missing[:5]!r}; labels never go away")
+        columns = [*known.names, *(name for name in columns if name not in set(known.names))]
+    return read_indicator(frame[columns].to_numpy(), columns, known, classes)
+
+
+def read_indicator(
+    y: Any, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
+) -> tuple[LabelSet, LabelRows]:
+    """Read a dense or CSR matrix, perhaps with names of its columns."""
+    if known is not None and known.single:
+        raise ValueError("the model learned one class per row (a 1-D y); an indicator matrix does not fit it")
+    if known is not None and known.form == "names":
+        names = "model.classes_" if columns is None else "y.columns"
+        raise ValueError(
+            "y is an indicator matrix, but the model learned rows of label names: give names again, such as "
+            f"[set({names}[row == 1]) for row in np.asarray(y)]"
+        )
+    names_now = _column_names(y.shape[1], columns, known, classes)
+    if known is not None and y.shape[1] < len(known.names):
+        raise ValueError(
+            f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
+            "give columns of zeros to labels that do not occur"
+        )
+    indptr, indices = _nonzero_of_bits(y)
+    return LabelSet(names_now, form="indicator"), LabelRows(indptr, indices, len(names_now), len(names_now))
+
+
+def _column_names(
+    width: int, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
+) -> tuple[Hashable, ...]:
+    """Name the columns of an indicator matrix: by its own names, by `classes`, as before, or by numbers."""
+    if columns is not None:
+        return tuple(columns)
+    names = () if known is None else known.names
+    if classes is not None:
+        listed = as_names(classes)
+        if listed[: len(names)] != names and not set(listed) <= set(names):
+            raise ValueError("`classes` must begin with the known labels, in the order of classes_")
+        names = listed if len(listed) > len(names) else names
+        if width > len(names):
+            raise ValueError(f"y has {width} columns but `classes` names {len(names)} labels; name them all")
+        return names
+    if width > len(names):
+        if not LabelSet(names).numbered:
+            raise ValueError(
+                f"y has {width} columns, but the {len(names)} known labels have names: pass the names of all "
+                "columns in `classes`, or give one iterable of label names per row"
+            )
+        return tuple(range(width))
+    return names
+
+
+def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return indptr and indices of a matrix after checking that it holds nothing but 0 and 1."""
+    if sparse.issparse(y):
+        y = y.copy()
+        y.sum_duplicates()
+        y.eliminate_zeros()
+        wrong = np.flatnonzero(y.data != 1)
+        if wrong.size:
+            row = int(np.searchsorted(y.indptr, wrong[0], side="right")) - 1
+            raise _not_a_bit(y.data[wrong[0]], row, int(y.indices[wrong[0]]))
+        return y.indptr.astype(np.int64), y.indices.astype(np.int32)
+    if y.dtype.kind not in "biuf":
+        try:
+            y = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"y must be an indicator matrix of 0 and 1, not an array of {y.dtype}") from None
+    ones = y == 1
+    if not np.all(ones | (y == 0)):
+        row, column = map(int, np.argwhere(~(ones | (y == 0)))[0])
+        raise _not_a_bit(y[row, column], row, column)
+    rows, columns = np.nonzero(ones)
+    indptr = np.zeros(len(y) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(y)), out=indptr[1:])
+    return indptr, columns.astype(np.int32)
+
+
+def _not_a_bit(value: Any, row: int, column: int) -> ValueError:
+    return ValueError(
+        f"Unknown label type: y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds {value!r}"
+    )

@@ -1,0 +1,111 @@
+"""The labels that are known, and the labels of rows: what a classifier sees of y."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Form: TypeAlias = Literal["indicator", "names"]
+
+
+class LabelRows(NamedTuple):
+    """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
+
+    `n_labels` labels are known when all rows are learned; `n_before`, whose names do not come from these rows, before.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    n_labels: int
+    n_before: int
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.indptr) - 1
+
+    def to_csr(self) -> sparse.csr_array:
+        """Return the indicator matrix as a sparse array of 0 and 1 (uint8)."""
+        ones = np.ones(len(self.indices), dtype=np.uint8)
+        shape = (self.n_rows, self.n_labels)
+        return sparse.csr_array((ones, self.indices, self.indptr), shape=shape)
+
+    def to_dense(self) -> NDArray[np.uint8]:
+        """Return the indicator matrix as a dense array of 0 and 1."""
+        dense: NDArray[np.uint8] = self.to_csr().toarray()
+        return dense
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels that a classifier knows, in the order of their columns.
+
+    Attributes
+    ----------
+    names : tuple
+        One hashable name a column. Columns of an unnamed indicator matrix are called 0, 1, 2, ...
+    single : bool
+        Whether each row has exactly one label (it was learned from a 1-D y).
+    form : {"indicator", "names"} or None
+        How several labels of a row are told; None where each row has one, or where nobody has told yet.
+    """
+
+    names: tuple[Hashable, ...]
+    single: bool = False
+    form: Form | None = None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the names are just the numbers of the columns."""
+        return self.names == tuple(range(len(self.names)))
+
+    def first(self, n: int) -> LabelSet:
+        """Return the set of the first n labels."""
+        return self if n >= len(self.names) else replace(self, names=self.names[:n])
+
+    def to_array(self) -> NDArray[Any]:
+        """Return the names as an array: of their own type if they share one, else of objects."""
+        kinds = {type(name) for name in self.names}
+        if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
+            return np.array(self.names)
+        array = np.empty(len(self.names), dtype=object)
+        array[:] = self.names
+        return array
+
+    def name_rows(self, indicator: NDArray[Any]) -> list[set[Hashable]]:
+        """Return the set of label names of each row of an indicator matrix."""
+        rows: list[set[Hashable]] = [set() for _ in range(len(indicator))]
+        for i, j in zip(*np.nonzero(indicator), strict=True):
+            rows[i].add(self.names[j])
+        return rows
+
+
+def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> dict[Hashable, int]:
+    """Return the column of each label: the known ones, then those that may come."""
+    names = () if known is None else known.names
+    columns = {name: column for column, name in enumerate(names)}
+    for name in () if classes is None else as_names(classes):
+        columns.setdefault(name, len(columns))
+    return columns
+
+
+def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Return what a user listed as `classes`; ValueError if these are no names."""
+    try:
+        names = tuple(plain(name) for name in classes)
+        distinct = len(set(names))
+    except TypeError:
+        raise ValueError(f"`classes` must list hashable label names, not {classes!r}") from None
+    if distinct < len(names):
+        raise ValueError("`classes` names a label twice")
+    return names
+
+
+def plain(name: Any) -> Any:
+    """Take NumPy scalars out of their wrapping: np.int64(3) and 3 are the same label."""
+    return name.item() if isinstance(name, np.generic) else name

@@ -1,0 +1,78 @@
+"""Labels told by name: one iterable of names a row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlca.targets.labels import LabelRows, LabelSet, number_names, plain
+from mlca.targets.text import is_missing_label
+
+
+def is_row_of_names(row: Any) -> bool:
+    """Whether an entry of y may name several labels: text is one name."""
+    return isinstance(row, Iterable) and not isinstance(row, str | bytes)
+
+
+def read_names(
+    y: Sequence[Any], known: LabelSet | None, classes: Iterable[Hashable] | None
+) -> tuple[LabelSet, LabelRows]:
+    """Read rows of names; new names become columns in the order of their appearance."""
+    if known is not None and known.single:
+        raise ValueError("the model learned one class per row (a 1-D y); rows of label names do not fit it")
+    if known is not None and known.form == "indicator":
+        raise ValueError(
+            "y has one iterable of label names per row, but the model learned an indicator matrix: give columns of "
+            "0 and 1 in the order of classes_, or a DataFrame with the labels as columns"
+        )
+    columns = number_names(known, classes)
+    n_before = len(columns)
+    indptr = np.zeros(len(y) + 1, dtype=np.int64)
+    indices: list[int] = []
+    for i, row in enumerate(y):
+        here = {columns.setdefault(name, len(columns)) for name in _names_of_row(row, i)}
+        indices.extend(sorted(here))
+        indptr[i + 1] = len(indices)
+    names = tuple(columns)
+    rows = LabelRows(indptr, np.array(indices, dtype=np.int32), len(names), n_before)
+    return LabelSet(names, form="names"), rows
+
+
+def _names_of_row(row: Any, i: int) -> list[Hashable]:
+    """Return the label names of row i; ValueError if something in it is no name."""
+    if not is_row_of_names(row):
+        remedy = "an empty list where there are none" if is_missing_label(row) else f"[{row!r}] for a single one"
+        raise ValueError(f"row {i} of y is {row!r}; every row must be an iterable of label names: {remedy}")
+    if isinstance(row, Mapping):
+        row = _true_keys(row, i)
+    names = [plain(name) for name in _in_order(row)]
+    for name in names:
+        if isinstance(name, float) or is_missing_label(name):
+            raise ValueError(
+                f"row {i} of y names a label {name!r}; a label's name is text or a whole number: leave it out if "
+                "the label is not known, write str(name) if it is a name"
+            )
+        try:
+            hash(name)
+        except TypeError:
+            raise ValueError(f"row {i} of y names a label {name!r}, which is not hashable") from None
+    return names
+
+
+def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
+    for name, value in row.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(
+                f"row {i} of y is a dict with {name!r}: {value!r}; a dict of labels says True or False of each: "
+                "write the names alone, or True where the row has the label"
+            )
+    return [name for name, true in row.items() if true]
+
+
+def _in_order(row: Any) -> Iterable[Any]:
+    """Return a row's names in an order that is the same in every process: a set has none of its own."""
+    if not isinstance(row, set | frozenset):
+        return row  # type: ignore[no-any-return]
+    return sorted(row, key=lambda name: (type(name).__name__, name if isinstance(name, str) else repr(name)))

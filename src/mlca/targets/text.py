@@ -1,0 +1,114 @@
+"""Labels written as text: a cell such as "sea,sun", or a list that pandas, NumPy or JSON wrote."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import tokenize
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+
+# NumPy prints an array with nothing but spaces between its names or numbers.
+_SPACED_NAMES = re.compile(r"""['"]\s+['"]""")
+_SPACED_NUMBERS = re.compile(r"\[\s*-?\d++(?:\s++-?\d++)*+\s*\]")
+_ENDS = {"[": "]", "(": ")", "{": "}"}
+_EMPTY = ("set()", "frozenset()")
+
+
+def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, ...]]:
+    """Read the labels of a column of text, for `fit` and `partial_fit`.
+
+    Parameters
+    ----------
+    column : iterable
+        One cell a row: names with `sep` between them, or a list that was written as text, as pandas does when it
+        writes a CSV. A cell that is empty, None or NaN is a row without labels; one that holds a list already
+        stays as it is.
+    sep : str, default=","
+        What stands between names.
+
+    Returns
+    -------
+    list of tuples
+        The label names of each row.
+
+    Examples
+    --------
+    >>> from mlca import labels_from
+    >>> labels_from(["sea, sun", "sun", "", None])
+    [('sea', 'sun'), ('sun',), (), ()]
+    >>> labels_from(["['sea', 'sun']", "[]"])
+    [('sea', 'sun'), ()]
+    """
+    if not sep:
+        raise ValueError("sep is empty; say what stands between the labels, such as ','")
+    return [_names_of(cell, sep, row) for row, cell in enumerate(column)]
+
+
+def _names_of(cell: Any, sep: str, row: int) -> tuple[Hashable, ...]:
+    if is_missing_label(cell):
+        return ()
+    if isinstance(cell, str):
+        names = list_in_text(cell)
+        return tuple(filter(None, map(str.strip, cell.split(sep)))) if names is None else tuple(names)
+    if isinstance(cell, list | tuple | set | frozenset | np.ndarray):
+        return tuple(cell)
+    if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
+        return (int(cell),)
+    raise ValueError(f"row {row} of the column is {cell!r}, which names no labels; write text such as 'sea{sep}sun'")
+
+
+def is_missing_label(value: Any) -> bool:
+    """Whether a value says that it is not known: None, NaN, pandas' NA or NaT."""
+    if value is None or isinstance(value, float | np.floating):
+        return value is None or bool(value != value)
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def list_in_text(text: str) -> list[Any] | None:
+    """Return the list that a text is the writing of; None if it is none.
+
+    Examples
+    --------
+    >>> list_in_text('["sea", "sun"]'), list_in_text("['sea' 'sun']"), list_in_text("sea, sun")
+    (['sea', 'sun'], ['sea', 'sun'], None)
+    """
+    text = text.strip()
+    if text in _EMPTY:
+        return []
+    if _ENDS.get(text[:1]) != text[-1:]:
+        return None
+    for read in (json.loads, _python_list):
+        try:
+            names = read(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError, tokenize.TokenError):
+            continue
+        if isinstance(names, set):
+            return sorted(names, key=repr)
+        if isinstance(names, list | tuple):
+            return list(names)
+    return None
+
+
+def _python_list(text: str) -> Any:
+    """Read what Python's or NumPy's `str` made of a list."""
+    if _SPACED_NUMBERS.fullmatch(text):
+        return [int(word) for word in text[1:-1].split()]
+    if _SPACED_NAMES.search(text):
+        text = _with_commas(text)  # or Python would join the neighbours to one name
+    return ast.literal_eval(text)
+
+
+def _with_commas(text: str) -> str:
+    pieces: list[str] = []
+    before = tokenize.OP
+    for token in tokenize.generate_tokens(io.StringIO(text.replace("\n", " ")).readline):
+        if token.type == before == tokenize.STRING:
+            pieces.append(",")
+        pieces.append(token.string)
+        before = token.type
+    return " ".join(pieces)

@@ -1,0 +1,431 @@
+// Attacks on the four-bit screening: bounds that must hold, lists that must be exact, memory that must not be lost.
+// Compiled and run by test_codes.py, once a level of the processor.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "screening.hpp"
+
+using namespace mlca::MLCA_LEVEL;
+using std::int64_t;
+
+static std::string doing;
+
+#define CHECK(truth)                                                                    \
+    do {                                                                                \
+        if (!(truth)) {                                                                 \
+            std::printf("line %d: %s fails: %s\n", __LINE__, #truth, doing.c_str());     \
+            std::exit(1);                                                               \
+        }                                                                               \
+    } while (false)
+
+struct Random {
+    std::uint64_t state;
+
+    std::uint64_t bits() {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return (state >> 33) ^ (state >> 13);
+    }
+    double uniform() { return static_cast<double>(bits() & 0xffffffffu) * 0x1p-32; }
+    double normal() {
+        double sum = -6.0;
+        for (int k = 0; k < 12; ++k) sum += uniform();
+        return sum;
+    }
+    int64_t below(int64_t n) { return static_cast<int64_t>(bits() % static_cast<std::uint64_t>(n)); }
+};
+
+// Families of values, each with an r that makes terms neither all 0 nor all 1 (and some that do).
+struct Family {
+    const char* name;
+    std::function<double(Random&)> value;
+    double r;
+};
+
+static const std::vector<Family>& families() {
+    static const std::vector<Family> all = {
+        {"normal", [](Random& random) { return random.normal(); }, 0.7},
+        {"normal, narrow", [](Random& random) { return random.normal(); }, 300.0},
+        {"normal, wide", [](Random& random) { return random.normal(); }, 1e-3},
+        {"equal", [](Random&) { return 3.25; }, 1.0},
+        {"binary", [](Random& random) { return random.uniform() < 0.3 ? 1.0 : 0.0; }, 1.7},
+        {"five values", [](Random& random) { return static_cast<double>(random.below(5)) - 2.0; }, 0.5},
+        {"far from zero", [](Random& random) { return 1e9 + random.normal(); }, 0.7},
+        {"negative", [](Random& random) { return -5.0 - random.uniform(); }, 2.0},
+        {"huge", [](Random& random) { return 1e150 * random.normal(); }, 1e-150},
+        {"huge, any r", [](Random& random) { return 1e150 * random.normal(); }, 1.0},
+        {"tiny", [](Random& random) { return 1e-150 * random.normal(); }, 1e150},
+        {"smallest", [](Random& random) { return 5e-324 * static_cast<double>(random.below(9)); }, 1e300},
+        {"heavy tails", [](Random& random) { return random.normal() / (random.uniform() + 1e-9); }, 0.3},
+        {"mostly zero", [](Random& random) { return random.uniform() < 0.9 ? 0.0 : random.normal(); }, 1.0},
+        {"all scales", [](Random& random) { return std::exp2(200.0 * random.normal()); }, 1.0},
+    };
+    return all;
+}
+
+struct Data {
+    int64_t n, d;
+    std::vector<double> weights, rows;
+    int64_t n_rows;
+
+    Data(Random& random, const Family& family, int64_t n_nodes, int64_t n_attributes, int64_t n_queries)
+        : n(n_nodes), d(n_attributes), n_rows(n_queries) {
+        for (int64_t k = 0; k < n * d; ++k) weights.push_back(family.value(random));
+        for (int64_t k = 0; k < n_rows * d; ++k) rows.push_back(family.value(random));
+        // Equal nodes are ties, and a row that is a node has the sum 0.
+        for (int64_t k = 0; k + 7 < n; k += 7) std::copy_n(&weights[static_cast<std::size_t>(k * d)], d, &weights[static_cast<std::size_t>((k + 7 - k % 3) * d)]);
+        std::copy_n(&weights[static_cast<std::size_t>((n / 2) * d)], d, rows.begin());
+    }
+    const double* operator()(int64_t node) const { return weights.data() + node * d; }
+    const double* row(int64_t j) const { return rows.data() + j * d; }
+};
+
+static void spoil(Cells& cells, int how, Random& random) {
+    for (int64_t i = 0; i < cells.n_attributes(); ++i) {
+        double boundaries[N_BOUNDARIES];
+        for (int64_t k = 0; k < N_BOUNDARIES; ++k) {
+            const double spread = static_cast<double>(k) - 7.0;
+            boundaries[k] = how == 0 ? 0.0 : how == 1 ? 1e300 : how == 2 ? -1e300 : how == 3 ? spread * 1e299 : spread * random.uniform();
+        }
+        std::sort(boundaries, boundaries + N_BOUNDARIES);
+        cells.set(i, boundaries);
+    }
+}
+
+static uint32_t plain_sum(const std::uint8_t* block, const std::uint8_t* tables, int64_t d, int terms, int64_t node) {
+    uint32_t total = 0;
+    for (int64_t first = 0; first < d; first += scan_part_length(terms)) {
+        uint32_t part = 0;
+        for (int64_t i = first; i < std::min(first + scan_part_length(terms), d); ++i) {
+            const int byte = block[i * 32 + node % 32];
+            part += tables[i * 16 + (node < 32 ? byte & 15 : byte >> 4)];
+        }
+        total += part >> scan_shift(d, terms);
+    }
+    return total;
+}
+
+template <int TERMS>
+static void scan_gives_the_plain_sum(Random& random) {
+    for (const int64_t d : {1, 2, 3, 4, 5, 31, 103, 511, 513, 1023, 1025, 1040, 9000}) {
+        doing = "d = " + std::to_string(d) + ", terms " + std::to_string(TERMS);
+        const int64_t room = rounded_up(d, FOURS);
+        std::vector<std::uint8_t> block(static_cast<std::size_t>(room * BLOCK_BYTES)), tables(static_cast<std::size_t>(4 * room * TABLE));
+        for (auto& byte : block) byte = static_cast<std::uint8_t>(random.bits());
+        for (int q = 0; q < 4; ++q) {
+            for (int64_t k = 0; k < d * TABLE; ++k) {
+                const auto entry = q == 3 ? largest_entry(TERMS) : static_cast<int>(random.below(largest_entry(TERMS) + 1));
+                tables[static_cast<std::size_t>(q * room * TABLE + k)] = static_cast<std::uint8_t>(entry);
+            }
+        }
+        const std::uint8_t* starts[4];
+        for (int q = 0; q < 4; ++q) starts[q] = tables.data() + q * room * TABLE;
+        for (int n_rows = 1; n_rows <= 4; ++n_rows) {
+            std::vector<std::uint16_t> sums(4 * BLOCK, 7);
+            std::uint16_t* places[4] = {&sums[0], &sums[BLOCK], &sums[2 * BLOCK], &sums[3 * BLOCK]};
+            switch (n_rows) {
+                case 1: scan<1, TERMS>(block.data(), starts, d, places); break;
+                case 2: scan<2, TERMS>(block.data(), starts, d, places); break;
+                case 3: scan<3, TERMS>(block.data(), starts, d, places); break;
+                default: scan<4, TERMS>(block.data(), starts, d, places);
+            }
+            for (int q = 0; q < n_rows; ++q) {
+                for (int64_t j = 0; j < BLOCK; ++j) CHECK(places[q][j] == plain_sum(block.data(), starts[q], d, TERMS, j));
+            }
+        }
+    }
+}
+
+static void sixteen_bits_are_as_close_as_promised() {
+    for (int z = 0; z < 32768; ++z) {
+        const double power = std::exp2(-(z * 0x1p-13) * (z * 0x1p-13));
+        CHECK(fine_power(static_cast<std::int16_t>(z)) * 0x1p-15 >= power - POWER_ERROR);
+        CHECK(fine_root_power(static_cast<std::int16_t>(z)) * 0x1p-15 >= 1.0 - std::sqrt(1.0 - power) - ROOT_POWER_ERROR);
+    }
+}
+
+static void bounds_hold(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t d : {1, 3, 20, 67}) {
+            const Data data(random, family, 150, d, 6);
+            CodedNodes coded(d);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
+            for (int how = -1; how < 5; ++how) {
+                doing = std::string(family.name) + ", d = " + std::to_string(d) + ", cells " + std::to_string(how);
+                Cells cells = coded.cells();
+                if (how >= 0) spoil(cells, how, random);
+                Codes codes(d);
+                codes.reserve(data.n);
+                std::vector<std::uint8_t> own(static_cast<std::size_t>(d));
+                for (int64_t k = 0; k < data.n; ++k) {
+                    cells.assign(data(k), own.data());
+                    codes.enter(k, own.data());
+                }
+                Tables tables(d), any(d);
+                FineRow fine(d);
+                Screening screening;
+                for (int64_t j = 0; j < data.n_rows; ++j) {
+                    const double *x = data.row(j), r = family.r;
+                    tables.fill_common(x, r, cells);
+                    // Half of the weight on one attribute, as a learned similarity might have it.
+                    const auto share = [&](int64_t i) { return i == 0 ? 0.5 : 0.5 / static_cast<double>(d); };
+                    any.fill(x, cells, 0.5, [&](int64_t i, double y) { return share(i) * (1.0 - kernel(x[i] - y, r)); });
+                    cells.assign(x, own.data());
+                    CHECK(std::equal(own.begin(), own.end(), tables.cells()) && std::equal(own.begin(), own.end(), any.cells()));
+                    const Tables* both[2] = {&tables, &any};
+                    screening.bound_all(codes, both, 2, data.n);
+                    fine.fill_common(x, r, coded.widths());
+                    for (int64_t k = 0; k < data.n; ++k) {
+                        const int64_t sum = common_sum(x, data(k), d, r);
+                        int64_t shared = 0;
+                        for (int64_t i = 0; i < d; ++i) shared += in_units(share(i) * (1.0 - kernel(x[i] - data(k)[i], r)));
+                        CHECK(screening.bounds(0, data.n)[k] * tables.step() <= sum);
+                        CHECK(screening.bounds(1, data.n)[k] * any.step() <= shared);
+                        CHECK(fine.lower(coded.fine(k)) <= sum);
+                    }
+                }
+            }
+        }
+    }
+}
+
+static std::vector<std::pair<int64_t, int64_t>> brute_force(const Data& data, const double* x, double r, int64_t n, int64_t wanted) {
+    std::vector<std::pair<int64_t, int64_t>> all;
+    for (int64_t k = 0; k < n; ++k) all.emplace_back(common_sum(x, data(k), data.d, r), k);
+    std::sort(all.begin(), all.end());
+    all.resize(static_cast<std::size_t>(std::min(n, wanted)));
+    return all;
+}
+
+static void check_lists(const Data& data, double r, const CodedNodes& coded, const Codes& codes, const Cells& cells, int64_t n) {
+    for (const int64_t wanted : {1, 10, 101}) {
+        Screening screening;
+        Shortlist nearest(wanted);
+        for (int64_t first = 0; first < data.n_rows; first += SCAN_ROWS - 1) {
+            const auto n_rows = static_cast<int>(std::min<int64_t>(SCAN_ROWS - 1, data.n_rows - first));
+            std::vector<Tables> tables(static_cast<std::size_t>(n_rows), Tables(data.d));
+            const Tables* all[SCAN_ROWS];
+            for (int q = 0; q < n_rows; ++q) {
+                tables[static_cast<std::size_t>(q)].fill_common(data.row(first + q), r, cells);
+                all[q] = &tables[static_cast<std::size_t>(q)];
+            }
+            screening.bound_all(codes, all, n_rows, n);
+            for (int q = 0; q < n_rows; ++q) {
+                const double* x = data.row(first + q);
+                FineRow fine(data.d);
+                fine.fill_common(x, r, coded.widths());
+                const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
+                screening.list_nearest(q, n, Screening::bound_step(*all[q]), wanted, sums, nearest);
+                const auto expected = brute_force(data, x, r, n, wanted);
+                CHECK(nearest.size() == static_cast<int64_t>(expected.size()));
+                for (std::size_t j = 0; j < expected.size(); ++j) {
+                    CHECK(nearest.sums[j] == expected[j].first);
+                    CHECK(nearest.nodes[j] == expected[j].second);
+                }
+            }
+        }
+    }
+}
+
+static void lists_are_those_of_brute_force(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t n : {1, 40, 64, 65, 700}) {
+            const int64_t d = 1 + random.below(40);
+            const Data data(random, family, std::max<int64_t>(n, 40), d, 5);
+            CodedNodes coded(d);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
+            doing = std::string(family.name) + ", n = " + std::to_string(n) + ", d = " + std::to_string(d);
+            check_lists(data, family.r, coded, coded.codes(), coded.cells(), n);
+            Cells cells = coded.cells();
+            spoil(cells, static_cast<int>(random.below(5)), random);
+            Codes codes(d);
+            codes.reserve(data.n);
+            std::vector<std::uint8_t> own(static_cast<std::size_t>(d));
+            for (int64_t k = 0; k < data.n; ++k) {
+                cells.assign(data(k), own.data());
+                codes.enter(k, own.data());
+            }
+            doing += ", spoilt cells";
+            check_lists(data, family.r, coded, codes, cells, n);
+        }
+    }
+}
+
+// A row's attributes in groups: each attribute's group has an r and a size.
+struct Grouped {
+    struct Group {
+        double r;
+        int64_t size;
+    };
+    std::vector<int64_t> members;
+    std::vector<Group> groups;
+
+    Grouped(Random& random, int64_t d, double r) {
+        const int64_t n_groups = 1 + random.below(d);
+        for (int64_t i = 0; i < d; ++i) members.push_back(i < n_groups ? i : random.below(n_groups));
+        for (int64_t j = 0; j < n_groups; ++j) groups.push_back({r * std::exp2(random.normal()), std::count(members.begin(), members.end(), j)});
+    }
+    Group operator()(int64_t attribute) const { return groups[static_cast<std::size_t>(members[static_cast<std::size_t>(attribute)])]; }
+
+    int64_t sum(const double* x, const double* y) const {
+        std::vector<int64_t> totals(groups.size(), 0);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            const auto group = static_cast<std::size_t>(members[i]);
+            totals[group] += dissimilarity(x[i] - y[i], groups[group].r);
+        }
+        int64_t total = 0;
+        for (std::size_t j = 0; j < groups.size(); ++j) total += group_root(totals[j], groups[j].size);
+        return total;
+    }
+};
+
+static void groups_are_bounded_and_listed(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t d : {1, 6, 30}) {
+            doing = std::string(family.name) + ", groups, d = " + std::to_string(d);
+            const Data data(random, family, 300, d, 4);
+            CodedNodes coded(d);
+            coded.reserve(data.n);
+            coded = coded.renewed(data.n, data);
+            Tables tables(d);
+            FineRow fine(d);
+            Screening screening;
+            Shortlist nearest(10);
+            for (int64_t j = 0; j < data.n_rows; ++j) {
+                const double* x = data.row(j);
+                const Grouped group(random, d, family.r);
+                tables.fill_grouped(x, group, coded.cells());
+                fine.fill_grouped(x, group, coded.widths());
+                const Tables* one[1] = {&tables};
+                screening.bound_all(coded.codes(), one, 1, data.n);
+                const auto exact = [&](int64_t node) { return group.sum(x, data(node)); };
+                std::vector<std::pair<int64_t, int64_t>> expected;
+                for (int64_t k = 0; k < data.n; ++k) {
+                    expected.emplace_back(exact(k), k);
+                    CHECK(screening.bounds(0, data.n)[k] * Screening::bound_step(tables) <= exact(k));
+                    CHECK(fine.lower(coded.fine(k)) <= exact(k));
+                }
+                std::sort(expected.begin(), expected.end());
+                const GroupedSums<decltype(exact)> sums{d, fine, coded, exact};
+                screening.list_nearest(0, data.n, Screening::bound_step(tables), 10, sums, nearest);
+                for (std::size_t k = 0; k < 10; ++k) {
+                    CHECK(nearest.sums[k] == expected[k].first);
+                    CHECK(nearest.nodes[k] == expected[k].second);
+                }
+            }
+        }
+    }
+}
+
+// Closer bounds that are worth nothing or a lot, and a guess that is always wrong.
+struct Misled {
+    const std::vector<int64_t>& sums;
+    int64_t worth, claim;
+
+    int64_t exact(int64_t node) const { return sums[static_cast<std::size_t>(node)]; }
+    int64_t lower(int64_t node) const { return exact(node) / worth; }
+    int64_t looseness() const { return claim; }
+    void fetch(int64_t) const {}
+    void fetch_fine(int64_t) const {}
+};
+
+static void a_wrong_guess_changes_nothing(Random& random) {
+    for (int round = 0; round < 200; ++round) {
+        doing = "round " + std::to_string(round);
+        const int64_t n = 1 + random.below(400), wanted = 1 + random.below(20);
+        std::vector<int64_t> sums;
+        Screening screening;
+        std::uint16_t* bounds = screening.bounds(0, n);
+        for (int64_t k = 0; k < n; ++k) {
+            sums.push_back(random.below(round % 2 ? 50 : 60000));
+            bounds[k] = static_cast<std::uint16_t>(random.below(sums.back() + 1));
+        }
+        std::vector<std::pair<int64_t, int64_t>> expected;
+        for (int64_t k = 0; k < n; ++k) expected.emplace_back(sums[static_cast<std::size_t>(k)], k);
+        std::sort(expected.begin(), expected.end());
+        for (const int64_t worth : {1, 3, 100000}) {
+            Shortlist nearest(wanted);
+            screening.list_nearest(0, n, 1, wanted, Misled{sums, worth, worth % 2}, nearest);
+            CHECK(nearest.size() == std::min(n, wanted));
+            for (int64_t j = 0; j < nearest.size(); ++j) {
+                CHECK(nearest.nodes[static_cast<std::size_t>(j)] == expected[static_cast<std::size_t>(j)].second);
+            }
+        }
+    }
+}
+
+// Room for n nodes of which n_nodes exist, and cells placed anew if it is time, as the learner does it.
+void prepare(CodedNodes& coded, int64_t n, int64_t n_nodes, const Data& data) {
+    if (coded.due(n_nodes, 32)) coded = coded.renewed(n_nodes, data);
+    coded.reserve(n);
+}
+
+static void nodes_may_move_and_be_withdrawn(Random& random) {
+    const Family& family = families().front();
+    const int64_t d = 13;
+    Data data(random, family, 300, d, 5);
+    CodedNodes coded(d);
+    for (int64_t n = 0; n < data.n; ++n) {
+        prepare(coded, n + 1, n, data);
+        coded.enter(n, data(n));
+        if (n % 5 == 0) {  // one moves
+            const int64_t mover = random.below(n + 1);
+            for (int64_t i = 0; i < d; ++i) data.weights[static_cast<std::size_t>(mover * d + i)] += 0.1 * random.normal();
+            coded.enter(mover, data(mover));
+        }
+        if (n % 11 == 0) {  // the youngest was withdrawn and another comes into its place
+            for (int64_t i = 0; i < d; ++i) data.weights[static_cast<std::size_t>(n * d + i)] = family.value(random);
+            coded.enter(n, data(n));
+        }
+    }
+    doing = "moved";
+    check_lists(data, family.r, coded, coded.codes(), coded.cells(), data.n);
+}
+
+static void a_failed_allocation_changes_nothing(Random& random) {
+    const Family& family = families().front();
+    const int64_t d = 9;
+    const Data data(random, family, 200, d, 3);
+    CodedNodes coded(d);
+    prepare(coded, 100, 64, data);
+    for (int64_t k = 64; k < 100; ++k) coded.enter(k, data(k));
+    for (int64_t fail = 0;; ++fail) {
+        doing = "allocation " + std::to_string(fail) + " fails";
+        allocations_left = fail;
+        bool failed = false;
+        try {
+            prepare(coded, 101 + 1000 * fail, 128, data);
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+        allocations_left = -1;
+        if (!failed) break;
+        check_lists(data, family.r, coded, coded.codes(), coded.cells(), 100);
+        CHECK(fail < 1000);
+    }
+    for (int64_t k = 128; k < 200; ++k) {
+        prepare(coded, k + 1, k, data);
+        coded.enter(k, data(k));
+    }
+    check_lists(data, family.r, coded, coded.codes(), coded.cells(), 200);
+}
+
+int main(int argc, char** argv) {
+    Random random{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1};
+    scan_gives_the_plain_sum<4>(random);
+    scan_gives_the_plain_sum<2>(random);
+    sixteen_bits_are_as_close_as_promised();
+    bounds_hold(random);
+    lists_are_those_of_brute_force(random);
+    groups_are_bounded_and_listed(random);
+    a_wrong_guess_changes_nothing(random);
+    nodes_may_move_and_be_withdrawn(random);
+    a_failed_allocation_changes_nothing(random);
+    std::puts("all hold");
+}

@@ -1,0 +1,58 @@
+"""The four-bit screening by itself: a C++ program that attacks it, compiled for each level of the processor at hand."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KERNELS = Path(__file__).parents[2] / "src" / "kernels"
+FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-signed-zeros",
+    "-ffinite-math-only",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+]
+# What the processor must be able to do so that code of a level runs.
+NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}
+USUAL = ("x86-64-v2", "x86-64-v3")
+
+compiler = shutil.which("g++")
+pytestmark = pytest.mark.skipif(compiler is None, reason="no g++ here")
+
+
+def _features() -> set[str]:
+    cpuinfo = Path("/proc/cpuinfo")
+    text = cpuinfo.read_text() if cpuinfo.exists() else ""
+    return {word for line in text.splitlines() if line.startswith("flags") for word in line.split()}
+
+
+def _levels() -> list[Any]:
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [[]]
+    return [pytest.param([f"-march={level}"], marks=[] if level in USUAL else [pytest.mark.slow]) for level in NEEDED]
+
+
+@pytest.mark.parametrize("level", _levels(), ids=lambda level: " ".join(level) or platform.machine())
+def test_bounds_hold_and_lists_are_exact(level: list[str], tmp_path: Path) -> None:
+    """Compile the attacks for one level and, where the processor can, run them."""
+    program = tmp_path / "codes"
+    source = Path(__file__).with_name("codes.cpp")
+    assert compiler is not None
+    command = [compiler, *FLAGS, *level, f"-I{KERNELS}", str(source), "-o", str(program)]
+    compiled = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert compiled.returncode == 0, compiled.stderr
+    if level and not NEEDED[level[0].removeprefix("-march=")] <= _features():
+        pytest.skip("compiled, but this processor cannot run it")
+    ran = subprocess.run([str(program), "1"], capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stdout

@@ -1,0 +1,271 @@
+"""Thousands of forged model files: each is refused by name, or gives a model that works.
+
+Forgeries know the format: they change single values, lengths and types, drop and double members, splice members
+of other models, and move counts about so that sums stay right. All have valid CRCs, and most a valid checksum, so
+that the deeper checks are reached.
+"""
+
+import itertools
+import json
+import random
+from contextlib import suppress
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load
+from mlca.storage import HEADER
+from tests.storage.archives import npy, signed, unpack, write_members
+
+NUMBERS = [0, 1, 2, 3, -1, 255, 2**31 - 1, 2**31, 2**32, 2**53 - 1, 2**53, 2**63 - 1, 2**63, 10**400]
+NUMBERS += [0.5, -0.5, 1e-320, 1e150, 1.1e150, 1e308, -1e308]
+VALUES = [*NUMBERS, None, True, False, "", "x", "\x1b[2J", "\ud800", [], {}, [[]], {"a": 1}, ["a", "a"]]
+ELEMENTS = [0, 1, -1, 2, 7, 2**31 - 1, -(2**31), 2**53, 2**62, -(2**63), 0.5, 5e-324, -1e150, 1.2e150, 1e308]
+ELEMENTS += [float("nan"), float("inf"), -float("inf")]
+DTYPES = ["<f4", ">f8", "<i2", ">i8", "<u8", "<i4", "<i8", "<f8", "?", "<c16", "<U3", "S2", "V8"]
+
+
+def base_models():
+    """Every kind of model: dense and sparse, three modes, waiting and learned, sets of labels and classes."""
+    rng = np.random.default_rng(3)
+    X = np.round(rng.normal(0, 1, (60, 4)), 2)
+    X[np.abs(X) < 0.5] = 0
+    Y = [{name for name, x in zip("abc", row, strict=False) if x > 0.5} for row in X]
+    for thin, attributes, n in itertools.product([False, True], ["common", "individual", "clustered"], [7, 60]):
+        rows = sparse.csr_array(X) if thin else X
+        model = MLCA(vigilance=0.3, n_neighbors=3, window=10, attributes=attributes, vote="frequencies")
+        yield model.fit(rows[:n], Y[:n])
+    yield MLCA(vigilance=0.1, window=8).fit(X, (X[:, 0] > 0).astype(int))
+
+
+@pytest.fixture(scope="module")
+def bases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bases")
+    unpacked = []
+    for number, model in enumerate(base_models()):
+        model.save(folder / f"{number}.mlca")
+        unpacked.append(unpack(folder / f"{number}.mlca"))
+    return unpacked
+
+
+def places(value, path=()):
+    """Yield the path of everything in a JSON value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+def change_json(header, arrays, others, rng):
+    path = rng.choice([path for path in places(header) if path])
+    holder = header
+    for key in path[:-1]:
+        holder = holder[key]
+    old = holder[path[-1]]
+    match rng.randrange(6):
+        case 0:
+            del holder[path[-1]]
+        case 1 if isinstance(old, int | float) and not isinstance(old, bool):
+            holder[path[-1]] = old + rng.choice([1, -1, 0.25])
+        case 2 if isinstance(holder, dict):
+            holder[rng.choice(["extra", "n_features", "window"])] = deepcopy(rng.choice(VALUES))
+        case 3 if isinstance(holder, list):
+            holder.append(deepcopy(rng.choice([old, *VALUES])))
+        case _:
+            holder[path[-1]] = deepcopy(rng.choice(VALUES))
+
+
+def change_elements(header, arrays, others, rng):
+    _, array = pick(arrays, rng)
+    if array.size:
+        flat = array.reshape(-1)
+        for _ in range(rng.randint(1, 3)):
+            flat[rng.randrange(flat.size)] = as_kind(rng.choice(ELEMENTS), array.dtype, flat[rng.randrange(flat.size)])
+
+
+def nudge_elements(header, arrays, others, rng):
+    _, array = pick(arrays, rng)
+    if array.size:
+        flat = array.reshape(-1)
+        i, j = rng.randrange(flat.size), rng.randrange(flat.size)
+        match rng.randrange(5):
+            case 0:
+                flat[i] += 1
+            case 1:
+                flat[i], flat[j] = flat[j], flat[i]
+            case 2:  # sums stay as they are
+                flat[i] += 1
+                flat[j] -= 1
+            case 3:
+                flat[i] = flat[j]
+            case 4:
+                array[...] = array[::-1].copy()
+
+
+def move_counts(header, arrays, others, rng):
+    """Change several arrays together, as one that understands them would."""
+    counts, with_, without, tally = (arrays[name] for name in ("counts", "with", "without", "tally"))
+    match rng.randrange(5):
+        case 0:
+            big = rng.choice([1, 2**30, 2**52, 2**61])
+            tally[1:3] += big
+            counts[:1] += big
+            without[:, 0] += big
+        case 1 if with_.size:
+            label, bin_ = rng.randrange(len(with_)), rng.randrange(with_.shape[1])
+            with_[label, bin_] += 1
+            without[label, bin_] -= 1
+        case 2:
+            tally[2], tally[3] = tally[3], tally[2]
+        case 3 if arrays["label_counts.data"].size:
+            arrays["label_counts.data"][rng.randrange(arrays["label_counts.data"].size)] += rng.choice([1, 2**40])
+        case _:
+            for name in ("weights", "recent", "bandwidths"):
+                for own in [name] if name in arrays else [f"{name}.data"]:
+                    arrays[own] = arrays[own] * rng.choice([1e-300, 1e-160, 1e140, 1e160, -1])
+
+
+def change_length(header, arrays, others, rng):
+    name, array = pick(arrays, rng)
+    axis = rng.randrange(array.ndim)
+    n = array.shape[axis]
+    longer = np.concatenate([array, array], axis=axis)
+    arrays[name] = longer.take(range(rng.choice([0, max(0, n - 1), min(n + 1, 2 * n), 2 * n])), axis=axis)
+
+
+def change_kind(header, arrays, others, rng):
+    name, array = pick(arrays, rng)
+    dtype = np.dtype(rng.choice(DTYPES))
+    match rng.randrange(3):
+        case 0 if dtype.kind != "V":
+            with np.errstate(all="ignore"):
+                arrays[name] = array.astype(dtype)
+        case 1 if array.nbytes % dtype.itemsize == 0:
+            arrays[name] = np.frombuffer(array.tobytes(), dtype)
+        case _:
+            arrays[name] = rng.choice([array[None], array.reshape(-1), np.asfortranarray(array)])
+
+
+def splice(header, arrays, others, rng):
+    """Take members of another model: one array, a few, or the whole header."""
+    other_header, other_arrays = rng.choice(others)
+    if rng.random() < 0.2:
+        for key in rng.sample(sorted(header), rng.randint(1, len(header))):
+            if key in other_header:
+                header[key] = json.loads(json.dumps(other_header[key]))
+        return
+    for name in rng.sample(sorted(other_arrays), rng.randint(1, 4)):
+        arrays[name] = other_arrays[name].copy()
+
+
+def drop(header, arrays, others, rng):
+    del arrays[rng.choice(sorted(arrays))]
+
+
+def rename(header, arrays, others, rng):
+    array = arrays.pop(rng.choice(sorted(arrays)))
+    arrays[rng.choice(["weight", "../counts", "/etc/counts", "counts.npy", "Counts", "with\n"])] = array
+
+
+MUTATIONS = [change_json, change_elements, nudge_elements, nudge_elements, move_counts, change_length, change_kind]
+MUTATIONS += [splice, drop, rename]
+WEIGHTS = [6, 5, 5, 3, 6, 3, 2, 3, 1, 1]
+
+
+def pick(arrays, rng):
+    name = rng.choice(sorted(arrays))
+    return name, arrays[name]
+
+
+def as_kind(value, dtype, otherwise):
+    try:
+        return np.array(value).astype(dtype) if np.array(value).dtype.kind in "iuf" else otherwise
+    except (OverflowError, ValueError):
+        return otherwise
+
+
+def forge(path, bases, seed):
+    """Write one forged file; the same one for the same seed."""
+    rng = random.Random(seed)
+    header, arrays = rng.choice(bases)
+    header = json.loads(json.dumps(header))
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    for mutate in rng.choices(MUTATIONS, WEIGHTS, k=rng.choice([1, 1, 1, 2, 3])):
+        with np.errstate(all="ignore"), suppress(Exception):  # one may not fit what another has left
+            mutate(header, arrays, bases, rng)
+    if rng.random() < 0.9:
+        header = signed(header, arrays)
+    members = [(HEADER, json.dumps(header))] + [(f"{name}.npy", npy(array)) for name, array in arrays.items()]
+    if rng.random() < 0.05:
+        members.insert(rng.randrange(len(members)), rng.choice(members))
+    if rng.random() < 0.1:
+        rng.shuffle(members)
+    return write_members(path, members)
+
+
+def use(model, folder):
+    """Do everything with a model that was let in; all of it must work."""
+    rng = np.random.default_rng(0)
+    d = model.n_features_in_
+    if model._learner.sparse_nodes:
+        rows = sparse.random_array((3, d), density=min(1.0, 4 / d), rng=rng, format="csr")
+    else:
+        rows = rng.normal(0, 1, (3, d))
+    first = check_probabilities(model, rows)
+    assert str(model.explain(rows[[0]]))
+    model.predict_labels(rows)
+    n_seen = model.n_seen_
+    names = model.classes_.tolist()
+    try:
+        model.partial_fit(rows, np.array(names)[[0, 0, -1]] if model.labels_.single else [names[:1], [], names[-1:]])
+    except ValueError as error:  # parameters that are not those it learned with
+        assert "when learning began" in str(error)
+        np.testing.assert_array_equal(check_probabilities(model, rows), first)
+    else:
+        assert model.n_seen_ == n_seen + 3
+    model.save(folder / "again.mlca")
+    again = load(folder / "again.mlca")
+    np.testing.assert_array_equal(check_probabilities(again, rows), check_probabilities(model, rows))
+
+
+def check_probabilities(model, rows):
+    probabilities = model.predict_proba(rows)
+    assert probabilities.shape == (3, len(model.classes_))
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    return probabilities
+
+
+def attack(bases, folder, seeds):
+    """Load forged files; return how many were let in."""
+    accepted = 0
+    path = folder / "forged.mlca"
+    for seed in seeds:
+        forge(path, bases, seed)
+        try:
+            model = load(path)
+        except ValueError as error:
+            assert str(path) in str(error), seed
+            continue
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}") from error
+        accepted += 1
+        try:
+            use(model, folder)
+        except BaseException as error:
+            raise AssertionError(f"seed {seed}") from error
+    return accepted
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name", "error::RuntimeWarning")
+def test_forged_files(bases, tmp_path):
+    accepted = attack(bases, tmp_path, range(2_000))
+    assert 50 < accepted < 1_000  # the forger is neither so clumsy nor so tame that nothing is tried
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Duplicate name", "error::RuntimeWarning")
+@pytest.mark.parametrize("part", range(10))
+def test_many_more_forged_files(bases, tmp_path, part):
+    attack(bases, tmp_path, range(2_000 * (part + 1), 2_000 * (part + 2)))

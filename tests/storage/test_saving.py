@@ -1,0 +1,159 @@
+"""Saving: the old file or the new one, in the right place, and nothing beside it."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlca import MLCA, load
+from mlca.replacing import replacing
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX: permissions, FIFOs, devices, SIGKILL")
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = np.random.default_rng(1).normal(0, 1, (80, 3))
+    return MLCA().fit(X, (X[:, :2] > 0).astype(int))
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_an_existing_file_survives_a_failure(tmp_path, model):
+    path = tmp_path / "model.mlca"
+    model.save(path)
+    before = path.read_bytes()
+    unsaveable = MLCA().fit([[1.0], [2.0]], [{frozenset()}, set()])
+    with pytest.raises(ValueError, match="frozenset"):
+        unsaveable.save(path)
+    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+        file.write(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == before
+    assert names(tmp_path) == ["model.mlca"]
+
+
+@needs_posix
+def test_permissions_are_those_of_before_or_of_any_new_file(tmp_path, model):
+    path = tmp_path / "model.mlca"
+    model.save(path)
+    (tmp_path / "plain").write_text("")
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    for mode in (0o600, 0o664):
+        path.chmod(mode)
+        model.save(path)
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@needs_posix
+def test_nobody_else_can_read_a_private_model_while_it_is_written(tmp_path):
+    path = tmp_path / "model.mlca"
+    path.touch(0o600)
+    with replacing(path):
+        assert all(stat.S_IMODE(entry.stat().st_mode) == 0o600 for entry in tmp_path.iterdir())
+
+
+def test_a_missing_folder_is_named(tmp_path, model):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        model.save(tmp_path / "nowhere" / "model.mlca")
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path, model):
+    (tmp_path / "store").mkdir()
+    (tmp_path / "link").symlink_to("store/middle")
+    (tmp_path / "store" / "middle").symlink_to("model.mlca")
+    for _ in range(2):  # first the target is missing, then it is there
+        model.save(tmp_path / "link")
+        assert (tmp_path / "link").is_symlink() and (tmp_path / "store" / "middle").is_symlink()
+        assert names(tmp_path / "store") == ["middle", "model.mlca"]
+    assert load(tmp_path / "link").n_seen_ == 80
+
+
+@needs_posix
+def test_folders_devices_and_fifos_are_refused_and_stay(tmp_path, model):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        model.save(tmp_path)
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "null").symlink_to("/dev/null")
+    for name in ("fifo", "null"):
+        with pytest.raises(ValueError, match=rf"{name}: a device, a FIFO"):
+            model.save(tmp_path / name)
+    assert names(tmp_path) == ["fifo", "null"]
+    assert Path("/dev/null").is_char_device()
+
+
+def test_temporary_names_cannot_be_guessed_and_long_names_fit(tmp_path):
+    found = set()
+    path = tmp_path / ("é" * 127)  # 254 bytes
+    for _ in range(3):
+        with replacing(path):
+            found.add(next(name for name in names(tmp_path) if name.endswith(".part")))
+    assert len(found) == 3
+    assert names(tmp_path) == [path.name]
+
+
+def test_what_the_dead_left_is_removed_and_what_the_living_write_is_not(tmp_path, model):
+    path = tmp_path / "model.mlca"
+    (tmp_path / ".model.mlca.0123456789abcdef.part").write_bytes(b"left by a killed process")
+    (tmp_path / ".model.mlca.abcd_123.part").write_bytes(b"left by mlca 0.1")
+    others = [".model.mlca.part", ".other.mlca.0123456789abcdef.part", ".model.mlca.bak.0123456789abcdef.part"]
+    for name in others:
+        (tmp_path / name).write_bytes(b"another's")
+    with replacing(path) as file:
+        file.write(b"of one who takes longer")
+        file.flush()
+        model.save(path)
+        assert len(names(tmp_path)) == len(others) + 2
+    assert path.read_bytes() == b"of one who takes longer"
+    assert names(tmp_path) == sorted(["model.mlca", *others])
+
+
+SAVES = """
+import os, sys, threading
+from mlca import load
+model = load(sys.argv[1])
+threading.Timer(float(sys.argv[2]), lambda: os.kill(os.getpid(), 9)).start()
+while True:
+    model.save(sys.argv[1])
+"""
+
+
+@needs_posix
+def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
+    path = tmp_path / "model.mlca"
+    model.save(path)
+    for delay in (0.01, 0.023, 0.04):
+        command = [sys.executable, "-c", SAVES, str(path), str(delay)]
+        process = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        assert process.returncode == -signal.SIGKILL, process.stderr
+        np.testing.assert_array_equal(load(path).weights_, model.weights_)
+    model.save(path)
+    assert names(tmp_path) == ["model.mlca"]
+
+
+WRITES_HALF = """
+import os, sys
+from mlca.replacing import replacing
+with replacing(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), 9)
+"""
+
+
+@needs_posix
+def test_a_save_that_is_killed_half_way_leaves_no_debris_after_the_next(tmp_path, model):
+    path = tmp_path / "model.mlca"
+    model.save(path)
+    subprocess.run([sys.executable, "-c", WRITES_HALF, str(path)], timeout=60, check=False)
+    assert len(names(tmp_path)) == 2
+    assert load(path).n_seen_ == 80
+    model.save(path)
+    assert names(tmp_path) == ["model.mlca"]

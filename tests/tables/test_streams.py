@@ -1,0 +1,139 @@
+"""The one way into files: the same bounds and the same encoding for every reader."""
+
+import bz2
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from mlca.datasets import read_arff, read_mulan_xml, read_xc
+from mlca.tables import streams
+from mlca.tables.formats import READERS, open_source
+from mlca.tables.sources import Fault
+from mlca.tables.streams import ByteStream
+
+TEXTS = {
+    "csv": "a,b\n1,2\n",
+    "tsv": "a\tb\n1\t2\n",
+    "jsonl": '{"a": 1}\n',
+    "arff": "@relation r\n@attribute a numeric\n@data\n1\n",
+    "xc": "1 2 1\n0 0:1\n",
+}
+
+
+def rows_of(path, format):
+    with ByteStream(path) as stream:
+        return list(open_source(stream, format).rows())
+
+
+# Every way to read a text: by a source of a table, or whole, as a dataset.
+READ = {format: lambda path, format=format: rows_of(path, format) for format in TEXTS}
+READ |= {"read_arff": read_arff, "read_xc": read_xc}
+
+
+def text_of(name):
+    return TEXTS[name.removeprefix("read_")].encode()
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
+@pytest.mark.parametrize("name", READ)
+class TestCompressed:
+    def test_first_bytes_tell_not_the_name(self, tmp_path, name, pack):
+        path = tmp_path / "file"
+        path.write_bytes(pack(text_of(name)))
+        READ[name](path)
+
+    def test_cut_off(self, tmp_path, name, pack):
+        path = tmp_path / "file.gz"
+        path.write_bytes(pack(text_of(name))[:-6])
+        with pytest.raises(ValueError, match=r"file\.gz, line \d+: the compressed file is damaged or cut off"):
+            READ[name](path)
+
+    def test_growing_beyond_measure(self, tmp_path, name, pack, monkeypatch):
+        monkeypatch.setattr(streams, "SMALL", 1000)
+        path = tmp_path / "bomb"
+        path.write_bytes(pack(text_of(name) + b"\n" * 3_000_000))
+        with pytest.raises(ValueError, match=r"bomb, line \d+: the file grows to more than 50 times"):
+            READ[name](path)
+
+
+@pytest.mark.parametrize("name", READ)
+class TestPlain:
+    def test_a_name_that_promises_compression(self, tmp_path, name):
+        path = tmp_path / "file.gz"
+        path.write_bytes(text_of(name))
+        with pytest.raises(ValueError, match=r"file\.gz, line 1: the compressed file is damaged.*rename it"):
+            READ[name](path)
+
+    def test_lines_longer_than_could_be_meant(self, tmp_path, name, monkeypatch):
+        monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
+        path = tmp_path / "file"
+        path.write_bytes(text_of(name) + b"1" * 2000)
+        with pytest.raises(ValueError, match=r"file, line \d+: longer than 1000 characters"):
+            READ[name](path)
+
+    def test_utf16_and_nothing_at_all(self, tmp_path, name):
+        path = tmp_path / "file"
+        path.write_bytes(text_of(name).decode().encode("utf-16"))
+        with pytest.raises(ValueError, match="line 1: the file is UTF-16"):
+            READ[name](path)
+        path.write_bytes(b"")
+        with pytest.raises(ValueError, match="line 1: the file is empty"):
+            READ[name](path)
+
+    def test_a_byte_order_mark_is_no_part_of_the_text(self, tmp_path, name):
+        path = tmp_path / "file"
+        path.write_bytes(b"\xef\xbb\xbf" + text_of(name))
+        READ[name](path)
+
+
+def test_all_text_formats_are_here():
+    assert {*TEXTS} == {*READERS} - {"parquet"}
+
+
+def test_standard_input_is_bounded_too(monkeypatch):
+    monkeypatch.setattr(streams, "SMALL", 1000)
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
+    with pytest.raises(ValueError, match=r"standard input, line \d+: the file grows"):
+        rows_of("-", "csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("3 2 1\n0 0:1\n", 2, "announces 3 rows, 1 are there"),
+        ("1 2 1\n0 0:1\n0 1:1\n", 3, "announces 1 rows"),
+        ("1 2 1\n0 0:1e999\n", 2, "infinite"),
+        ("1 2 1\n0 99999999999:1\n", 2, "not a number of this format"),
+    ],
+)
+def test_xc_is_held_to_what_it_announces_everywhere(tmp_path, text, line, problem):
+    path = tmp_path / "file"
+    path.write_text(text)
+    number, fault = rows_of(path, "xc")[-1]
+    assert number == line and isinstance(fault, Fault) and problem in fault.problem
+    with pytest.raises(ValueError, match=rf"file, line {line}: .*{problem}"):
+        read_xc(path)
+
+
+def test_an_announcement_that_no_model_could_hold(tmp_path):
+    from mlca.tables.batches import TableFile
+    from mlca.tables.columns import Wishes
+
+    path = tmp_path / "file"
+    path.write_text("1 2000000000 1\n0 0:1\n")
+    with ByteStream(path) as stream, pytest.raises(ValueError, match="line 1: 2,000,000,000 attributes; a model can"):
+        TableFile(open_source(stream)).decide_layout(None, None, Wishes())
+
+
+def test_a_list_of_labels_may_be_what_it_declares(tmp_path):
+    path = tmp_path / "labels.xml"
+    path.write_bytes("<labels><label name='ñ'/></labels>".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"labels\.xml, line 1: not well-formed"):
+        read_mulan_xml(path)
+    path.write_bytes("<?xml version='1.0' encoding='klingon'?><labels><label name='ñ'/></labels>".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"labels\.xml, line 1: "):
+        read_mulan_xml(path)

@@ -1,0 +1,232 @@
+"""Labels are read as they were meant, or refused: never guessed."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mlca import labels_from
+from mlca.targets import LabelSet, exact_match, read_targets
+from mlca.targets.text import list_in_text
+
+NAMES = [["sea"], ["sea", "sun"], []]
+INDICATOR = np.array([[1, 0], [1, 1], [0, 0]])
+
+# Forms of y, each with the form that the label set keeps.
+FORMS = {
+    "names": (NAMES, "names"),
+    "sets": ([set(row) for row in NAMES], "names"),
+    "numbers as names": ([[3], [3, 7], []], "names"),
+    "Series of lists": (pd.Series(NAMES), "names"),
+    "array": (INDICATOR, "indicator"),
+    "nested lists": (INDICATOR.tolist(), "indicator"),
+    "sparse": (sparse.csr_array(INDICATOR), "indicator"),
+    "frame": (pd.DataFrame(INDICATOR), "indicator"),
+    "one column": (INDICATOR[:, :1], "indicator"),
+    "classes": (["sea", "sun", "sea"], None),
+    "numbers": (np.array([3, 7, 3]), None),
+}
+
+
+def rows_of(y, known=None):
+    labels, rows = read_targets(y, known)
+    ends = rows.indptr.tolist()
+    return labels, [[labels.names[j] for j in rows.indices[a:b]] for a, b in pairwise(ends)]
+
+
+class TestFormOfTheFirstBatch:
+    @pytest.mark.parametrize("first", FORMS)
+    def test_it_is_kept(self, first):
+        y, form = FORMS[first]
+        labels, rows = read_targets(y)
+        assert (labels.form, labels.single) == (form, form is None)
+        again, rows_again = read_targets(y, labels)
+        assert again == labels
+        assert rows_again.indices.tolist() == rows.indices.tolist()
+
+    @pytest.mark.parametrize("second", FORMS)
+    @pytest.mark.parametrize("first", FORMS)
+    def test_another_one_is_refused_with_what_to_write(self, first, second):
+        (y, form), (z, other) = FORMS[first], FORMS[second]
+        # A column of numbers is a 1-D y to scikit-learn, and the model learned one.
+        if form == other or (first, second) == ("numbers", "one column"):
+            return
+        labels, _ = read_targets(y)
+        with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|write all alike"):
+            read_targets(z, labels)
+
+    def test_lists_of_0_and_1_are_names_where_names_were_told(self):
+        labels, _ = read_targets([[3, 1], [0]])
+        assert rows_of([[0, 1], [1, 0]], labels)[1] == [[1, 0], [1, 0]]
+
+    def test_lists_of_0_and_1_are_no_names_where_names_are_text(self):
+        labels, _ = read_targets(NAMES)
+        with pytest.raises(ValueError, match=r"names such as \['sea'\].*classes_"):
+            read_targets([[0, 1], [1, 0]], labels)
+
+    def test_a_column_of_classes_stays_one(self):
+        labels, _ = read_targets(np.array([[0], [2]]))
+        with pytest.warns(match="1d array"):
+            assert read_targets(np.array([[0], [1]]), labels)[0].single
+
+    def test_a_label_set_of_an_old_file_takes_the_form_that_comes(self):
+        old = LabelSet(("sea", "sun"))
+        assert rows_of(NAMES, old) == (LabelSet(("sea", "sun"), form="names"), NAMES)
+        assert rows_of(INDICATOR, old)[0].form == "indicator"
+
+    def test_the_remedies_work(self):
+        classes = np.array(["sea", "sun"])
+        assert rows_of([set(classes[row == 1]) for row in INDICATOR])[1] == NAMES
+        assert rows_of([[name] for name in ["sea", "sun"]])[1] == [["sea"], ["sun"]]
+
+
+class TestAmbiguity:
+    @pytest.mark.parametrize(
+        "y", [[[0], [1]], [[1], [1]], [np.array([0]), np.array([1])], pd.Series([[0], [1]]), [(0, 0, 1), (1, 0, 1)]]
+    )
+    def test_ids_or_indicator(self, y):
+        with pytest.raises(ValueError, match=r"ambiguous.*np\.array\(y\).*set\(row\) for row in y"):
+            read_targets(y)
+
+    def test_both_ways_to_say_it(self):
+        y = [[0], [1], [1]]
+        assert rows_of(np.array(y))[1] == [[], [0], [0]]
+        assert rows_of([set(row) for row in y])[1] == [[0], [1], [1]]
+
+    def test_what_is_known_settles_it(self):
+        indicator, _ = read_targets(np.array([[0], [1]]))
+        names, _ = read_targets([{0}, {5}])
+        assert rows_of([[0], [1]], indicator)[1] == [[], [0]]
+        assert rows_of([[0], [1]], names)[1] == [[0], [1]]
+
+    @given(st.lists(st.lists(st.sampled_from([0, 1]), min_size=3, max_size=3), min_size=1, max_size=8))
+    def test_wide_lists_of_bits_are_the_matrix(self, y):
+        labels, rows = read_targets(y)
+        assert labels.form == "indicator"
+        assert rows.to_dense().tolist() == y
+
+
+class TestNames:
+    def test_a_dict_means_its_true_keys(self):
+        assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]
+
+    @pytest.mark.parametrize("value", [1, 0.7, "yes", None])
+    def test_a_dict_of_anything_else_is_refused(self, value):
+        with pytest.raises(ValueError, match=r"row 1 of y is a dict with 'sea'"):
+            read_targets([{"sea": True}, {"sea": value}])
+
+    @pytest.mark.parametrize("name", [None, float("nan"), np.nan, 1.5, np.float32(2), pd.NA, pd.NaT])
+    def test_gaps_and_floats_are_no_names(self, name):
+        with pytest.raises(ValueError, match="row 1 of y names a label"):
+            read_targets([["sea"], ["sun", name]])
+
+    @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
+    def test_a_gap_is_no_row_of_names(self, gap):
+        with pytest.raises(ValueError, match=r"row 1 of y is .*empty list"):
+            read_targets(pd.Series([["sea"], gap]))
+
+    @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
+    def test_a_gap_is_no_class(self, gap):
+        with pytest.raises(ValueError, match=r"row 1 of y is .*no class"):
+            read_targets(["sea", gap, "sun"])
+
+    def test_text_among_numbers_is_refused(self):
+        with pytest.raises(ValueError, match="the class 1 beside '1'"):
+            read_targets(["1", 1])
+
+    def test_numbered_labels_take_no_names_for_columns(self):
+        numbered, _ = read_targets(INDICATOR)
+        with pytest.raises(ValueError, match="to_numpy"):
+            read_targets(pd.DataFrame(INDICATOR, columns=["sea", "sun"]), numbered)
+        assert rows_of(pd.DataFrame(INDICATOR[:, ::-1], columns=[1, 0]), numbered)[1] == [[0], [0, 1], []]
+
+
+class TestText:
+    def test_joined_names_warn_once(self):
+        with pytest.warns(UserWarning, match=r"'a,b'.*labels_from\(y, sep=','\)"):
+            labels, _ = read_targets(["a,b", "a"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_targets(["a,b", "b,c"], labels)
+            read_targets(["a", "b"])
+
+    def test_lists_that_became_text_are_refused(self):
+        with pytest.raises(ValueError, match="labels_from"):
+            read_targets(["['a', 'b']", "[]"])
+
+    @pytest.mark.parametrize(
+        ("column", "expected"),
+        [
+            (["sea, sun", "", None, np.nan, pd.NA], [("sea", "sun"), (), (), (), ()]),
+            ([["sea"], ("sea", "sun"), np.array(["sun"]), 5], [("sea",), ("sea", "sun"), ("sun",), (5,)]),
+            (pd.Series(["['sea', 'sun']", "[]"]), [("sea", "sun"), ()]),
+        ],
+    )
+    def test_labels_from(self, column, expected):
+        assert labels_from(column) == expected
+
+    def test_labels_from_refuses_what_is_no_label(self):
+        with pytest.raises(ValueError, match=r"row 1 of the column is 1\.5"):
+            labels_from(["sea", 1.5])
+        with pytest.raises(ValueError, match="sep is empty"):
+            labels_from(["sea"], sep="")
+
+    @given(st.lists(st.text(max_size=6), max_size=5))
+    def test_whatever_pandas_and_numpy_wrote_is_read(self, names):
+        assert list_in_text(str(names)) == names
+        assert list_in_text(str(tuple(names))) == names
+        assert list_in_text(str(set(names))) == sorted(set(names), key=repr)
+        assert list_in_text(str(np.array(names, dtype=object)).replace("\n", "")) == names
+
+    @pytest.mark.parametrize(
+        "text", ["sea", "[sea]", "[1, 2", "{'a': 1}", "(((((", "['a' + 'b']", "[__import__('os')]", ""]
+    )
+    def test_what_is_no_list_is_none(self, text):
+        assert list_in_text(text) is None
+
+    def test_numbers_of_an_array(self):
+        assert list_in_text(str(np.array([3, 10, -2]))) == [3, 10, -2]
+
+
+class TestExactMatch:
+    KNOWN = LabelSet(("sea", "sun"), form="names")
+
+    @pytest.mark.parametrize(
+        "y",
+        [
+            NAMES,
+            INDICATOR,
+            INDICATOR.tolist(),
+            sparse.csr_array(INDICATOR),
+            pd.DataFrame(INDICATOR[:, ::-1], columns=["sun", "sea"]),
+            pd.Series(NAMES, index=[5, 3, 1]),
+            [{"sea": True}, {"sea": True, "sun": True}, {"sun": False}],
+        ],
+        ids=["names", "array", "lists", "sparse", "shuffled frame", "Series", "dicts"],
+    )
+    @pytest.mark.parametrize("form", ["names", "indicator", None])
+    def test_any_form_of_the_truth(self, y, form):
+        predicted = np.array([[1, 0], [0, 1], [0, 0]])
+        assert exact_match(y, LabelSet(("sea", "sun"), form=form), predicted) == pytest.approx(2 / 3)
+
+    def test_a_label_that_the_model_does_not_know_is_missed(self):
+        predicted = np.array([[1, 0], [0, 1]])
+        assert exact_match([["sea", "wind"], ["sun"]], self.KNOWN, predicted) == 0.5
+        assert exact_match([["sea", "wind"], ["sun"]], self.KNOWN, predicted, weights=[3, 1]) == 0.25
+
+    def test_classes(self):
+        known = LabelSet(("sea", "sun"), single=True)
+        assert exact_match(["sun", "wind", "sea"], known, np.array(["sun", "sun", "sea"])) == pytest.approx(2 / 3)
+        with pytest.raises(ValueError, match="X has 2 rows but y has 3"):
+            exact_match(["sun", "wind", "sea"], known, np.array(["sun", "sun"]))
+
+    def test_a_frame_without_a_known_label_is_refused(self):
+        with pytest.raises(ValueError, match=r"lacks the columns of known labels \['sun'\]"):
+            exact_match(pd.DataFrame({"sea": [1, 0]}), self.KNOWN, np.zeros((2, 2)))

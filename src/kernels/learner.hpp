@@ -217,6 +217,7 @@ public:
     std::unique_ptr<Learner> copy() const override {
         const std::shared_lock<Lock> guard(lock_);
         auto twin = std::make_unique<LearnerOf>(*this);
+        twin->model_.next_groups.reset();  // another thread is just learning the instance they go with
         if (n_waiting() == 0) {
             twin->window_.drop_after(twin->window_.learned);
         } else {
@@ -375,7 +376,8 @@ private:
         }
     }
 
-    // Hold a round of grouping if the next instance is due for one; return where the next may be due.
+    // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
+    // of the model only with that instance.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if constexpr (mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
@@ -387,7 +389,7 @@ private:
             Groups next = model.groups;
             next.learn(values, size, settings().common_threshold(1));
             const std::lock_guard<Lock> guard(lock_);
-            model.groups = std::move(next);
+            model.next_groups = std::move(next);
         }
         return window_.learned + size - number % size;
     }

@@ -1,43 +1,13 @@
 // Attacks on the four-bit screening: bounds that must hold, lists that must be exact, memory that must not be lost.
 // Compiled and run by test_codes.py, once a level of the processor.
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <new>
-#include <numeric>
-#include <string>
 #include <vector>
 
+#include "attack.hpp"
 #include "screening.hpp"
 
 using namespace mlca::MLCA_LEVEL;
-using std::int64_t;
-
-static std::string doing;
-
-#define CHECK(truth)                                                                    \
-    do {                                                                                \
-        if (!(truth)) {                                                                 \
-            std::printf("line %d: %s fails: %s\n", __LINE__, #truth, doing.c_str());     \
-            std::exit(1);                                                               \
-        }                                                                               \
-    } while (false)
-
-struct Random {
-    std::uint64_t state;
-
-    std::uint64_t bits() {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        return (state >> 33) ^ (state >> 13);
-    }
-    double uniform() { return static_cast<double>(bits() & 0xffffffffu) * 0x1p-32; }
-    double normal() {
-        double sum = -6.0;
-        for (int k = 0; k < 12; ++k) sum += uniform();
-        return sum;
-    }
-    int64_t below(int64_t n) { return static_cast<int64_t>(bits() % static_cast<std::uint64_t>(n)); }
-};
 
 // Families of values, each with an r that makes terms neither all 0 nor all 1 (and some that do).
 struct Family {

@@ -112,7 +112,7 @@ private:
 
         // The model is locked.
         void withdraw() noexcept {
-            model_.nodes.withdraw(model_.n_nodes, end_);
+            model_.nodes.withdraw(model_.n_nodes);
             end_ = model_.n_nodes;
         }
 

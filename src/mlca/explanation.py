@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.learner.core import Learner
+from mlca.learner.core import Neighbours
 from mlca.showing import shown
-from mlca.targets import LabelSet
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,11 @@ class Explanation:
     likelihood_without: NDArray[np.float64]
     posterior: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, neighbours: Neighbours, names: tuple[Hashable, ...]) -> Explanation:
+        """Tell what a learner says of one row; there may be names of labels that it does not know yet."""
+        return cls(labels=names[: len(neighbours.prior)], **vars(neighbours))
+
     @property
     def predicted(self) -> set[Hashable]:
         """The labels more likely than not."""
@@ -72,9 +76,3 @@ class Explanation:
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
         return "\n".join(lines)
-
-
-def explain(learner: Learner, labels: LabelSet, x: NDArray[np.float64]) -> Explanation:
-    """Tell how a settled learner predicts the labels of one row: it is asked, nothing is computed anew."""
-    neighbours = learner.neighbours(x)
-    return Explanation(labels=labels.names[: len(neighbours.prior)], **vars(neighbours))

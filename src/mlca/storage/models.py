@@ -44,6 +44,8 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
     resolved = asdict(learner.parameters)
     if not 0 <= resolved["seed"] < _MOST_SEED:
         raise ValueError(f"random_state is {resolved['seed']}; a file can hold one from 0 to {_MOST_SEED - 1}")
+    state = capture(learner)
+    labels = model._labels.first(len(state["with"]))  # another thread may be teaching it more
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -51,14 +53,13 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         "parameters": _plain_parameters(model),
         "resolved": resolved,
         "n_features": learner.n_features,
-        "n_labels": learner.n_labels,
+        "n_labels": len(labels.names),
         "sparse": learner.sparse_nodes,
-        "labels": [_plain_name(name) for name in model.labels_.names],
-        "single": model.labels_.single,
+        "labels": [_plain_name(name) for name in labels.names],
+        "single": labels.single,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "extras": extras_of(model),
     }
-    state = capture(learner)
     header["checksum"] = checksum(header, state)
     with replacing(path) as file:
         write_archive(file, header, state)

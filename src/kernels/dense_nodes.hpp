@@ -59,8 +59,8 @@ public:
         screen_.enter(node, y, factors(node));
     }
 
-    // Unmake the youngest nodes: the next ones overwrite them, and bounds that are too large do no harm.
-    void withdraw(std::int64_t, std::int64_t) noexcept {}
+    // Unmake the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
+    void withdraw(std::int64_t) noexcept {}
 
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
     void unfold(std::int64_t node, double* weights) const noexcept { std::copy_n(weights_[node], d_, weights); }

@@ -374,21 +374,16 @@ template <class Row>
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t n_nodes, std::int64_t n_wanted, const Nodes& nodes,
                          const Exact& exact, Screening& screening, Postings::Space& space, Shortlist& nearest) {
-    // Nothing lies between bounds and exact sums, which are computed once.
     struct Sums {
         const Nodes& nodes;
         const Exact& sum;
         std::int64_t written;
-        std::int64_t* totals;
+        std::int64_t* totals;  // of nodes that are not written
 
-        std::int64_t exact(std::int64_t node) const { return totals[node]; }
-        std::int64_t lower(std::int64_t node) const {
-            if (node < written) totals[node] = sum(node);
-            return totals[node];
+        void exact(const std::int32_t* few, std::int64_t n, std::int64_t* sums) const {
+            for (std::int64_t j = 0; j < n; ++j) sums[j] = few[j] < written ? sum(few[j]) : totals[few[j] - written];
         }
-        std::int64_t looseness() const { return 0; }
-        [[gnu::always_inline]] void fetch(std::int64_t) const {}
-        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const {
+        [[gnu::always_inline]] void fetch(std::int64_t node) const {
             const auto own = nodes(node);
             fetch_row(own.keys, own.n);
             fetch_row(own.values, own.n);
@@ -396,13 +391,15 @@ void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::
     };
     std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));
     const std::int64_t step = postings.bound_all(x, r, bounds, space);
-    grow_to(space.totals, n_nodes);
-    const Sums sums{nodes, exact, postings.written(), space.totals.data()};
-    for (std::int64_t k = postings.written(); k < n_nodes; ++k) {
-        sums.totals[k] = exact(k);
-        bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(sums.totals[k] / step, UINT16_MAX));
+    const std::int64_t written = std::min(postings.written(), n_nodes);
+    grow_to(space.totals, n_nodes - written);
+    const Sums sums{nodes, exact, written, space.totals.data()};
+    for (std::int64_t k = written; k < n_nodes; ++k) {
+        const std::int64_t total = exact(k);
+        sums.totals[k - written] = total;
+        bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(total / step, UINT16_MAX));
     }
-    screening.list_nearest(0, n_nodes, step, n_wanted, sums, nearest);
+    screening.list_nearest_directly(0, n_nodes, step, n_wanted, sums, nearest);
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -134,9 +134,9 @@ public:
         if constexpr (mode == Mode::individual) refresh_base(node);
     }
 
-    // Unmake the youngest nodes, from `first` up to `end`; none has moved since the oldest of them was made.
-    void withdraw(std::int64_t first, std::int64_t end) noexcept {
-        for (std::int64_t node = end - 1; node >= first; --node) {
+    // Unmake the nodes from `first` on; none has moved since the oldest of them was made.
+    void withdraw(std::int64_t first) noexcept {
+        for (std::int64_t node = weights_.size() - 1; node >= first; --node) {
             const Row x = row(node);
             account(node, -1);
             if constexpr (mode == Mode::common) overlaps_.withdraw(node, x.keys, listed_.back() ? x.n : 0);

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 
 from mlca.learner.core import Learner
 from mlca.learner.widening import constant_bandwidth, widened
 from mlca.recipes import recipe_of, set_recipe
+from mlca.tables import columns as deciding
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import TableLayout
 from mlca.tables.recipe import Recipe
@@ -121,10 +123,11 @@ def with_values(model: MLCA, explanation: Explanation, row: NDArray[np.float64])
 
 def fit(model: MLCA, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
-    recipe = Recipe().fit(X)
-    model.fit(recipe.transform(X), y)
-    set_recipe(model, recipe)
-    model.__dict__.pop("_held", None)
+    fresh = clone(model)
+    for _ in range(model.epochs):
+        partial_fit(fresh, X, y)
+    fresh.__dict__.pop("_held", None)  # what is fitted is settled
+    model.__dict__ = fresh.__dict__
 
 
 class Held(NamedTuple):
@@ -147,6 +150,10 @@ def partial_fit(model: MLCA, X: Any, y: Any, classes: Iterable[Hashable] | None 
         Their labels, as `MLCA.partial_fit` takes them.
     """
     first = not hasattr(model, "labels_")
+    if first:
+        model._check_parameters()
+    else:
+        model._check_continuation()
     labels, targets = read_targets(y, None if first else model.labels_, classes)
     if targets.n_rows != len(X):
         raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
@@ -161,23 +168,31 @@ def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     recipe = recipe_for(model)
     if recipe is None:
         raise ValueError("the model learned numbers without names; pass an array with the same columns")
-    rows = recipe.partial_fit(X).transform(X)
-    if rows.shape[1] > model.n_features_in_:
-        widen(model, rows.shape[1])
-    model.labels_ = labels
-    model._learn(rows, targets)
-    set_recipe(model, recipe)
+    parts = recipe.parts(X)
+    Recipe.by_layout(parts[-1].layout).require_columns(X)
+    for part in parts:
+        if part.X.shape[1] > model.n_features_in_:
+            widen(model, part.X.shape[1])
+        model.labels_ = labels
+        model._learn(model._read_rows(part.X), _between(targets, part.start, part.stop))
+        set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))
 
 
 def _begin_again(model: MLCA, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     """Learn all frames that are held and one more, by what the recipe makes of them together."""
-    recipe = copy.copy(held.recipe).partial_fit(X)
-    parts = (*held.parts, (X, targets))
+    room = deciding.FIRST_ROWS - sum(len(frame) for frame, _ in held.parts)
+    first, rest = X.iloc[:room], X.iloc[room:]
+    recipe = copy.copy(held.recipe).partial_fit(first)
+    if len(rest):
+        recipe.parts(rest)  # raises what is to be raised before anything changes
+    parts = (*held.parts, (first, _between(targets, 0, len(first))))
     rows = _stacked([recipe.encode(frame) for frame, _ in parts])
     model._start_afresh(rows, rows, labels)
-    model._learn(rows, _joined([own for _, own in parts]))
+    model._learn(model._read_rows(rows), _joined([own for _, own in parts]))
     set_recipe(model, recipe)
     model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts)
+    if len(rest):
+        _go_on(model, rest, labels, _between(targets, len(first), len(X)))
 
 
 def widen(model: MLCA, n_features: int) -> None:
@@ -199,6 +214,12 @@ def _widened_sparse(learner: Learner, n_features: int) -> Learner:
         new = np.full(shape, constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
     return Learner.from_state(learner.parameters, n_features, len(state["with"]), True, state)
+
+
+def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:
+    first, last = targets.indptr[start], targets.indptr[stop]
+    indptr = targets.indptr[start : stop + 1] - first
+    return LabelRows(indptr, targets.indices[first:last], targets.n_labels, targets.n_before)
 
 
 def _stacked(parts: Sequence[Any]) -> Any:

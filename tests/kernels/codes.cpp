@@ -189,14 +189,22 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
                 const double* x = data.row(first + q);
                 FineRow fine(data.d);
                 fine.fill_common(x, r, coded.widths());
-                const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
-                screening.list_nearest(q, n, Screening::bound_step(*all[q]), wanted, sums, nearest);
                 const auto expected = brute_force(data, x, r, n, wanted);
-                CHECK(nearest.size() == static_cast<int64_t>(expected.size()));
-                for (std::size_t j = 0; j < expected.size(); ++j) {
-                    CHECK(nearest.sums[j] == expected[j].first);
-                    CHECK(nearest.nodes[j] == expected[j].second);
-                }
+                const auto check = [&] {
+                    CHECK(nearest.size() == static_cast<int64_t>(expected.size()));
+                    for (std::size_t j = 0; j < expected.size(); ++j) {
+                        CHECK(nearest.sums[j] == expected[j].first);
+                        CHECK(nearest.nodes[j] == expected[j].second);
+                    }
+                };
+                const int64_t step = Screening::bound_step(*all[q]);
+                const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
+                screening.list_nearest(q, n, step, wanted, sums, nearest);
+                check();
+                if (data.d > FewAttributes<Data>::MOST) continue;
+                const FewAttributes<Data> few{x, data.d, r, data};
+                screening.list_nearest_directly(q, n, step, wanted, few, nearest);
+                check();
             }
         }
     }
@@ -205,7 +213,7 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
 static void lists_are_those_of_brute_force(Random& random) {
     for (const Family& family : families()) {
         for (const int64_t n : {1, 40, 64, 65, 700}) {
-            const int64_t d = 1 + random.below(40);
+            const int64_t d = 1 + random.below(n % 2 == 0 ? 8 : 40);
             const Data data(random, family, std::max<int64_t>(n, 40), d, 5);
             CodedNodes coded(d);
             coded.reserve(data.n);

@@ -77,12 +77,17 @@ def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
 
 def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
     """Load a model that knows how to read tables."""
+    from mlca.recipes import set_recipe
+
     model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
         raise ValueError(
             f"{path}: the model knows no columns, since it was trained in Python on rows without names; train it on a "
             "DataFrame, or use it from Python"
         )
+    # From here on it is given rows without names, read by the recipe.
+    model.__dict__.pop("feature_names_in_", None)
+    set_recipe(model, recipe)
     return model, recipe
 
 

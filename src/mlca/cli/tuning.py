@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from mlca.tables.batches import Batch
 
 _VIGILANCES = (0.01, 0.1, 0.3)
-_VARIANTS = ("common", "individual")
+
+# A bandwidth of its own for each of thousands of places for words would make a model too large.
+_VARIANTS_OF_DENSE_ROWS = ("common", "individual")
+_VARIANTS_OF_SPARSE_ROWS = ("common",)
 
 # Rows that are predicted before they are learned together.
 _STEP = 20
@@ -83,8 +86,11 @@ def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
 
     from mlca.metrics import prequential
 
+    sparse_rows = hasattr(batches[0].X, "indptr")
     trials = []
-    for vigilance, attributes in product(_VIGILANCES, _VARIANTS):
+    for vigilance, attributes in product(
+        _VIGILANCES, _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
+    ):
         trial = clone(model).set_params(vigilance=vigilance, attributes=attributes)
         result = prequential(trial, _steps(batches), every=10**9)
         measured = result.records[-1].running

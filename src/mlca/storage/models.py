@@ -44,6 +44,8 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
     parameters, resolved = _plain_parameters(model), asdict(learner.parameters)
     _read_asked_for(parameters)  # what `load` would refuse is not written
     _read_resolved(resolved)
+    state = capture(learner)
+    labels = model._labels.first(len(state["with"]))  # another thread may be teaching it more
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -51,15 +53,14 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         "parameters": parameters,
         "resolved": resolved,
         "n_features": learner.n_features,
-        "n_labels": learner.n_labels,
+        "n_labels": len(labels.names),
         "sparse": learner.sparse_nodes,
-        "labels": [_plain_name(name) for name in model.labels_.names],
-        "single": model.labels_.single,
-        "form": model.labels_.form,
+        "labels": [_plain_name(name) for name in labels.names],
+        "single": labels.single,
+        "form": labels.form,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "extras": extras_of(model),
     }
-    state = capture(learner)
     header["checksum"] = checksum(header, state)
     with replacing(path) as file:
         write_archive(file, header, state)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,7 @@ from mlca.limits import LARGEST_VALUE, MOST_FEATURES
 from mlca.tables import columns as deciding
 from mlca.tables.cells import as_text, numbers_among
 from mlca.tables.columns import Wishes, decide_columns, names_of
-from mlca.tables.encoding import encode, grown
+from mlca.tables.encoding import Part, encode, encode_growing
 from mlca.tables.kinds import Column, Numeric, Text
 from mlca.tables.labels import LabelReader, decide_labels
 from mlca.tables.layout import Layout, TableLayout, XcLayout
@@ -62,19 +62,16 @@ class Batch:
         return replace(
             self,
             X=self.X[kept],
-            labels=[self.labels[i] for i in kept] if self.labels else [],
+            labels=[self.labels[i] for i in kept],
             numbers=[self.numbers[i] for i in kept],
             ids=ids,
         )
 
 
 class _Encoder(Protocol):
-    """Makes a matrix and labels of rows; replaces rows that it cannot read by faults."""
+    """Makes matrices and labels of rows; replaces the labels of rows that it cannot read by faults."""
 
-    @property
-    def layout(self) -> Layout: ...
-
-    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]: ...
+    def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None: ...
 
@@ -189,30 +186,36 @@ class TableFile:
         """
         encoder = self._encoder(layout, labels, decide)
         while rows := list(islice(self._rows, BATCH_ROWS)):
-            numbers = range(self._n_done + 1, self._n_done + len(rows) + 1)
-            self._n_done += len(rows)
-            cells = [own for _, own in rows if not isinstance(own, Fault)]
-            X, encoded = encoder.encode(cells)
-            results = iter(encoded)
-            targets = [own if isinstance(own, Fault) else next(results) for _, own in rows]
+            n_before, self._n_done = self._n_done, self._n_done + len(rows)
+            readable = [i for i, (_, own) in enumerate(rows) if not isinstance(own, Fault)]
+            targets: list[list[str] | Fault] = [own if isinstance(own, Fault) else [] for _, own in rows]
+            parts, encoded = encoder.encode([rows[i][1] for i in readable])
+            for i, target in zip(readable, encoded, strict=True):
+                targets[i] = target
             for (line, _), target in zip(rows, targets, strict=True):
                 if isinstance(target, Fault):
                     self.n_faulty += 1
                     on_fault(f"{self.source.name}, {self.source.place} {line}: {target.problem}")
-            kept = [i for i, target in enumerate(encoded) if not isinstance(target, Fault)]
-            if kept:
-                yield Batch(
-                    X=X if len(kept) == len(encoded) else X[kept],
-                    labels=[tuple(target) for target in targets if not isinstance(target, Fault)],
-                    numbers=[n for n, target in zip(numbers, targets, strict=True) if not isinstance(target, Fault)],
-                    ids=encoder.ids([cells[i] for i in kept]),
-                    layout=encoder.layout,
-                )
+            for part in parts:
+                own = readable[part.start : part.stop]
+                batch = Batch(
+                    X=part.X,
+                    labels=[_names(targets[i]) for i in own],
+                    numbers=[n_before + i + 1 for i in own],
+                    ids=encoder.ids([rows[i][1] for i in own]),
+                    layout=part.layout,
+                ).where([not isinstance(targets[i], Fault) for i in own])
+                if batch.numbers:
+                    yield batch
 
     def _encoder(self, layout: Layout, labels: bool, decide: Callable[[str, Sequence[Any]], Column] | None) -> _Encoder:
         if isinstance(layout, XcLayout):
             return _XcEncoder(layout)
         return _TableEncoder(layout, self, labels, decide)
+
+
+def _names(target: list[str] | Fault) -> tuple[str, ...]:
+    return () if isinstance(target, Fault) else tuple(target)
 
 
 class _TableEncoder:
@@ -223,29 +226,29 @@ class _TableEncoder:
         labels: bool,
         decide: Callable[[str, Sequence[Any]], Column] | None,
     ) -> None:
-        self.layout = layout
+        self._layout = layout
         self._file, self._decide = file, decide
         self._names = file.source.columns
         self._labels = LabelReader(layout.labels, self._names) if labels and layout.labels is not None else None
         self._id = self._names.index(layout.id) if layout.id in self._names else None
 
-    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]:
-        """Make a matrix of the learned columns, and read the labels."""
+    def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Part], list[list[str] | Fault]]:
+        """Make matrices of the learned columns, and read the labels."""
         targets: list[list[str] | Fault] = [self._labels.read(cells) if self._labels else [] for cells in rows]
         if not rows:
-            return np.zeros((0, self.layout.n_features)), targets
+            return [], targets
         cells = dict(zip(self._names, zip(*rows, strict=True), strict=True))
-        X, remarks = encode(self.layout, cells, len(rows))
+        if self._decide is None:
+            X, remarks = encode(self._layout, cells, len(rows))
+            parts = [Part(0, len(rows), X, self._layout)]
+        else:
+            unusable = [i for i, target in enumerate(targets) if isinstance(target, Fault)]
+            parts, remarks = encode_growing(self._layout, cells, len(rows), unusable, self._decide)
+            self._layout = parts[-1].layout
         for i, problem in remarks.faulty.items():
             targets[i] = Fault(problem)
-        if self._decide is not None:
-            usable = [i for i, target in enumerate(targets) if not isinstance(target, Fault)]
-            wider = grown(self.layout, cells, usable, self._decide)
-            if wider != self.layout:
-                self.layout = wider
-                X, remarks = encode(wider, cells, len(rows))
         self._count(remarks.missing, remarks.unseen, cells)
-        return X, targets
+        return parts, targets
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None:
         """Return what the column of ids says."""
@@ -264,6 +267,15 @@ class _TableEncoder:
                 self._file.count_unseen(name, as_text(cells[name][i]))
 
 
+class XcPart(NamedTuple):
+    """All rows of a batch of XC text, as `mlca.tables.encoding.Part` has those of a table."""
+
+    start: int
+    stop: int
+    X: sparse.csr_array
+    layout: XcLayout
+
+
 class _XcEncoder:
     def __init__(self, layout: XcLayout) -> None:
         self.layout = layout
@@ -272,7 +284,7 @@ class _XcEncoder:
         """Return nothing: XC text has no ids."""
         return None
 
-    def encode(self, rows: Sequence[XcRow]) -> tuple[Any, list[list[str] | Fault]]:
+    def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
         """Put the rows together, with faults where attributes or values are out of bounds."""
         targets = [self._labels_or_fault(row) for row in rows]
         usable = [
@@ -283,7 +295,7 @@ class _XcEncoder:
         columns = np.array([a for attributes, _ in usable for a in attributes], dtype=np.int32) - self.layout.first
         values = np.array([value for _, values in usable for value in values], dtype=np.float64)
         X = sparse.csr_array((values, columns, ends), shape=(len(rows), self.layout.n_features))
-        return X, targets
+        return [XcPart(0, len(rows), X, self.layout)], targets
 
     def _labels_or_fault(self, row: XcRow) -> list[str] | Fault:
         first, last = self.layout.first, self.layout.first + self.layout.n_features - 1

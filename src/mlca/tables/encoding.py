@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mlca.tables.cells import as_text
 from mlca.tables.columns import Wishes, decide_column, scaled
 from mlca.tables.kinds import Categorical, Column, Date, Encoded, Learned, Text
 from mlca.tables.layout import TableLayout
@@ -84,13 +85,27 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
     return X
 
 
-def grown(
+@dataclass(frozen=True)
+class Part:
+    """Rows from `start` up to `stop`, and what their columns mean: the next part begins where something new comes."""
+
+    start: int
+    stop: int
+    X: Any
+    layout: TableLayout
+
+
+def encode_growing(
     layout: TableLayout,
     cells: Cells,
-    usable: Collection[int] | None,
-    decide: Callable[[str, Sequence[Any]], Column] | None,
-) -> TableLayout:
-    """Return a layout that knows the new values and columns of cells.
+    n_rows: int,
+    unusable: Collection[int] = (),
+    decide: Callable[[str, Sequence[Any]], Column] | None = None,
+) -> tuple[list[Part], Remarks]:
+    """Make matrices of cells by a layout that grows with each row that brings a new category.
+
+    A row is read by what was known when it came, so that it does not matter in which portions rows come. New columns
+    count from the first of these rows on.
 
     Parameters
     ----------
@@ -98,27 +113,74 @@ def grown(
         What is known.
     cells : mapping of str to sequence
         The cells of each column.
-    usable : collection of int or None
-        The rows that count; None for all.
-    decide : callable or None
-        What decides the kind of a new column by its name and cells; None where new columns are left alone.
+    n_rows : int
+        The number of cells of each.
+    unusable : collection of int
+        Rows whose new categories do not count.
+    decide : callable, optional
+        What decides the kind of a new column by its name and cells; without it new columns are left alone.
+
+    Returns
+    -------
+    parts : list of Part
+        The rows in order; those that are faulty among them.
+    remarks : Remarks
+        What was odd.
     """
-
-    def counting(column: str) -> Sequence[Any]:
-        return cells[column] if usable is None else [cells[column][i] for i in usable]
-
-    columns: list[Column] = []
-    for column in layout.columns:
-        if isinstance(column, Categorical) and column.name in cells:
-            column = column.grown(counting(column.name), MOST_VALUES_EVER)
-        columns.append(column)
-    known = {column.name for column in columns} | {layout.id}
-    known |= set(layout.labels.among(list(cells))) if layout.labels is not None else set()
     if decide is not None:
-        columns += [decide(name, counting(name)) for name in cells if name not in known]
-    if tuple(columns) == layout.columns:
-        return layout
-    return layout.with_late(columns)
+        layout = _with_new_columns(layout, cells, unusable, decide)
+    X, remarks = encode(layout, cells, n_rows)
+    steps = _steps(layout, cells, remarks, unusable)
+    if len(steps) > 1:
+        X, remarks = encode(steps[-1][1], cells, n_rows)
+    ends = [*(row for row, _ in steps[1:]), n_rows]
+    parts = [
+        Part(row, stop, X[row:stop, : known.n_features], known)
+        for (row, known), stop in zip(steps, ends, strict=True)
+        if stop > row
+    ]
+    return parts, remarks
+
+
+def _steps(
+    layout: TableLayout, cells: Cells, remarks: Remarks, unusable: Collection[int]
+) -> list[tuple[int, TableLayout]]:
+    """Return the rows at which the layout becomes another, the first of them 0, and what it becomes."""
+    events: dict[int, list[tuple[int, str]]] = {}
+    for place, column in enumerate(layout.columns):
+        room = MOST_VALUES_EVER - column.width
+        new: set[str] = set()
+        for row in remarks.unseen.get(column.name, ()):
+            text = as_text(cells[column.name][row])
+            if len(new) < room and text not in new and row not in remarks.faulty and row not in unusable:
+                new.add(text)
+                events.setdefault(row, []).append((place, text))
+    steps = [(0, layout)]
+    for row in sorted(events):
+        columns = list(steps[-1][1].columns)
+        for place, text in events[row]:
+            known = columns[place]
+            assert isinstance(known, Categorical)
+            columns[place] = Categorical(known.name, (*known.values, text))
+        steps.append((row, steps[-1][1].with_late(columns)))
+    return steps
+
+
+def _with_new_columns(
+    layout: TableLayout,
+    cells: Cells,
+    unusable: Collection[int],
+    decide: Callable[[str, Sequence[Any]], Column],
+) -> TableLayout:
+    known = {column.name for column in layout.columns} | {layout.id}
+    known |= set(layout.labels.among(list(cells))) if layout.labels is not None else set()
+    left_out = set(unusable)
+    new = [
+        decide(name, [cell for i, cell in enumerate(own) if i not in left_out])
+        for name, own in cells.items()
+        if name not in known
+    ]
+    return layout.with_late([*layout.columns, *new]) if new else layout
 
 
 def kind_by(wishes: Wishes, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:

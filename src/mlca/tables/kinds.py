@@ -139,15 +139,6 @@ class Categorical:
         unseen = [i for i in others if not is_missing(cells[i])]
         return Encoded(rows, codes[rows], np.ones(len(rows)), missing, unseen)
 
-    def grown(self, cells: Sequence[Any], most: int) -> Categorical:
-        """Return the column with the new values among the cells, in the order of their appearance."""
-        new: dict[str, None] = {}
-        for cell in cells:
-            if not is_missing(cell) and (text := as_text(cell)) not in self.places:
-                new[text] = None
-        room = max(0, most - self.width)
-        return Categorical(self.name, (*self.values, *list(new)[:room])) if new and room else self
-
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the category, or that of most rows of a node with their share."""
         place = int(np.argmax(values))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.parameters import check_whole
 from mlca.tables import columns as deciding
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
-from mlca.tables.encoding import encode, grown, kind_by
+from mlca.tables.encoding import Part, Remarks, encode, encode_growing, kind_by
 from mlca.tables.kinds import MOST_PLACES, Categorical, Column, Date, Ignored, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 
@@ -186,13 +186,17 @@ class Recipe(TransformerMixin, BaseEstimator):
             If a cell is of another kind than its column, or a column is not there that was there from the first; the
             message names column and row.
         """
+        self.require_columns(X)
+        return self.encode(X)
+
+    def require_columns(self, X: Any) -> None:
+        """Raise ValueError if a table lacks columns that were there from the first."""
         lacking = [] if isinstance(self.layout, XcLayout) else self.layout.lacking(cells_of(X)[0])
         if lacking:
             raise ValueError(
                 f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
                 "yours, or add these with None where nothing is known"
             )
-        return self.encode(X)
 
     def encode(self, X: Any) -> Any:
         """Return the rows of a table as numbers, as `transform` does, whatever columns it lacks."""
@@ -201,10 +205,17 @@ class Recipe(TransformerMixin, BaseEstimator):
             raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
         cells, _ = cells_of(X)
         rows, remarks = encode(layout, cells, n_rows_of(cells))
-        if remarks.faulty:
-            row, problem = next(iter(remarks.faulty.items()))
-            raise ValueError(f"row {row} of X: {problem}")
+        _refuse(remarks)
         return rows
+
+    def parts(self, X: Any) -> list[Part]:
+        """Return the rows of a table as numbers, in parts: each by what is known when its first row comes.
+
+        The recipe itself is left as it is; `by_layout` makes one of the last part's layout.
+        """
+        parts, remarks = self._parts(cells_of(X)[0])
+        _refuse(remarks)
+        return parts
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of each number of a row: of its column, and of the value, cycle or place."""
@@ -262,9 +273,21 @@ class Recipe(TransformerMixin, BaseEstimator):
         warn_of_ids(layout.columns)
 
     def _grow(self, cells: Mapping[str, Sequence[Any]]) -> None:
+        parts, _ = self._parts(cells)
+        if parts:
+            self._layout = parts[-1].layout
+
+    def _parts(self, cells: Mapping[str, Sequence[Any]]) -> tuple[list[Part], Remarks]:
         layout = self.layout
-        if isinstance(layout, TableLayout):
-            self._layout = grown(layout, cells, None, kind_by(self._wishes, layout))
+        if not isinstance(layout, TableLayout):
+            raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
+        return encode_growing(layout, cells, n_rows_of(cells), (), kind_by(self._wishes, layout))
+
+
+def _refuse(remarks: Remarks) -> None:
+    if remarks.faulty:
+        row, problem = next(iter(remarks.faulty.items()))
+        raise ValueError(f"row {row} of X: {problem}")
 
 
 def recipe_from_json(plain: Any, n_features: int) -> Recipe:

@@ -59,6 +59,11 @@ public:
         refresh(r, nodes);
     }
 
+    // Whether `prepare` has something to do.
+    bool due(std::int64_t n_nodes, double r) const noexcept {
+        return n_nodes >= written() + TILE_NODES || (written() > 0 && is_stale(r));
+    }
+
     // A node has moved: what is written of it is wrong.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[static_cast<std::size_t>(node)] = FORGOTTEN;
@@ -172,6 +177,9 @@ private:
         }
     };
 
+    // Whether sums for r0 have become loose bounds of those for r.
+    bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
+
     // 1 to 15; 0 is for nodes that have nothing.
     std::uint8_t cell(double value) const noexcept {
         int count = 1;
@@ -271,7 +279,7 @@ private:
 
     template <class Nodes>
     void refresh(double r, const Nodes& nodes) noexcept {
-        if (r >= 0.995 * r0_ && r <= 1.03 * r0_) return;
+        if (!is_stale(r)) return;
         r0_ = 0.995 * r;
         for (std::int64_t k = 0; k < written(); ++k) {
             float& own = alone_[static_cast<std::size_t>(k)];

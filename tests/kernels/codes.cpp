@@ -403,14 +403,14 @@ static void a_failed_allocation_changes_nothing(Random& random) {
     const int64_t d = 9;
     const Data data(random, family, 200, d, 3);
     CodedNodes coded(d);
-    prepare(coded, 100, 64, data);
-    for (int64_t k = 64; k < 100; ++k) coded.enter(k, data(k));
+    prepare(coded, 100, 32, data);
+    for (int64_t k = 32; k < 100; ++k) coded.enter(k, data(k));
     for (int64_t fail = 0;; ++fail) {
         doing = "allocation " + std::to_string(fail) + " fails";
         allocations_left = fail;
         bool failed = false;
         try {
-            prepare(coded, 101 + 1000 * fail, 128, data);
+            prepare(coded, 128 + 1000 * fail, 128, data);  // cells are placed anew
         } catch (const std::bad_alloc&) {
             failed = true;
         }

@@ -56,8 +56,7 @@ class MLCA(StreamClassifier):
     epochs : int >= 1, default=1
         How often `fit` goes through the rows. `partial_fit` always goes through once.
     n_jobs : int or None, default=None
-        The number of threads; None is 1, -1 is one a core. It never changes a result. Sparse rows are learned
-        by one thread, and predicted by all.
+        The number of threads; None is 1, -1 is one a core. It never changes a result.
     random_state : int, RandomState or None, default=0
         Used by `attributes="clustered"` only: the order in which attributes are grouped.
 
@@ -75,6 +74,12 @@ class MLCA(StreamClassifier):
         How many of them had each label.
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features_in_)
         The bandwidths of the nodes.
+
+    Notes
+    -----
+    Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
+    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of the
+    rows that `n_seen_` counts, which goes on as if nothing had happened.
 
     References
     ----------

@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlca.targets import LabelRows, LabelSet, read_targets
+from mlca.targets import LabelRows, LabelSet, exact_match, read_targets
 
 # Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
 _TURNS: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
@@ -136,6 +136,25 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if model.labels_.single:
             return [{name} for name in predicted.tolist()]
         return model.labels_.name_rows(predicted)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels are predicted exactly.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows to judge.
+        y : indicator matrix, iterables of label names, or 1-D array
+            Their labels, in any form that `fit` takes. A row with a label that the model does not know is missed.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+        """
+        model = self._frozen()
+        return exact_match(y, model.labels_, model.predict(X), sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one."""

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from mlca import MLCA
 from mlca.peers import GLOCAL
 
 
@@ -33,7 +34,7 @@ def bad_labels(Y):
     return {
         "two": (two, "row 3, column 1"),
         "NaN": (hole, "row 3, column 1"),
-        "too few rows": (Y[:-1], "X has 70 rows but Y has 69"),
+        "too few rows": (Y[:-1], "X has 70 rows but y has 69"),
         "nothing": (None, "requires y"),
         "words": (np.full(Y.shape, "word"), "indicator matrix of 0 and 1"),
         "a name for a row": (["sea", *[["sun"]] * 69], "row 0 of y|rows of 0 and 1|iterable of label names"),
@@ -179,4 +180,6 @@ def test_named_columns(model, data):
     assert_array_equal(model.feature_names_in_, ["width", "height"])
     assert_array_equal(model.classes_, ["sea", "sun", "sand"])
     with pytest.raises(ValueError, match="feature names"):
-        model.predict(X[["height", "width"]])
+        model.predict(X.rename(columns={"width": "depth"}))
+    if isinstance(model, MLCA):
+        assert_array_equal(model.predict(X[["height", "width"]]), model.predict(X))

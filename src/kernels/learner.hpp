@@ -84,8 +84,8 @@ public:
     virtual State state() const = 0;
     virtual std::unique_ptr<Learner> copy() const = 0;
     // Replay the nodes of another settled learner of the same kind; `columns` gives the numbers of its labels here. A
-    // failure leaves this learner half-way: it must be a copy that is thrown away then.
-    virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels) = 0;
+    // failure or an interrupt leaves this learner half-way. Both must be copies that nobody else knows.
+    virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, const Host& host) = 0;
 };
 
 template <Mode mode, template <Mode> class NodesOf>
@@ -115,7 +115,7 @@ public:
         Stop stop(host.interrupted);
         {
             const std::lock_guard<Lock> guard(lock_);
-            settled_.reset();
+            unsettle();
             model_.labels.reserve_labels(n_labels);
             model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
         }
@@ -126,31 +126,35 @@ public:
             while (done < rows.n && window_.filled < window_.size) done += wait(*source, labels[done], done, host, stop);
             learn_rest(*source, labels, done, rows.n, n_jobs, host, stop);
         } catch (...) {
-            work_ = typename ModelHere::Work(settings());
+            // Nothing here may fail: there may be no memory left.
+            const std::lock_guard<Lock> guard(lock_);
             walker_ = typename Window::Walker();
-            if (n_waiting() == 0) {
-                const std::lock_guard<Lock> guard(lock_);
-                window_.drop_after(window_.learned);
-            }
+            model_.next_groups.reset();
+            if (n_waiting() == 0) window_.drop_after(window_.learned);
             throw;
         }
     }
 
     std::shared_ptr<const Learner> settled(const Host& host) const override {
-        const std::shared_lock<Lock> guard(lock_);
-        if (n_waiting() == 0) return nullptr;
-        const std::lock_guard<std::mutex> one(settling_);
-        if (!settled_) {
-            auto copy = std::make_shared<LearnerOf>(settings());
-            copy->window_ = window_;
+        std::shared_ptr<LearnerOf> copy;
+        std::int64_t changes = 0;
+        {
+            const std::shared_lock<Lock> guard(lock_);
+            if (n_waiting() == 0) return nullptr;
+            const std::lock_guard<std::mutex> one(settling_);
+            if (settled_) return settled_;
+            changes = changes_;
+            copy = std::make_shared<LearnerOf>(*this);
             copy->window_.learned = 0;
-            copy->model_.labels.reserve_labels(model_.labels.n_labels);
-            copy->model_.labels.n_labels = model_.labels.n_labels;
-            Stop never;
-            copy->learn_stretch(copy->model_, copy->window_.filled, waiting(), nullptr, host, never);
-            settled_ = std::move(copy);
         }
-        return settled_;
+        // Nobody is kept waiting by the learning, and it can be interrupted.
+        Stop stop(host.interrupted);
+        copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting(), nullptr, host, stop);
+        copy->forget_waiting();
+        const std::shared_lock<Lock> guard(lock_);
+        const std::lock_guard<std::mutex> one(settling_);
+        if (changes == changes_) settled_ = copy;
+        return copy;
     }
 
     void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, double* out) const override {
@@ -175,8 +179,10 @@ public:
         typename ModelHere::Work work(settings());
         Stop never;
         const std::shared_lock<Lock> guard(lock_);
-        Query<Row> query = model_.query_to_predict((*source)[0], work.found, work.grouping, work.space);
-        model_.nodes.search(&query, 1, work.space, never);
+        if (model_.n_nodes > 0) {
+            Query<Row> query = model_.query_to_predict((*source)[0], work.found, work.grouping, work.space);
+            model_.nodes.search(&query, 1, work.space, never);
+        }
         work.votes.reserve(model_.labels.n_labels);
         model_.labels.collect(work.found, work.votes);
         return explained(work);
@@ -217,6 +223,9 @@ public:
     std::unique_ptr<Learner> copy() const override {
         const std::shared_lock<Lock> guard(lock_);
         auto twin = std::make_unique<LearnerOf>(*this);
+        // What another thread foresees while it learns is not part of the model.
+        twin->model_.next_groups.reset();
+        twin->model_.nodes.withdraw(twin->model_.n_nodes);
         if (n_waiting() == 0) {
             twin->window_.drop_after(twin->window_.learned);
         } else {
@@ -225,14 +234,17 @@ public:
         return twin;
     }
 
-    void absorb(const Learner& some, const std::int32_t* columns, std::int64_t n_labels) override {
+    void absorb(const Learner& some, const std::int32_t* columns, std::int64_t n_labels, const Host& host) override {
         const auto& other = dynamic_cast<const LearnerOf&>(some);
         const std::shared_lock<Lock> theirs(other.lock_);
         const std::lock_guard<Lock> ours(lock_);
         model_.labels.reserve_labels(n_labels);
         model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
-        Stop never;
-        for (std::int64_t k = 0; k < other.model_.n_nodes; ++k) replay(other.model_, k, columns, never);
+        Stop stop(host.interrupted);
+        for (std::int64_t k = 0; k < other.model_.n_nodes; ++k) {
+            stop.check();
+            replay(other.model_, k, columns, stop);
+        }
         if constexpr (mode == Mode::clustered) model_.groups.absorb(other.model_.groups, settings().common_threshold(1));
         // The other's latest instances follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
@@ -253,8 +265,18 @@ private:
         return read();
     }
 
+    // Waiting rows have changed: what was learned of them for readers is out of date. The model is locked.
+    void unsettle() noexcept {
+        ++changes_;
+        settled_.reset();
+    }
+
     std::int64_t n_waiting() const noexcept { return static_cast<std::int64_t>(waiting_starts_.size()) - 1; }
     InputLabels waiting() const noexcept { return {waiting_starts_.data(), waiting_labels_.data()}; }
+    void forget_waiting() noexcept {
+        waiting_starts_.resize(1);
+        waiting_labels_.clear();
+    }
 
     // Take in one row of the first window; the one that fills it makes all of them learned. Returns 1.
     std::int64_t wait(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
@@ -270,6 +292,7 @@ private:
             waiting_labels_.insert(waiting_labels_.end(), own.labels, own.labels + own.n);
             waiting_starts_.push_back(static_cast<std::int64_t>(waiting_labels_.size()));
             model_.labels.n_labels = needed;
+            unsettle();
         }
         if (window_.filled < window_.size) return 1;
         try {
@@ -279,8 +302,8 @@ private:
             learn_stretch(first, window_.size, waiting(), nullptr, host, stop);
             const std::lock_guard<Lock> guard(lock_);
             model_ = std::move(first);
-            waiting_starts_.resize(1);
-            waiting_labels_.clear();
+            forget_waiting();
+            unsettle();
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
             window_.learned = 0;
@@ -288,6 +311,7 @@ private:
             waiting_starts_.pop_back();
             waiting_labels_.resize(static_cast<std::size_t>(waiting_starts_.back()));
             model_.labels.n_labels = n_labels;
+            unsettle();
             throw;
         }
         return 1;
@@ -334,7 +358,7 @@ private:
 
     // Let the nodes renew what they need for searching, if it is time.
     void renew(ModelHere& model) {
-        if (auto successor = model.nodes.successor(model.n_nodes)) {
+        if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) {
             const std::lock_guard<Lock> guard(lock_);
             model.nodes.take(std::move(*successor));
         }
@@ -375,7 +399,8 @@ private:
         }
     }
 
-    // Hold a round of grouping if the next instance is due for one; return where the next may be due.
+    // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
+    // of the model only with that instance.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if constexpr (mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
@@ -387,7 +412,7 @@ private:
             Groups next = model.groups;
             next.learn(values, size, settings().common_threshold(1));
             const std::lock_guard<Lock> guard(lock_);
-            model.groups = std::move(next);
+            model.next_groups = std::move(next);
         }
         return window_.learned + size - number % size;
     }
@@ -419,6 +444,10 @@ private:
 
     void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Array<double>& usual,
                       std::vector<Shortlist>& found, typename ModelHere::Work& work, Stop& stop, double* out) const {
+        if (model_.n_nodes == 0) {
+            for (std::int64_t j = 0; j < n; ++j) std::copy(usual.begin(), usual.end(), out + (first + j) * n_labels);
+            return;
+        }
         Query<Row> queries[TOGETHER];
         for (std::int64_t j = 0; j < n; ++j) {
             queries[j] = model_.query_to_predict(source[first + j], found[static_cast<std::size_t>(j)], work.grouping, work.space);
@@ -476,7 +505,7 @@ private:
         const auto& own = other.labels.at_nodes[node];
         Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
         for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
-        if (auto successor = model_.nodes.successor(model_.n_nodes)) model_.nodes.take(std::move(*successor));
+        if (auto successor = model_.nodes.successor(model_.n_nodes, model_.learning_r())) model_.nodes.take(std::move(*successor));
         const Instance instance{other.nodes.row(node), {labels.data(), own.length, own.values}, other.labels.node_counts[static_cast<std::size_t>(node)]};
         Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
         model_.nodes.search(&query, 1, work_.space, stop);
@@ -512,7 +541,7 @@ private:
         model_.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);
         const Source weights = source_of(state.weights);
         for (std::int64_t k = 0; k < n; ++k) restore_node(state, weights[k], k, width);
-        if (auto successor = model_.nodes.successor(n)) model_.nodes.take(std::move(*successor));
+        if (auto successor = model_.nodes.successor(n, model_.learning_r())) model_.nodes.take(std::move(*successor));
         const Source recent = source_of(state.recent);
         const std::int64_t n_recent = n_rows(state.recent);
         if (n_recent > 0) window_.take(recent, 0, n_recent);
@@ -577,8 +606,9 @@ private:
     // Labels of the instances that wait for the first window to fill.
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;
+    std::int64_t changes_ = 0;  // of the waiting rows
     mutable std::mutex settling_;
-    mutable std::shared_ptr<const Learner> settled_;
+    mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked
 };
 
 }  // namespace mlca::MLCA_LEVEL

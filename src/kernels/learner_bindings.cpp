@@ -123,6 +123,7 @@ public:
     }
 
     nb::object predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs) const {
+        if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
         Array<double> out(static_cast<std::size_t>(rows.input.n * n_labels));
         run([&](const Host& host) { learner_->predict(rows.input, n_labels, n_jobs, host, out.data()); });
         return to_numpy(std::move(out), {static_cast<std::size_t>(rows.input.n), static_cast<std::size_t>(n_labels)});
@@ -187,7 +188,7 @@ public:
         for (std::size_t i = 0; i < columns.size(); ++i) {
             if (columns.data()[i] < 0 || columns.data()[i] >= n_labels) throw std::invalid_argument("a label's column is out of range");
         }
-        run([&](const Host&) { learner_->absorb(*other.learner_, columns.data(), n_labels); });
+        run([&](const Host& host) { learner_->absorb(*other.learner_, columns.data(), n_labels, host); });
     }
 
     bool is_sparse() const { return learner_->is_sparse(); }

@@ -59,7 +59,7 @@ public:
     template <class Own>
     std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, Own own, Votes& votes, Lock& lock, Stop& stop) {
         const std::int64_t first = window.learned;
-        foresee_bandwidths(model, window, first, stretch_end);
+        foresee_bandwidths(model, window, first, stretch_end, stop);
         Assumption assumption(model, lock);
         for (std::int64_t j = 0; j < n; ++j) assumption.add(window.row(first + j), bandwidths(model, first + j));
         fill_in_sums(model, first, n);
@@ -112,7 +112,7 @@ private:
 
         // The model is locked.
         void withdraw() noexcept {
-            model_.nodes.withdraw(model_.n_nodes, end_);
+            model_.nodes.withdraw(model_.n_nodes);
             end_ = model_.n_nodes;
         }
 
@@ -127,7 +127,7 @@ private:
     }
 
     // Estimate the bandwidths of all rows at hand, each thread a part of them.
-    void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end) {
+    void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         if (known_.low <= first && end <= known_.high) return;
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(static_cast<std::size_t>(n * width));
@@ -136,6 +136,7 @@ private:
             auto& walker = helpers_[static_cast<std::size_t>(part)].walker;
             walker = typename Window::Walker();
             for (std::int64_t j = n * part / team_.size(); j < n * (part + 1) / team_.size(); ++j) {
+                stop.check();
                 double* out = bandwidths_.data() + j * width;
                 if (model.settings.mode == Mode::common) {
                     *out = walker.common_bandwidth(window, first + j);

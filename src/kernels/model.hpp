@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "bandwidth.hpp"
 #include "groups.hpp"
@@ -56,12 +58,13 @@ struct Model {
     Array<double> bandwidth_sums;  // over the nodes, in the order of their making
     RunningMedian median_bandwidth;
     Groups groups;
+    std::optional<Groups> next_groups;  // of the round that the next instance is due for: they come into force with it
 
     // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n));
-        if constexpr (mode == Mode::clustered) group(query, sums, grouping, space);
+        if constexpr (mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
         return query;
     }
 
@@ -69,9 +72,12 @@ struct Model {
     Query<Row> query_to_predict(const Row& x, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / median_bandwidth.value();
-        if constexpr (mode == Mode::clustered) group(query, bandwidth_sums.data(), grouping, space);
+        if constexpr (mode == Mode::clustered) group(query, groups, bandwidth_sums.data(), grouping, space);
         return query;
     }
+
+    // The factor of the common bandwidth that the next instance will meet.
+    double learning_r() const noexcept { return mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_nodes)) : 1.0; }
 
     // Whether the nearest node takes an instance in.
     static bool joins(const Shortlist& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
@@ -111,7 +117,7 @@ struct Model {
             found.put_first(n_nodes - 1);
             count(instance, found, votes);
         }
-        labels.finish(instance.own, instance.count);
+        finish(instance);
     }
 
     // Cases II and III: the nearest node takes the instance in.
@@ -119,12 +125,12 @@ struct Model {
         labels.join_node(found.nodes[0], instance.own);
         move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
         count(instance, found, votes);
-        labels.finish(instance.own, instance.count);
+        finish(instance);
     }
 
 private:
-    void group(Query<Row>& query, const double* sums, Grouping& grouping, typename Nodes::Space& space) const {
-        groups.group(nodes.unfolded(query.x, space), sums, settings.n_features, query.n_nodes, grouping);
+    void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, typename Nodes::Space& space) const {
+        by.group(nodes.unfolded(query.x, space), sums, settings.n_features, query.n_nodes, grouping);
         query.grouping = &grouping;
     }
 
@@ -144,6 +150,13 @@ private:
             const std::int64_t second = found.nodes[1];
             nodes.move(second, instance.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], instance.count));
         }
+    }
+
+    void finish(const Instance& instance) noexcept {
+        labels.finish(instance.own, instance.count);
+        if (!next_groups) return;
+        groups = std::move(*next_groups);
+        next_groups.reset();
     }
 
     // The divisor of one move that stands for moves by 1 / slowing, 1 / (slowing + 1), ..., `count` in all.

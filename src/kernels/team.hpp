@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "level.hpp"
+#include "stop.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -31,13 +32,15 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(part) for every part, one thread each, and wait for all of them. The first failure is thrown again.
+    // Call task(part) for every part, one thread each, and wait for all of them. The first failure is thrown again; that
+    // others were stopped because of it is none.
     void run(const std::function<void(std::int64_t)>& task) {
         if (size_ == 1) return task(0);
         {
             const std::lock_guard<std::mutex> guard(mutex_);
             task_ = &task;
             failure_ = nullptr;
+            stopped_ = false;
             unfinished_ = size_ - 1;
             round_.fetch_add(1, std::memory_order_release);
         }
@@ -45,6 +48,7 @@ public:
         attempt(task, 0);
         wait_for([&] { return unfinished_.load(std::memory_order_acquire) == 0; }, end_);
         if (failure_) std::rethrow_exception(failure_);
+        if (stopped_) throw Stopped();
     }
 
 private:
@@ -78,6 +82,9 @@ private:
     void attempt(const std::function<void(std::int64_t)>& task, std::int64_t part) noexcept {
         try {
             task(part);
+        } catch (const Stopped&) {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            stopped_ = true;
         } catch (...) {
             const std::lock_guard<std::mutex> guard(mutex_);
             if (!failure_) failure_ = std::current_exception();
@@ -99,6 +106,7 @@ private:
     std::condition_variable begin_, end_;
     const std::function<void(std::int64_t)>* task_ = nullptr;
     std::exception_ptr failure_;
+    bool stopped_ = false;
     std::atomic<std::int64_t> round_{0}, unfinished_{0};
     std::atomic<bool> dismissed_{false};
 };

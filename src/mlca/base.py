@@ -14,7 +14,6 @@ Everything is checked before anything changes: a call that refuses its input lea
 
 from __future__ import annotations
 
-import copy
 import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
@@ -158,7 +157,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one."""
-        fresh = copy.copy(self)
+        fresh = object.__new__(type(self))
+        fresh.__dict__ = dict(self.__dict__)
         validate_data(fresh, X, reset=True, skip_check_array=True)
         fresh._begin(rows.shape[1], sparse.issparse(rows))
         fresh.labels_ = labels

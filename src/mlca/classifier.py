@@ -127,10 +127,12 @@ class MLCA(StreamClassifier):
     def labels_(self) -> LabelSet:
         """The labels that are known: those of the rows learned so far, and those that were announced."""
         fitted = self.__dict__
-        if "_labels" not in fitted:
+        learner: Learner | None = fitted.get("_learner")
+        if learner is None or learner.n_seen == 0:
             raise AttributeError("this model has learned nothing yet")
-        labels: LabelSet = fitted["_labels"]
-        return labels.first(fitted["_learner"].n_labels)
+        n_labels = learner.n_labels
+        labels: LabelSet = fitted["_labels"]  # asked for last: it has names for all labels that the learner knows
+        return labels.first(n_labels)
 
     @labels_.setter
     def labels_(self, labels: LabelSet) -> None:
@@ -144,7 +146,8 @@ class MLCA(StreamClassifier):
     @property
     def n_seen_(self) -> int:
         """The number of rows learned."""
-        return self._settled_learner().n_seen
+        check_is_fitted(self, "labels_")
+        return self._learner.n_seen
 
     @property
     def weights_(self) -> Any:
@@ -235,15 +238,16 @@ class MLCA(StreamClassifier):
             The nodes that voted and every number on the way from their label counts to the posterior.
         """
         from mlca import frames
-        from mlca.explanation import explain
+        from mlca.explanation import Explanation
 
-        check_is_fitted(self, "labels_")
-        rows = self._read_known_rows(frames.row_of(self, x))
+        model = self._frozen()
+        check_is_fitted(model, "labels_")
+        rows = model._read_known_rows(frames.row_of(model, x))
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        model = self._frozen()
-        return frames.with_values(model, explain(model._settled_learner(), model._labels, row), row)
+        neighbours = model._settled_learner().neighbours(row)
+        return frames.with_values(model, Explanation.of(neighbours, model._labels.names), row)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -255,8 +259,17 @@ class MLCA(StreamClassifier):
         """
         from mlca.storage import save
 
-        check_is_fitted(self, "labels_")
-        save(self, path)
+        model = self._frozen()
+        check_is_fitted(model, "labels_")
+        save(model, path)
+
+    def __getstate__(self) -> Any:
+        """Return what copies and pickles are made of: a learner of their own, and names for all labels that it knows."""
+        state = dict(super().__getstate__())
+        if "_learner" in state:
+            state["_learner"] = state["_learner"].copy()
+            state["_labels"] = self._labels
+        return state
 
     def _check_parameters(self) -> None:
         check_real("vigilance", self.vigilance, at_least=0, below=1)

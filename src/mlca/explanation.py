@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.learner.core import Learner
+from mlca.learner.core import Neighbours
 from mlca.showing import shown
-from mlca.targets import LabelSet
 
 _WIDEST_CELL = 16
 
@@ -59,6 +58,11 @@ class Explanation:
     posterior: NDArray[np.float64]
     values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
+    @classmethod
+    def of(cls, neighbours: Neighbours, names: tuple[Hashable, ...]) -> Explanation:
+        """Tell what a learner says of one row; there may be names of labels that it does not know yet."""
+        return cls(labels=names[: len(neighbours.prior)], **vars(neighbours))
+
     @property
     def predicted(self) -> set[Hashable]:
         """The labels more likely than not."""
@@ -95,8 +99,3 @@ class Explanation:
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 
-
-def explain(learner: Learner, labels: LabelSet, x: NDArray[np.float64]) -> Explanation:
-    """Tell how a settled learner predicts the labels of one row: it is asked, nothing is computed anew."""
-    neighbours = learner.neighbours(x)
-    return Explanation(labels=labels.names[: len(neighbours.prior)], **vars(neighbours))

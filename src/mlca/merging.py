@@ -62,13 +62,13 @@ def merge(models: Iterable[MLCA]) -> MLCA:
         check_is_fitted(model, "labels_")
         _check_fits(model, models[0], number)
     names: dict[Hashable, int] = {}
-    columns = [
-        np.array([names.setdefault(name, len(names)) for name in model.labels_.names], dtype=np.int32)
-        for model in models
-    ]
     whole = copy.copy(models[0])
-    whole._learner = merged([model._learner for model in models], columns, len(names))
-    whole.labels_ = LabelSet(tuple(names), models[0].labels_.single)
+    parts = [whole, *(copy.copy(model) for model in models[1:])]
+    columns = [
+        np.array([names.setdefault(name, len(names)) for name in part.labels_.names], dtype=np.int32) for part in parts
+    ]
+    whole._learner = merged([part._learner for part in parts], columns, len(names))
+    whole.labels_ = LabelSet(tuple(names), whole.labels_.single)
     return whole
 
 

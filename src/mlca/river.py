@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.classifier import MLCA
-from mlca.explanation import Explanation, explain
+from mlca.explanation import Explanation
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
@@ -187,7 +187,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         _check_numbers(x)
         if not self._labels:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
-        return explain(self._learner.settled(), LabelSet(tuple(self._labels)), self._row(x)[0])
+        return Explanation.of(self._learner.settled().neighbours(self._row(x)[0]), tuple(self._labels))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, as `mlca.MLCA.save` does; `mlca.load` and the command line read it too.

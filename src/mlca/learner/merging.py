@@ -24,12 +24,13 @@ Columns = NDArray[np.int32]
 
 
 def merged(learners: Sequence[Learner], columns: Sequence[Columns], n_labels: int) -> Learner:
-    """Return a learner that knows what all of them know; none of them changes.
+    """Return a learner that knows what all of them know.
 
     Parameters
     ----------
     learners : sequence of Learner
-        In the order of their parts of the stream. All have the same parameters and attributes.
+        In the order of their parts of the stream. All have the same parameters and attributes. They are used up: give
+        copies of learners that go on, so that no other thread changes them meanwhile.
     columns : sequence of ndarray
         For each learner, the number that each of its labels has in the result; those of the first keep theirs.
     n_labels : int
@@ -40,7 +41,7 @@ def merged(learners: Sequence[Learner], columns: Sequence[Columns], n_labels: in
     Learner
         One that goes on from the end of the last.
     """
-    whole = learners[0].copy()
+    whole = learners[0]
     whole.learn(_no_rows(whole), np.zeros(1, np.int64), np.empty(0, np.int32), n_labels)
     for other, own in zip(learners[1:], columns[1:], strict=True):
         state = other.state()

@@ -1,0 +1,50 @@
+"""What the attacks on a learning model share: streams whose labels come late, and what must hold after a failure."""
+
+import pickle
+
+import numpy as np
+from scipy import sparse
+
+from mlca import MLCA, load
+from tests.learner.states import assert_exactly_same
+
+MODES = ("common", "individual", "clustered")
+KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
+
+
+def stream(n, d, kind="dense", seed=0):
+    """Return rows and lists of labels: some rows join nodes, most become one; every so often a label is new."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0, 1, (n, d))
+    X[rng.random(X.shape) < 0.5] = 0.0
+    again = rng.random(n) < 0.1
+    X[again] = X[rng.integers(0, n, again.sum())]
+    names = [f"label {j}" for j in range(2 + n // 40)]
+    y = [rng.choice(names[: 2 + i // 40], rng.integers(0, 3), replace=False).tolist() for i in range(n)]
+    return KINDS[kind](X), y
+
+
+def assert_whole_rows(model, make, X, y):
+    """Assert that a model is exactly that of the rows it has seen, and that it goes on to the end as if nothing was."""
+    n = model.n_seen_ if hasattr(model, "labels_") else 0
+    clean = make()
+    if n == 0:
+        assert not hasattr(model, "labels_") or model._learner.n_seen == 0
+    else:
+        clean.partial_fit(X[:n], y[:n])
+        assert_exactly_same(model, clean)
+        np.testing.assert_array_equal(model.predict_proba(X[:3]), clean.predict_proba(X[:3]))
+    if n < X.shape[0]:
+        model.partial_fit(X[n:], y[n:])
+        clean.partial_fit(X[n:], y[n:])
+    assert_exactly_same(model, clean)
+
+
+def assert_saves_and_pickles(model, folder):
+    model.save(folder / "model.mlca")
+    assert_exactly_same(load(folder / "model.mlca"), model)
+    assert_exactly_same(pickle.loads(pickle.dumps(model)), model)
+
+
+def fitted_at_once(X, y, **chosen):
+    return MLCA(**chosen).partial_fit(X, y)

@@ -1,0 +1,99 @@
+"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and goes on."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from mlca import MLCA
+from tests.learner.attacks import KINDS, MODES, assert_saves_and_pickles, assert_whole_rows, stream
+from tests.learner.states import assert_exactly_same
+
+D = 300
+
+
+def interrupted(call, after):
+    """Call something and interrupt it after so many seconds; return whether that was before its end."""
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        call()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return False
+
+
+@pytest.fixture(autouse=True)
+def alarm_interrupts():
+    """Let the alarm clock press Ctrl-C: the signal arrives as SIGINT would, wherever the main thread is."""
+    before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    yield
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("n_interrupts", [2, pytest.param(124 // 12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attributes", MODES)
+def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
+    X, y = stream(600 if kind == "dense" else 250, D, kind)
+
+    def make():
+        return MLCA(attributes=attributes, vigilance=0.05, n_jobs=n_jobs)
+
+    start = time.perf_counter()
+    make().partial_fit(X, y)
+    duration = time.perf_counter() - start
+    rng = np.random.default_rng(n_jobs)
+    hits = 0
+    for attempt in range(n_interrupts):
+        model = make()
+        learn = model.fit if attempt % 2 else model.partial_fit
+        hits += interrupted(lambda learn=learn: learn(X, y), rng.uniform(0.05, 0.9) * duration)
+        if attempt == 0 and hasattr(model, "labels_"):
+            assert_saves_and_pickles(model, tmp_path)
+        assert_whole_rows(model, make, X, y)
+    assert hits > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attributes", MODES)
+def test_the_first_window_can_be_interrupted(attributes, kind):
+    """All of it is learned when its last row comes: that row is not taken in, then."""
+    X, y = stream(900, 100, kind)
+
+    def make():
+        return MLCA(attributes=attributes, vigilance=0.05, window=890)
+
+    model = make().partial_fit(X[:880], y[:880])
+    assert interrupted(lambda: model.partial_fit(X[880:], y[880:]), 0.01)
+    assert model.n_seen_ == 889
+    assert interrupted(lambda: model.predict(X[:2]), 0.01)
+    assert model.n_seen_ == 889
+    model.partial_fit(X[889:], y[889:])
+    assert_exactly_same(model, make().partial_fit(X, y))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_predicting_can_be_interrupted(n_jobs):
+    X, y = stream(1500, D)
+    model = MLCA(n_jobs=n_jobs).fit(X, y)
+    rows = np.tile(X, (20, 1))
+    assert interrupted(lambda: model.predict_proba(rows), 0.05)
+    np.testing.assert_array_equal(model.predict_proba(X[:9]), MLCA().fit(X, y).predict_proba(X[:9]))
+
+
+def test_other_threads_learn_on_when_the_main_one_is_interrupted():
+    X, y = stream(400, D)
+    model = MLCA(n_jobs=2)
+    learning = threading.Thread(target=model.partial_fit, args=(X, y))
+    learning.start()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        learning.join(60)
+    learning.join(60)
+    assert_exactly_same(model, MLCA().partial_fit(X, y))

@@ -1,0 +1,191 @@
+"""Threads that ask while others learn: every answer is that of the model after some whole row."""
+
+import hashlib
+import pickle
+import sys
+import threading
+import time
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from mlca import MLCA, load
+from mlca.learner.state import capture
+from tests.learner.attacks import KINDS, MODES, stream
+from tests.learner.states import assert_exactly_same
+
+N, WINDOW = 240, 30
+
+
+@pytest.fixture(autouse=True)
+def switch_often():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def digest(model):
+    arrays = capture(model._learner)
+    return hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays))).digest()
+
+
+class Answers:
+    """What a model says after each number of rows: everything that any thread may be told."""
+
+    def __init__(self, make, X, y, probes):
+        self.states, self.names = {}, []
+        self.probabilities, self.explanations = defaultdict(set), set()
+        model = make()
+        for n in range(X.shape[0]):
+            model.partial_fit(X[n : n + 1], y[n : n + 1])
+            self.states[digest(model)] = n + 1
+            self.names.append(tuple(model.classes_.tolist()))
+            for j, row in enumerate(model.predict_proba(probes)):
+                # Who asks for the labels first may see rows that came later, of more labels.
+                for n_labels in range(len(row) + 1):
+                    self.probabilities[j].add(row[:n_labels].tobytes())
+            self.explanations.add(self.told(model.explain(probes[0])))
+
+    @staticmethod
+    def told(explanation):
+        parts = (explanation.nodes, explanation.counts, explanation.label_counts, explanation.posterior)
+        return (explanation.labels, *(part.tobytes() for part in parts))
+
+
+class Hammer:
+    """Threads that ask one model everything, again and again, until they are told to stop."""
+
+    def __init__(self, model, answers, probes, folder):
+        self.model, self.answers, self.probes, self.folder = model, answers, probes, folder
+        self.stopped, self.failures, self.n_asked = threading.Event(), [], defaultdict(int)
+        questions = [self.predict, self.predict, self.explain, self.save, self.read, self.pickle]
+        self.threads = [threading.Thread(target=self.run, args=(ask,)) for ask in questions]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join(60)
+        if self.failures:
+            raise self.failures[0]
+
+    def run(self, ask):
+        try:
+            while not self.stopped.is_set() and not self.failures:
+                ask()
+                self.n_asked[ask.__name__] += 1
+        except BaseException as failure:
+            self.failures.append(failure)
+
+    def predict(self):
+        for j, row in enumerate(self.model.predict_proba(self.probes)):
+            assert row.tobytes() in self.answers.probabilities[j]
+
+    def explain(self):
+        assert self.answers.told(self.model.explain(self.probes[0])) in self.answers.explanations
+
+    def save(self):
+        self.model.save(self.folder / "model.mlca")
+        self.check_copy(load(self.folder / "model.mlca"))
+
+    def pickle(self):
+        self.check_copy(pickle.loads(pickle.dumps(self.model)))
+
+    def check_copy(self, copy):
+        n = self.answers.states[digest(copy)]
+        assert copy.n_seen_ == n
+        assert tuple(copy.classes_.tolist()) == self.answers.names[n - 1]
+
+    def read(self):
+        before = self.model.n_seen_
+        assert self.model.counts_.sum() >= before
+        assert tuple(self.model.classes_.tolist()) in self.answers.names
+        assert self.model.weights_.shape[0] <= self.model.n_nodes_ <= N
+        assert self.model.label_counts_.shape[1] <= len(self.model.classes_)
+        assert self.model.n_seen_ >= before
+
+
+@pytest.mark.parametrize("seconds", [0.8, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attributes", MODES)
+def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, seconds, tmp_path):
+    X, y = stream(N, 300, kind)
+    probes = np.random.default_rng(1).normal(0, 1, (3, 300))
+
+    def make(n_jobs=None):
+        return MLCA(attributes=attributes, vigilance=0.05, window=WINDOW, n_jobs=n_jobs)
+
+    answers = Answers(make, X, y, probes)
+    rng = np.random.default_rng(2)
+    asked = 0
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        model = make(n_jobs=2).partial_fit(X[:1], y[:1])
+        with Hammer(model, answers, probes, tmp_path) as hammer:
+            low = 1
+            while low < N:
+                high = min(N, low + int(rng.choice([1, 7, 100])))
+                model.partial_fit(X[low:high], y[low:high])
+                low = high
+        asked += sum(hammer.n_asked.values())
+        assert_exactly_same(model, make().partial_fit(X, y))
+    assert asked > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_threads_that_learn_take_turns(kind):
+    X, _ = stream(N, 40, kind)
+    model = MLCA(vigilance=0.05, window=WINDOW)
+
+    def teach(name):
+        for low in range(0, N, 8):
+            model.partial_fit(X[low : low + 8], [{name, f"{name} {low // 80}"}] * 8)
+
+    threads = [threading.Thread(target=teach, args=(name,)) for name in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert model.n_seen_ == model.counts_.sum() == 3 * N
+    counted = dict(zip(model.classes_.tolist(), model.label_counts_.sum(axis=0).tolist(), strict=True))
+    expected = {name: N for name in "abc"} | {f"{name} {part}": 80 for name in "abc" for part in range(3)}
+    assert counted == expected
+
+
+def test_a_model_that_is_fitted_anew_answers_as_the_old_one_or_the_new_one():
+    X, y = stream(80, 20)
+    probes = X[:2]
+    models = [MLCA(vigilance=vigilance).fit(X, y) for vigilance in (0.01, 0.6)]
+    allowed = {model.predict_proba(probes).tobytes() for model in models}
+    fresh = [MLCA(vigilance=vigilance) for vigilance in (0.01, 0.6)]
+    for model in fresh:
+        for n in range(1, 81):
+            for row in model.partial_fit(X[n - 1 : n], y[n - 1 : n]).predict_proba(probes):
+                allowed.add(row.tobytes())
+    for model in models:
+        allowed.update(row.tobytes() for row in model.predict_proba(probes))
+    model = MLCA(vigilance=0.01).fit(X, y)
+    stopped, failures = threading.Event(), []
+
+    def ask():
+        while not stopped.is_set():
+            try:
+                rows = model.predict_proba(probes)
+            except ValueError as failure:  # it has learned nothing yet
+                assert "not fitted" in str(failure)
+                continue
+            failures.extend(row for row in rows if not any(known.startswith(row.tobytes()) for known in allowed))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    for vigilance in [0.6, 0.01] * 10:
+        model.set_params(vigilance=vigilance).fit(X, y)
+    stopped.set()
+    thread.join(60)
+    assert not failures

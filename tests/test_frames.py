@@ -10,6 +10,7 @@ from scipy import sparse
 from mlca import MLCA, load
 from mlca.cli import main
 from mlca.datasets import load_dataset
+from mlca.merging import merge
 from mlca.tables import Recipe
 from tests.tables.tickets import tickets
 
@@ -118,6 +119,17 @@ class TestMixedFrames:
 
 NUMBERS = pd.DataFrame(np.random.default_rng(5).normal(size=(120, 3)), columns=["a", "b", "c"])
 LABELS = [["up"] if a > 0 else ["down"] for a in NUMBERS["a"]]
+
+
+def test_models_that_read_tables_otherwise_are_not_merged():
+    one = MLCA(vigilance=0.1).fit(FRAME[:60], TOPICS[:60])
+    other = MLCA(vigilance=0.1).fit(FRAME[60:120], TOPICS[60:120])
+    assert one.n_features_in_ == other.n_features_in_
+    with pytest.raises(ValueError, match="reads its tables otherwise"):
+        merge([one, other])
+    recipe = Recipe().fit(FRAME)
+    parts = [MLCA(vigilance=0.1).fit(recipe.transform(FRAME[i : i + 100]), TOPICS[i : i + 100]) for i in (0, 100, 200)]
+    assert merge(parts).n_seen_ == 300
 
 
 class TestPlainFrames:

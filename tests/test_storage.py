@@ -46,7 +46,7 @@ def test_a_loaded_model_goes_on_exactly_as_the_original(tmp_path, stream, chosen
 def test_names_of_labels_and_features_are_kept(tmp_path):
     _, X, _ = small_model()
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    model = MLCA().fit(frame, [{"yes", 3, 2.5, True} if x[0] > 0 else {"no"} for x in X])
+    model = MLCA().fit(frame, [{"yes", 3, True} if x[0] > 0 else {"no"} for x in X])
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
     assert loaded.classes_.tolist() == model.classes_.tolist()
@@ -104,12 +104,17 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
         loaded.partial_fit(X, Y)
 
 
-def test_a_seed_that_no_file_can_hold_is_refused_when_saving(tmp_path):
+def test_what_load_would_refuse_is_not_saved(tmp_path):
     large, X, Y = small_model(random_state=2**40)
     large.save(tmp_path / "m")
     assert load(tmp_path / "m").random_state == 2**40
     with pytest.raises(ValueError, match="random_state is -1"):
-        MLCA(random_state=-1).fit(X, Y).save(tmp_path / "n")
+        MLCA(random_state=-1).fit(X, Y).save(tmp_path / "m")
+    for name, value in {"n_jobs": 0, "vigilance": 7}.items():
+        model, _, _ = small_model()
+        with pytest.raises(ValueError, match=f"{name} "):
+            model.set_params(**{name: value}).save(tmp_path / "m")
+    assert load(tmp_path / "m").random_state == 2**40
 
 
 @settings(max_examples=40)

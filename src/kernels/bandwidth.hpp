@@ -34,10 +34,11 @@ struct Silverman {
           factor(std::pow(4.0 / (2.0 + static_cast<double>(d)), 1.0 / (4.0 + static_cast<double>(d)))),
           shrinking(std::pow(static_cast<double>(n_rows), -1.0 / (4.0 + static_cast<double>(d)))) {}
 
-    // Sums of constant attributes are negative.
+    // Sums of constant attributes are negative. An attribute that varies so little that its variance vanishes is as good as
+    // constant: no bandwidth may be 0.
     double bandwidth(double squares) const {
-        const double deviation = squares >= 0.0 ? std::sqrt(squares / static_cast<double>(m - 1)) : SMALLEST_DEVIATION;
-        return factor * deviation * shrinking;
+        const double variance = squares > 0.0 ? squares / static_cast<double>(m - 1) : 0.0;
+        return factor * (variance > 0.0 ? std::sqrt(variance) : SMALLEST_DEVIATION) * shrinking;
     }
 
     std::int64_t m = 0;

@@ -70,7 +70,7 @@ public:
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
     // What screening needs made anew, now and then: `successor` takes its time and only reads, `take` is done at once.
-    auto successor(std::int64_t n_nodes) const { return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }); }
+    auto successor(std::int64_t n_nodes, double) const { return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }); }
     template <class Successor>
     void take(Successor&& made) noexcept { screen_.take(std::forward<Successor>(made)); }
 

@@ -364,7 +364,7 @@ private:
 
     // Let the nodes renew what they need for searching, if it is time.
     void renew(ModelHere& model) {
-        if (auto successor = model.nodes.successor(model.n_nodes)) {
+        if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) {
             const std::lock_guard<Lock> guard(lock_);
             model.nodes.take(std::move(*successor));
         }
@@ -511,7 +511,7 @@ private:
         const auto& own = other.labels.at_nodes[node];
         Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
         for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
-        if (auto successor = model_.nodes.successor(model_.n_nodes)) model_.nodes.take(std::move(*successor));
+        if (auto successor = model_.nodes.successor(model_.n_nodes, model_.learning_r())) model_.nodes.take(std::move(*successor));
         const Instance instance{other.nodes.row(node), {labels.data(), own.length, own.values}, other.labels.node_counts[static_cast<std::size_t>(node)]};
         Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
         model_.nodes.search(&query, 1, work_.space, stop);
@@ -547,7 +547,7 @@ private:
         model_.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);
         const Source weights = source_of(state.weights);
         for (std::int64_t k = 0; k < n; ++k) restore_node(state, weights[k], k, width);
-        if (auto successor = model_.nodes.successor(n)) model_.nodes.take(std::move(*successor));
+        if (auto successor = model_.nodes.successor(n, model_.learning_r())) model_.nodes.take(std::move(*successor));
         const Source recent = source_of(state.recent);
         const std::int64_t n_recent = n_rows(state.recent);
         if (n_recent > 0) window_.take(recent, 0, n_recent);

@@ -10,8 +10,8 @@
 // templates that files of different arithmetic include live in mlca::MLCA_LEVEL::MLCA_ARITHMETIC: otherwise the linker
 // would keep one copy of each, compiled by the rules of either.
 
-#if !defined(MLCA_LEVEL) || !defined(MLCA_MODULE) || !defined(MLCA_ARITHMETIC)
-#error "CMakeLists.txt defines MLCA_LEVEL, MLCA_MODULE and MLCA_ARITHMETIC"
+#if !defined(MLCA_LEVEL) || !defined(MLCA_ARITHMETIC)
+#error "CMakeLists.txt defines MLCA_LEVEL and MLCA_ARITHMETIC"
 #endif
 
 #define MLCA_QUOTE_AS_IS(word) #word

@@ -76,6 +76,9 @@ struct Model {
         return query;
     }
 
+    // The factor of the common bandwidth that the next instance will meet.
+    double learning_r() const noexcept { return mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_nodes)) : 1.0; }
+
     // Whether the nearest node takes an instance in.
     static bool joins(const Shortlist& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 

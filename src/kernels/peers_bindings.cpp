@@ -119,8 +119,10 @@ auto scaled_distances(const Numbers<const double>& x, const Table<const double>&
     return distances.hand_over();
 }
 
-peers::WindowView window_view(const Numbers<const std::int64_t>& k, const Numbers<const std::int64_t>& slots, const Numbers<const std::int64_t>& mask_slots,
-                              const Table<const std::uint8_t>& indicator, const Table<std::uint8_t>& masks) {
+template <class Mask>
+peers::WindowView<Mask> window_view(const Numbers<const std::int64_t>& k, const Numbers<const std::int64_t>& slots,
+                                    const Numbers<const std::int64_t>& mask_slots, const Table<const std::uint8_t>& indicator,
+                                    const Table<Mask>& masks) {
     require_equal(length(mask_slots), length(slots), "slots of masks");
     require_below(slots, length(indicator), "slots");
     require_below(mask_slots, length(masks), "slots of masks");
@@ -131,8 +133,8 @@ peers::WindowView window_view(const Numbers<const std::int64_t>& k, const Number
 }
 
 auto count_votes(const Numbers<const std::int64_t>& by_distance, const Numbers<const std::int64_t>& k, const Numbers<const std::int64_t>& slots,
-                 const Numbers<const std::int64_t>& mask_slots, const Table<const std::uint8_t>& indicator, const Table<std::uint8_t>& masks) {
-    const peers::WindowView window = window_view(k, slots, mask_slots, indicator, masks);
+                 const Numbers<const std::int64_t>& mask_slots, const Table<const std::uint8_t>& indicator, const Table<const std::uint8_t>& masks) {
+    const auto window = window_view(k, slots, mask_slots, indicator, masks);
     require_below(by_distance, length(slots), "positions");
     Result<double, 1> votes({length(k)});
     {
@@ -145,7 +147,7 @@ auto count_votes(const Numbers<const std::int64_t>& by_distance, const Numbers<c
 auto judge_voters(const Numbers<const std::int64_t>& by_distance, const Numbers<const std::int64_t>& k, const Numbers<const std::uint8_t>& truth,
                   const Numbers<std::int64_t>& errors, const Numbers<const std::int64_t>& slots, const Numbers<const std::int64_t>& mask_slots,
                   const Table<const std::uint8_t>& indicator, const Table<std::uint8_t>& masks) {
-    const peers::WindowView window = window_view(k, slots, mask_slots, indicator, masks);
+    const auto window = window_view(k, slots, mask_slots, indicator, masks);
     require_below(by_distance, length(slots), "positions");
     require_equal(length(truth), length(k), "labels of the truth");
     require_equal(length(errors), length(indicator), "errors of slots");
@@ -161,8 +163,8 @@ auto judge_voters(const Numbers<const std::int64_t>& by_distance, const Numbers<
 
 auto test_rows(std::int64_t start, std::int64_t first, std::int64_t size, const Numbers<const std::int64_t>& k, bool anew,
                const Table<const double>& distances, const Numbers<const std::int64_t>& slots, const Numbers<const std::int64_t>& mask_slots,
-               const Table<const std::uint8_t>& indicator, const Table<std::uint8_t>& masks) {
-    const peers::WindowView window = window_view(k, slots, mask_slots, indicator, masks);
+               const Table<const std::uint8_t>& indicator, const Table<const std::uint8_t>& masks) {
+    const auto window = window_view(k, slots, mask_slots, indicator, masks);
     require_shape(distances, length(indicator), length(indicator), "distances of slots");
     require(0 <= start && 0 <= first && size <= length(slots), "start, first and size are not positions of the window");
     Result<std::int64_t, 1> n_right({std::max<std::int64_t>(0, size - first)});

@@ -28,6 +28,7 @@ namespace mlca::MLCA_LEVEL {
 
 // Without byte shuffles look-ups are no faster than arithmetic, and rough sums are the better screen.
 #if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
+#define MLCA_SHUFFLES
 inline constexpr bool CODES_PAY = true;
 #else
 inline constexpr bool CODES_PAY = false;
@@ -59,11 +60,38 @@ inline void write_sums(__m256i even, __m256i odd, int shift, bool more, std::uin
     }
 }
 
+struct Register256 {
+    using Bytes = __m256i;
+    static constexpr int ATTRIBUTES = 1, SIDES = 1, WIDTH = 32;
+
+    static Bytes load(const std::uint8_t* codes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)); }
+    static Bytes low(Bytes codes) { return _mm256_and_si256(codes, _mm256_set1_epi8(15)); }
+    static Bytes high(Bytes codes) { return low(_mm256_srli_epi16(codes, 4)); }
+    static Bytes table(const std::uint8_t* entries) {
+        return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(entries)));
+    }
+    static Bytes look_up(Bytes table, Bytes cells) { return _mm256_shuffle_epi8(table, cells); }
+    static Bytes add(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
+
+    struct Sums {
+        // Of neighbouring nodes, the odd one's 256 times; of the odd ones. It takes one operation less than to part them first.
+        __m256i pairs = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
+
+        void add(Bytes entries) {
+            pairs = _mm256_add_epi16(pairs, entries);
+            odd = _mm256_add_epi16(odd, _mm256_srli_epi16(entries, 8));
+        }
+        void write(int shift, bool more, std::uint16_t* sums) const {
+            write_sums(_mm256_sub_epi16(pairs, _mm256_slli_epi16(odd, 8)), odd, shift, more, sums);
+        }
+    };
+};
+
 #endif
 
 #if defined(__AVX512BW__)
 
-struct Register {
+struct Register512 {
     using Bytes = __m512i;
     static constexpr int ATTRIBUTES = 2, SIDES = 1;
 
@@ -97,40 +125,17 @@ struct Register {
     };
 };
 
+using Register = Register512;
+
 #elif defined(__AVX2__)
 
-struct Register {
-    using Bytes = __m256i;
-    static constexpr int ATTRIBUTES = 1, SIDES = 1;
-
-    static Bytes load(const std::uint8_t* codes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)); }
-    static Bytes low(Bytes codes) { return _mm256_and_si256(codes, _mm256_set1_epi8(15)); }
-    static Bytes high(Bytes codes) { return low(_mm256_srli_epi16(codes, 4)); }
-    static Bytes table(const std::uint8_t* entries) {
-        return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(entries)));
-    }
-    static Bytes look_up(Bytes table, Bytes cells) { return _mm256_shuffle_epi8(table, cells); }
-    static Bytes add(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
-
-    struct Sums {
-        // Of neighbouring nodes, the odd one's 256 times; of the odd ones. It takes one operation less than to part them first.
-        __m256i pairs = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
-
-        void add(Bytes entries) {
-            pairs = _mm256_add_epi16(pairs, entries);
-            odd = _mm256_add_epi16(odd, _mm256_srli_epi16(entries, 8));
-        }
-        void write(int shift, bool more, std::uint16_t* sums) const {
-            write_sums(_mm256_sub_epi16(pairs, _mm256_slli_epi16(odd, 8)), odd, shift, more, sums);
-        }
-    };
-};
+using Register = Register256;
 
 #elif defined(__SSSE3__)
 
 struct Register {
     using Bytes = __m128i;
-    static constexpr int ATTRIBUTES = 1, SIDES = 2;
+    static constexpr int ATTRIBUTES = 1, SIDES = 2, WIDTH = 16;
 
     static Bytes load(const std::uint8_t* codes) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)); }
     static Bytes low(Bytes codes) { return _mm_and_si128(codes, _mm_set1_epi8(15)); }
@@ -163,7 +168,7 @@ struct Register {
 
 struct Register {
     using Bytes = uint8x16_t;
-    static constexpr int ATTRIBUTES = 1, SIDES = 2;
+    static constexpr int ATTRIBUTES = 1, SIDES = 2, WIDTH = 16;
 
     static Bytes load(const std::uint8_t* codes) { return vld1q_u8(codes); }
     static Bytes low(Bytes codes) { return vandq_u8(codes, vdupq_n_u8(15)); }
@@ -191,11 +196,18 @@ struct Register {
 
 #endif
 
+// The widest register that holds one attribute only.
+#if defined(__AVX2__)
+using OneAttribute = Register256;
+#elif defined(MLCA_SHUFFLES)
+using OneAttribute = Register;
+#endif
+
 // One part of the attributes.
 template <int ROWS, int TERMS>
 inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_attributes, int shift, bool more,
                       std::uint16_t* const* sums) {
-#if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
+#if defined(MLCA_SHUFFLES)
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
         Register::Sums first[ROWS], second[ROWS];  // of the nodes in the low four bits, and of those in the high ones

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from mlca.learner.core import Neighbours
 from mlca.showing import shown
 
+_WIDEST_CELL = 16
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -38,6 +40,9 @@ class Explanation:
     prior, likelihood_with, likelihood_without, posterior : ndarray of shape (n_labels,)
         The probabilities of each label: before the vote; of its bin if the row has the label, and if not;
         after the vote.
+    values : tuple of (str, tuple of str)
+        The columns in which the row is least ordinary: the name of each, what the row has there, and what the nearest
+        nodes have.
     """
 
     labels: tuple[Hashable, ...]
@@ -51,6 +56,7 @@ class Explanation:
     likelihood_with: NDArray[np.float64]
     likelihood_without: NDArray[np.float64]
     posterior: NDArray[np.float64]
+    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
     def of(cls, neighbours: Neighbours, names: tuple[Hashable, ...]) -> Explanation:
@@ -75,4 +81,21 @@ class Explanation:
                 f"{names[i]:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._values_in_words()])
+
+    def _values_in_words(self) -> list[str]:
+        if not self.values:
+            return []
+        n_shown = len(self.values[0][1]) - 1
+        titles = ("the row", *(f"node {node}" for node in self.nodes[:n_shown]))
+        width = max(len(shown(name)) for name, _ in self.values)
+        lines = ["", "The row beside the nearest nodes, where it is least ordinary:"]
+        for name, cells in (("column", titles), *self.values):
+            padded = "  ".join(f"{_cut(shown(cell)):<{_WIDEST_CELL}}" for cell in cells)
+            lines.append(f"{shown(name):<{width}}  {padded}".rstrip())
+        return lines
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+

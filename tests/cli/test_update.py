@@ -13,6 +13,8 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.cli.learning import PatientInterrupt
+from mlca.frames import widen
+from mlca.recipes import recipe_of
 from tests.cli.weather import HEADER, as_matrix, weather, write_csv
 
 
@@ -39,7 +41,7 @@ def test_no_backup_unless_asked(tmp_path, model, call):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "more.csv"]
 
 
-def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call_json):
+def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call, call_json):
     more = weather(30, 2)
     names = [3, 2, 0, 1]
     lines = [
@@ -47,11 +49,18 @@ def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call
     ]
     (tmp_path / "more.jsonl").write_text("\n".join(lines))
     facts = call_json("update", model, tmp_path / "more.jsonl")
-    assert facts["differences"] == ["new column 'wind': not learned, the model does not know it"]
-    expected = MLCA(vigilance=0.1)
-    for rows in (weather(300, 1), more):
-        expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    assert facts["differences"] == ["new column 'wind': learned from here on"]
+    expected = MLCA(vigilance=0.1).partial_fit(
+        as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
+    )
+    widen(expected, 6)
+    rows = np.column_stack([as_matrix(more), [3.0] * 30])
+    expected.partial_fit(rows, [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+    assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season=winter", "wind"]
+    # The files of before lack the column, so later ones may.
+    code, _, err = call("predict", model, write_csv(tmp_path / "more.csv", more), "--out", tmp_path / "p.csv")
+    assert code == 0 and "no column 'wind' (numeric): missing in every row" in err
 
 
 def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, call):
@@ -69,14 +78,20 @@ def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, 
     assert not (tmp_path / "model.mlca.bak").exists()
 
 
-def test_a_value_never_seen_before_is_like_none_of_the_known_and_reported(tmp_path, model, call_json):
+def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_known(tmp_path, model, call_json):
     more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather(60, 2))]
-    facts = call_json("update", model, write_csv(tmp_path / "more.csv", more))
-    assert facts["unseen"] == {"season=monsoon": 7}
-    expected = MLCA(vigilance=0.1)
-    for rows in (weather(300, 1), more):
-        expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    path = write_csv(tmp_path / "more.csv", more)
+    words = ["predict", model, path, "--out", tmp_path / "p.csv"]
+    assert call_json(*words)["unseen"] == {"season=monsoon": 7}
+    assert call_json("update", model, path)["unseen"] == {}
+    expected = MLCA(vigilance=0.1).partial_fit(
+        as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
+    )
+    widen(expected, 6)
+    rows = np.column_stack([as_matrix(more), [float(s == "monsoon") for _, _, s, _ in more]])
+    expected.partial_fit(rows, [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+    assert call_json(*words)["unseen"] == {}
 
 
 def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_json):
@@ -101,7 +116,8 @@ def test_categories_may_look_like_numbers(tmp_path, call, call_json):
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--categorical", "year"]
     assert call("train", tmp_path / "a.csv", *words)[0] == 0
     (tmp_path / "b.jsonl").write_text('{"x": 3, "year": 2002, "tags": "b"}\n{"x": 3, "year": 2003.0, "tags": "b"}\n')
-    assert call_json("update", tmp_path / "m.mlca", tmp_path / "b.jsonl")["unseen"] == {"year=2003": 1}
+    words = ["predict", tmp_path / "m.mlca", tmp_path / "b.jsonl", "--out", tmp_path / "p.csv"]
+    assert call_json(*words)["unseen"] == {"year=2003": 1}
 
 
 def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
@@ -118,7 +134,7 @@ def test_a_model_without_recipe_is_refused(tmp_path, call):
     (tmp_path / "a.csv").write_text("x,tags\n1,a\n")
     for command in ("update", "predict", "evaluate"):
         code, _, err = call(command, tmp_path / "m.mlca", tmp_path / "a.csv")
-        assert code == 1 and "was not trained by `mlca train`" in err
+        assert code == 1 and "trained in Python on rows without names" in err
 
 
 def test_rows_without_any_label_are_learned(tmp_path, model, call_json):

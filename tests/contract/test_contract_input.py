@@ -33,7 +33,7 @@ def bad_labels(Y):
     return {
         "two": (two, "row 3, column 1"),
         "NaN": (hole, "row 3, column 1"),
-        "too few rows": (Y[:-1], "X has 70 rows but Y has 69"),
+        "too few rows": (Y[:-1], "X has 70 rows but y has 69"),
         "nothing": (None, "requires y"),
         "words": (np.full(Y.shape, "word"), "indicator matrix of 0 and 1"),
         "a name for a row": (["sea", *[["sun"]] * 69], "row 0 of y|rows of 0 and 1|iterable of label names"),

@@ -21,7 +21,13 @@ FLAGS = [
     "-ffinite-math-only",
     "-Wall",
     "-Wextra",
+    "-Wconversion",
+    "-Wno-sign-conversion",
+    "-Wshadow",
     "-Werror",
+    "-DMLCA_LEVEL=attacked",
+    "-DMLCA_MODULE=none",
+    "-DMLCA_ARITHMETIC=exact",
 ]
 # What the processor must be able to do so that code of a level runs.
 NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}
@@ -43,11 +49,12 @@ def _levels() -> list[Any]:
     return [pytest.param([f"-march={level}"], marks=[] if level in USUAL else [pytest.mark.slow]) for level in NEEDED]
 
 
+@pytest.mark.parametrize("attacks", ["codes", "postings"])
 @pytest.mark.parametrize("level", _levels(), ids=lambda level: " ".join(level) or platform.machine())
-def test_bounds_hold_and_lists_are_exact(level: list[str], tmp_path: Path) -> None:
+def test_bounds_hold_and_lists_are_exact(level: list[str], attacks: str, tmp_path: Path) -> None:
     """Compile the attacks for one level and, where the processor can, run them."""
-    program = tmp_path / "codes"
-    source = Path(__file__).with_name("codes.cpp")
+    program = tmp_path / attacks
+    source = Path(__file__).with_name(f"{attacks}.cpp")
     assert compiler is not None
     command = [compiler, *FLAGS, *level, f"-I{KERNELS}", str(source), "-o", str(program)]
     compiled = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

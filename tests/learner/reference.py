@@ -35,7 +35,7 @@ def deviations_bandwidths(window):
             mean, squares = total / m, 0.0
             for value in column:
                 squares += (value - mean) * (value - mean)
-            deviation = math.sqrt(squares / (m - 1)) if squares > 0 else deviation
+            deviation = math.sqrt(squares / (m - 1)) if squares / (m - 1) > 0 else deviation
         result.append((4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * deviation * m ** (-1.0 / (4.0 + d)))
     return result
 

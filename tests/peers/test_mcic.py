@@ -104,14 +104,14 @@ def test_without_decay_speed_does_not_matter():
 
 
 def test_a_cluster_may_be_as_large_as_theta():
-    assert MCIC(theta=0.5, decay=0).fit([[0.0], [1.0]], [[1], [1]]).n_immature_ == 1
-    assert MCIC(theta=0.499, decay=0).fit([[0.0], [1.0]], [[1], [1]]).n_immature_ == 2
+    assert MCIC(theta=0.5, decay=0).fit([[0.0], [1.0]], np.array([[1], [1]])).n_immature_ == 1
+    assert MCIC(theta=0.499, decay=0).fit([[0.0], [1.0]], np.array([[1], [1]])).n_immature_ == 2
 
 
 @pytest.mark.parametrize(("maturity", "n_needed"), [(2, 3), (2.5, 3), (3, 4), (4.9, 5)])
 def test_maturity_needs_more_weight_than_that(maturity, n_needed):
     model = MCIC(decay=0, maturity=maturity)
-    sizes = [model.partial_fit([[0.5]], [[1]]).n_mature_ for _ in range(n_needed)]
+    sizes = [model.partial_fit([[0.5]], np.array([[1]])).n_mature_ for _ in range(n_needed)]
     assert sizes == [0] * (n_needed - 1) + [1]
 
 
@@ -123,12 +123,12 @@ def test_time_between_clean_ups(decay, maturity, period):
 def test_clusters_fade_by_units_of_time_and_are_removed():
     model = MCIC(theta=0.1, decay=1, maturity=1.5, speed=1)  # a unit of time a row, a clean-up every third
     assert model._period() == 2
-    model.partial_fit([[0.0], [0.0]], [[1, 0], [1, 0]])  # times 1 and 2: weight 1.5 is not yet mature
+    model.partial_fit([[0.0], [0.0]], np.array([[1, 0], [1, 0]]))  # times 1 and 2: weight 1.5 is not yet mature
     assert (model.n_mature_, model.n_immature_) == (0, 1)
     assert model._clusters.weights[model._immature] == 1.5
-    model.partial_fit([[0.0]], [[1, 0]])  # time 3: weight 1.75
+    model.partial_fit([[0.0]], np.array([[1, 0]]))  # time 3: weight 1.75
     assert (model.n_mature_, model.n_immature_) == (1, 0)
-    model.partial_fit([[1.0]], [[0, 1]])  # time 4: the first cluster is down to 0.875 and removed
+    model.partial_fit([[1.0]], np.array([[0, 1]]))  # time 4: the first cluster is down to 0.875 and removed
     assert (model.n_mature_, model.n_immature_) == (0, 1)
     assert_array_equal(model.predict_proba([[0.0]]), [[0, 1]])
 
@@ -142,14 +142,14 @@ def test_a_mature_cluster_stays_while_it_weighs_as_much_as_maturity(n_rows, n_ke
 
 def test_an_immature_cluster_must_grow_to_stay():
     model = MCIC(theta=0.1, decay=0.25, speed=1)  # a clean-up every fourth unit
-    model.partial_fit([[0.0], [1.0], [2.0]], [[1], [1], [1]])  # times 1, 2, 3
+    model.partial_fit([[0.0], [1.0], [2.0]], np.array([[1], [1], [1]]))  # times 1, 2, 3
     assert model.n_immature_ == 3
     # At time 4 the three weigh 2^-0.75, 2^-0.5 and 2^-0.25, below 1: only the newest row stays.
-    assert model.partial_fit([[3.0]], [[1]]).n_immature_ == 1
+    assert model.partial_fit([[3.0]], np.array([[1]])).n_immature_ == 1
 
 
 def test_reference_centre_drifts_to_the_origin():
-    X, Y = [[4.0], [4.2]], [[1], [1]]
+    X, Y = [[4.0], [4.2]], np.array([[1], [1]])
     far = {}
     for center in ("reference", "exact"):
         model = MCIC(decay=0.5, speed=1, center=center).fit(X, Y)
@@ -162,7 +162,7 @@ def test_reference_centre_drifts_to_the_origin():
 
 def test_votes_weigh_by_weight_and_ask_the_nearest():
     model = MCIC(theta=0.1, decay=0, n_clusters=2, maturity=10)
-    model.fit([[0.0], [0.0], [0.0], [1.0], [9.0]], [[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]])
+    model.fit([[0.0], [0.0], [0.0], [1.0], [9.0]], np.array([[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]]))
     assert_allclose(model.predict_proba([[0.2]]), [[3 / 4, (1 + 1) / 4]])
 
 
@@ -170,7 +170,7 @@ def test_rounding_does_not_lift_a_score_above_one():
     X = np.arange(60.0)[:, None]
     model = MCIC(theta=0, decay=0.01, n_clusters=20, maturity=3, speed=2)
     for i in range(60):
-        assert model.partial_fit(X[i : i + 1], [[1, 1]]).predict_proba(X[:1]).max() <= 1
+        assert model.partial_fit(X[i : i + 1], np.array([[1, 1]])).predict_proba(X[:1]).max() <= 1
 
 
 def test_number_of_labels_follows_the_stream():
@@ -185,7 +185,7 @@ def test_number_of_labels_follows_the_stream():
 
 
 def test_number_of_labels_may_become_zero_and_exceed_what_there_is():
-    few = MCIC().fit([[0.0]], [[1, 0]])
+    few = MCIC().fit([[0.0]], np.array([[1, 0]]))
     assert few.predict([[0.0]]).sum() == min(few.n_labels_predicted_, 2)
     rare = MCIC().fit(np.zeros((300, 1)), np.arange(300)[:, None] == 5)
     assert rare.n_labels_predicted_ == 0
@@ -194,7 +194,7 @@ def test_number_of_labels_may_become_zero_and_exceed_what_there_is():
 
 def test_half_a_label_is_rounded_up():
     model = MCIC(initial_labels=0, delta=0.9, decay=0)
-    model.fit(np.zeros((2, 1)), [[0, 0], [1, 0]])
+    model.fit(np.zeros((2, 1)), np.array([[0, 0], [1, 0]]))
     assert model.n_labels_predicted_ == 1
 
 
@@ -205,7 +205,7 @@ def test_rows_without_labels_leave_the_number_alone():
 def test_everything_may_fade_away():
     model = MCIC(theta=0.5, decay=6, maturity=1.5, speed=3)
     model.fit(np.zeros((5, 1)), np.ones((5, 1)))  # mature at time 1; at time 2 it is 2^-6 and one row
-    model.partial_fit([[0.0]], [[1]])
+    model.partial_fit([[0.0]], np.array([[1]]))
     assert (model.n_mature_, model.n_immature_) == (0, 0)
     assert_array_equal(model.predict_proba([[0.0]]), [[0.0]])
 
@@ -257,4 +257,4 @@ def test_emotions(dataset, mean_over_ten_folds, scaled, expected):
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        MCIC(**parameters).fit([[0.0]], [[1]])
+        MCIC(**parameters).fit([[0.0]], np.array([[1]]))

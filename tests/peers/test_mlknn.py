@@ -109,7 +109,7 @@ def test_a_query_may_be_its_own_neighbour_but_a_training_row_not():
 
 def test_one_half_is_enough():
     # Half of the rows have the label, and neighbours that tell nothing keep it at that.
-    model = MLkNN(k=3).fit([[0.0], [1.0], [2.0], [3.0]], [[1], [0], [1], [0]])
+    model = MLkNN(k=3).fit([[0.0], [1.0], [2.0], [3.0]], np.array([[1], [0], [1], [0]]))
     model.likelihood_absent_ = model.likelihood_present_
     assert model.predict_proba([[0.0]]) == 0.5
     assert model.predict([[0.0]]) == 1
@@ -117,7 +117,7 @@ def test_one_half_is_enough():
 
 def test_without_smoothing_an_unseen_count_leaves_the_prior():
     X = [[0.0], [1.0], [10.0], [11.0], [30.0]]
-    model = MLkNN(k=2, smoothing=0).fit(X, [[0], [0], [1], [1], [0]])
+    model = MLkNN(k=2, smoothing=0).fit(X, np.array([[0], [0], [1], [1], [0]]))
     assert_array_equal(model.likelihood_present_ + model.likelihood_absent_ > 0, [[False, True, True]])
     assert_array_equal(model.predict_proba([[-5.0]]), [[2 / 5]])
 
@@ -129,7 +129,7 @@ def test_without_smoothing_a_label_never_seen_is_impossible():
 
 def test_huge_values_are_compared_by_their_differences():
     X = [[1e200], [2e200], [2.1e200], [9e200]]
-    model = MLkNN(k=1).fit(X, [[0], [1], [1], [0]])
+    model = MLkNN(k=1).fit(X, np.array([[0], [1], [1], [0]]))
     assert np.isfinite(model.predict_proba(X)).all()
 
 

@@ -53,7 +53,7 @@ def minimise_primal(X, Y, theta, mu, C):
 
 class TestOptimum:
     def test_worked_example(self):
-        model = MLODM(theta=0.5, C=1.0, kernel="precomputed").fit([[1.0]], [[1, 0]])
+        model = MLODM(theta=0.5, C=1.0, kernel="precomputed").fit([[1.0]], np.array([[1, 0]]))
         assert model.dual_ == pytest.approx(np.array([[2 / 9, -2 / 9]]))
         assert model.decision_function([[1.0]]) == pytest.approx(np.array([[2 / 9, -2 / 9]]))
         assert model.primal_ == pytest.approx(0.0555556, abs=1e-7)

@@ -245,7 +245,7 @@ def test_equals_the_plain_form(parameters, metric, reference, decimals):
 
 
 def test_first_row():
-    model = MLSAkNN().partial_fit([[1.0, 2.0]], [[1, 0, 1]])
+    model = MLSAkNN().partial_fit([[1.0, 2.0]], np.array([[1, 0, 1]]))
     assert_array_equal(model.feedback_votes_, [0, 0, 0])
     assert_array_equal(model.k_, [1, 1, 1])
     assert_array_equal(model.predict_proba([[9.0, 9.0]]), [[1, 0, 1]])
@@ -314,7 +314,7 @@ def test_a_new_label_leaves_the_votes_on_the_others_alone():
 
 def test_three_neighbours_judge_a_new_label():
     X, Y = drifting_stream(20)
-    model = MLSAkNN().fit(X, Y).partial_fit(X[:1], [[0, 0, 0, 1]])
+    model = MLSAkNN().fit(X, Y).partial_fit(X[:1], np.array([[0, 0, 0, 1]]))
     assert (model._window.masks[:, 3] == 0).sum() == 3
 
 
@@ -343,4 +343,4 @@ def test_a_new_label_was_right_in_all_tests_so_far():
 )
 def test_bad_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
-        MLSAkNN(**parameters).fit([[0.0]], [[1]])
+        MLSAkNN(**parameters).fit([[0.0]], np.array([[1]]))

@@ -85,6 +85,7 @@ FORGERIES = {
     "neighbours": ("few nodes", set_parameter("resolved", n_neighbors=2**31), "n_neighbors must be"),
     "window": ("waiting", set_parameter("resolved", window=2**40), "window must be"),
     "threads": ("learned", set_parameter("parameters", n_jobs=10**6), "n_jobs is 1000000"),
+    "no thread": ("learned", set_parameter("parameters", n_jobs=0), "n_jobs is 0"),
     "seed": ("learned", set_parameter("resolved", seed=-1), "seed is -1"),
     "seed of no kind": ("learned", set_parameter("parameters", random_state="x"), "random_state is 'x'"),
     "unknown resolved": ("learned", set_parameter("resolved", charm=1), "resolved parameters are"),

@@ -10,6 +10,7 @@ import json
 import random
 from contextlib import suppress
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from scipy import sparse
 from mlca import MLCA, load
 from mlca.storage import HEADER
 from tests.storage.archives import npy, signed, unpack, write_members
+
+GOLDEN = Path(__file__).parent.parent / "data"
 
 NUMBERS = [0, 1, 2, 3, -1, 255, 2**31 - 1, 2**31, 2**32, 2**53 - 1, 2**53, 2**63 - 1, 2**63, 10**400]
 NUMBERS += [0.5, -0.5, 1e-320, 1e150, 1.1e150, 1e308, -1e308]
@@ -47,7 +50,7 @@ def bases(tmp_path_factory):
     for number, model in enumerate(base_models()):
         model.save(folder / f"{number}.mlca")
         unpacked.append(unpack(folder / f"{number}.mlca"))
-    return unpacked
+    return unpacked + [unpack(path) for path in sorted(GOLDEN.glob("golden_v1_*.mlca"))]
 
 
 def places(value, path=()):
@@ -220,8 +223,8 @@ def use(model, folder):
     names = model.classes_.tolist()
     try:
         model.partial_fit(rows, np.array(names)[[0, 0, -1]] if model.labels_.single else [names[:1], [], names[-1:]])
-    except ValueError as error:  # parameters that are not those it learned with
-        assert "when learning began" in str(error)
+    except ValueError as error:  # parameters that are not those it learned with, classes that no array holds
+        assert "when learning began" in str(error) or "Unknown label type" in str(error)
         np.testing.assert_array_equal(check_probabilities(model, rows), first)
     else:
         assert model.n_seen_ == n_seen + 3
@@ -258,14 +261,20 @@ def attack(bases, folder, seeds):
     return accepted
 
 
-@pytest.mark.filterwarnings("ignore:Duplicate name", "error::RuntimeWarning")
+# Computing with what a file holds may not even warn; scikit-learn does, of classes such as 1e308.
+STRICT = pytest.mark.filterwarnings(
+    "ignore:Duplicate name", "error::RuntimeWarning", "ignore:invalid value encountered in cast"
+)
+
+
+@STRICT
 def test_forged_files(bases, tmp_path):
     accepted = attack(bases, tmp_path, range(2_000))
     assert 50 < accepted < 1_000  # the forger is neither so clumsy nor so tame that nothing is tried
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Duplicate name", "error::RuntimeWarning")
+@STRICT
 @pytest.mark.parametrize("part", range(10))
 def test_many_more_forged_files(bases, tmp_path, part):
     attack(bases, tmp_path, range(2_000 * (part + 1), 2_000 * (part + 2)))

@@ -10,7 +10,8 @@ from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, plain_numbers
 from mlca.tables.columns import Wishes
 from mlca.tables.formats import READERS, open_source
-from mlca.tables.layout import Categorical, Ignored, Labels, Numeric, TableLayout
+from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, Text
+from mlca.tables.layout import Labels, TableLayout
 from mlca.tables.streams import ByteStream
 
 
@@ -40,14 +41,54 @@ def table(columns):
         (["1_000", "2_000", "1_000"], Categorical("x", ("1_000", "2_000"))),
         (["", "?", "na"], Ignored("x", "no value in the first rows")),
         ([f"id{i}" for i in range(9)], Categorical("x", tuple(f"id{i}" for i in range(9)))),
-        ([f"id{i}" for i in range(10)], Ignored("x", "text: 10 different values in 10 rows")),
+        (
+            [f"id{i}" for i in range(10)],
+            Ignored("x", "an id: all 10 values differ; learned if you say that it is text"),
+        ),
+        ([str(7 * i) for i in range(10)], Numeric("x", 31.5)),
+        (
+            [str(7 + i) for i in range(10)],
+            Ignored("x", "an id: all 10 numbers differ; learned if you say that it is numeric"),
+        ),
+        (["true", "False", "", "true"], Boolean("x", 2 / 3)),
+        (["yes", "no"] * 5, Boolean("x", 0.5)),
+        (["2024-01-01", "2024-01-03", "", "2024-01-02"], Date("x", 19720.0, (2 / 3) ** 0.5, ("week",))),
+        ([f"the printer number {i} is broken" for i in range(20)], Text("x", 4096)),
+        (["1;5", "2"], Categorical("x", ("1;5", "2"))),
         ([f"id{i % 100:02}" for i in range(300)], Categorical("x", tuple(f"id{i:02}" for i in range(100)))),
-        ([f"id{i % 101}" for i in range(300)], Ignored("x", "text: 101 different values in 300 rows")),
+        ([f"id{i % 101}" for i in range(300)], Text("x", 4096)),
     ],
 )
 def test_kinds_of_columns(layout_of, cells, expected):
     layout = layout_of(table({"x": cells, "other": ["1"] * len(cells)}))
     assert layout.columns[0] == expected
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas_are_recognised(layout_of, delimiter):
+    rows = [["x", "y", "tags"], ["1,5", "1.234,5", "a"], ["2", "12,25", "b"], ["", "-,5", "a"]]
+    layout = layout_of("\n".join(delimiter.join(cells) for cells in rows))
+    assert layout.columns == (Numeric("x", 1.75, comma=True), Numeric("y", 12.25, comma=True))
+
+
+def test_what_may_be_decimals_or_thousands_is_refused(layout_of):
+    content = "x;tags\n1,234;a\n5,678;b\n"
+    with pytest.raises(ValueError, match=r"column 'x' holds '1,234'.*--decimal"):
+        layout_of(content)
+    assert layout_of(content, decimal=",").columns == (Numeric("x", 3.456, comma=True),)
+
+
+def test_a_point_is_no_decimal_where_the_comma_is(layout_of):
+    assert layout_of("x;tags\n1.234;a\n5.678;b\n", decimal=",").columns == (Numeric("x", 3456.0, comma=True),)
+
+
+def test_numbers_beside_text_are_scaled(layout_of):
+    texts = [f"the {i}th ticket about {i % 7} things" for i in range(20)]
+    layout = layout_of(table({"x": [str(5 * i % 11) for i in range(20)], "note": texts}))
+    number, text = layout.columns
+    assert layout.sparse and text == Text("note", 4096)
+    values = np.array([5 * i % 11 for i in range(20)])
+    assert (number.centre, number.spread) == pytest.approx((values.mean(), values.std()))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +99,9 @@ def test_kinds_of_columns(layout_of, cells, expected):
         (["a b", "c"], "separated", None),
         (["0", "1", "0"], "flags", None),
         (["0", "1", "2"], "separated", None),
+        (["0", "1"] * 10 + ["oops"], "flags", None),
+        (["['a' 'b']", "[]"], "lists", None),
+        (["{'a'}", "set()"], "lists", None),
     ],
 )
 def test_forms_of_labels(layout_of, cells, form, separator):
@@ -128,7 +172,7 @@ def peak_of_reading(path):
 
 
 def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("mlca.tables.batches.FIRST_ROWS", 1000)
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
     (tmp_path / "short.csv").write_text("x,tags\n" + "1.5,a|b\n" * 4000)
     (tmp_path / "long.csv").write_text("x,tags\n" + "1.5,a|b\n" * 40_000)
     n_short, short = peak_of_reading(tmp_path / "short.csv")
@@ -137,7 +181,8 @@ def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
     assert long < 1.2 * short
 
 
-def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path):
+def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path, monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 10_000)
     (tmp_path / "a.csv").write_text("x,tags\n" + "1.5,a\n" * 5000)
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))

@@ -7,7 +7,8 @@ import pytest
 from mlca import MLCA, load
 from mlca.cli.tablefiles import load_with_recipe
 from mlca.recipes import recipe_of, set_recipe
-from mlca.tables.layout import Categorical, Ignored, Labels, Numeric, TableLayout, XcLayout
+from mlca.tables.kinds import Categorical, Ignored, Numeric
+from mlca.tables.layout import Labels, TableLayout, XcLayout
 from mlca.tables.recipe import Growth, Recipe, recipe_from_json
 from tests.storage.archives import pack, unpack
 
@@ -15,17 +16,17 @@ LAYOUT = TableLayout(
     (Numeric("size", 1.5), Ignored("note", "text"), Categorical("colour", ("blue", "red"))),
     Labels("separated", ("tags",), "|"),
 )
-RECIPE = Recipe(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
+RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 
 
 @pytest.mark.parametrize("layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, Labels("flags", ("a", "b")))])
 def test_json_and_back(layout):
-    recipe = Recipe(layout, RECIPE.growth)
+    recipe = Recipe.by_layout(layout, RECIPE.growth)
     assert recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3) == recipe
 
 
 def test_growth_is_noted_at_growing_distances():
-    recipe = Recipe(LAYOUT)
+    recipe = Recipe.by_layout(LAYOUT)
     for rows in range(1000, 20_000, 1000):
         recipe = recipe.grown(Growth(rows, rows // 2, 1))
     recipe = recipe.grown(Growth(20_000, 9000, 1), final=True).grown(Growth(20_000, 9000, 1), final=True)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlca.tables.layout import Categorical, Labels, Numeric, TableLayout, XcLayout
+from mlca.tables.kinds import Categorical, Numeric
+from mlca.tables.layout import Labels, TableLayout, XcLayout
 from mlca.tables.telling import TellingColumns, dense_row
 
 LAYOUT = TableLayout(

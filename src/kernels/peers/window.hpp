@@ -12,13 +12,15 @@ namespace mlca::MLCA_LEVEL::peers {
 inline constexpr std::int64_t LARGEST_K = 7;  // the authors try 1, 3, 5 and 7 neighbours
 inline constexpr std::int64_t N_CHOICES = 4;
 
+// Only who judges voters changes their masks; for others Mask is const.
+template <class Mask>
 struct WindowView {
     Vector<const std::int64_t> slots, mask_slots;
     Matrix<const std::uint8_t> indicator;
-    Matrix<std::uint8_t> masks;
+    Matrix<Mask> masks;
 
     bool says(std::int64_t position, std::int64_t label) const { return indicator[slots[position]][label] != 0; }
-    std::uint8_t& may_vote(std::int64_t position, std::int64_t label) const { return masks[mask_slots[position]][label]; }
+    Mask& may_vote(std::int64_t position, std::int64_t label) const { return masks[mask_slots[position]][label]; }
 };
 
 // The distance of x to the row of each slot, on features scaled by their ranges.
@@ -39,7 +41,7 @@ inline void scaled_distances(const Vector<const double>& x, const Matrix<const d
 }
 
 // The share of each label among its k nearest voters; 0 where there are not that many.
-inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k, const WindowView& window,
+inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k, const WindowView<const std::uint8_t>& window,
                         const Vector<double>& votes) {
     for (std::int64_t label = 0; label < k.size; ++label) {
         votes[label] = 0.0;
@@ -57,7 +59,7 @@ inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vec
 
 // Update masks and errors by the true labels; give the votes, and which of the four k was right on which label.
 inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k,
-                         const Vector<const std::uint8_t>& truth, const WindowView& window, const Vector<std::int64_t>& errors,
+                         const Vector<const std::uint8_t>& truth, const WindowView<std::uint8_t>& window, const Vector<std::int64_t>& errors,
                          const Vector<double>& votes, const Matrix<std::uint8_t>& was_right) {
     for (std::int64_t label = 0; label < k.size; ++label) {
         const bool present = truth[label] != 0;
@@ -91,7 +93,7 @@ inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Ve
 
 // Predict each row from `first` on by the rows from `start` up to it; count its right labels.
 inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const std::int64_t>& k, bool anew,
-                      const Matrix<const double>& distances, const WindowView& window, const Vector<std::int64_t>& n_right) {
+                      const Matrix<const double>& distances, const WindowView<const std::uint8_t>& window, const Vector<std::int64_t>& n_right) {
     std::int64_t nearest[LARGEST_K];
     for (std::int64_t position = first; position < first + n_right.size; ++position) {
         const double* to_slot = distances[window.slots[position]];

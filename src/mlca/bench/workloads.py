@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,20 +13,8 @@ from mlca.bench.clock import PeakMemory, best_time, single_time
 from mlca.bench.data import Sample, generated
 from mlca.bench.results import Line
 from mlca.bench.rivals import PlainNumPy, brute_force, river_models, river_rows
-from mlca.learner import similarity
 
 NUMPY_ROWS = 3000
-
-
-@contextmanager
-def no_screening() -> Iterator[None]:
-    """Compute every similarity exactly, to see what screening gains."""
-    usual = similarity.SCREEN_FROM
-    similarity.SCREEN_FROM = 2**62
-    try:
-        yield
-    finally:
-        similarity.SCREEN_FROM = usual
 
 
 def learning(data: Sample, n_jobs: int = 1, repeats: int = 7, who: str = "mlca", **parameters: Any) -> Line:
@@ -126,8 +112,12 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
             for x, y in rows[n_known:]:
                 model.learn_one(x, y)
 
-        title = f"learn_one, {data.name}, after {n_known} rows"
-        lines.append(Line(title, who, n_rows, single_time(learn)))
+        def predict(model: Any = model) -> None:
+            for x, _ in rows[n_known:]:
+                model.predict_one(x)
+
+        for verb, work in (("learn_one", learn), ("predict_one", predict)):
+            lines.append(Line(f"{verb}, {data.name}, after {n_known} rows", who, n_rows, single_time(work)))
     return lines
 
 
@@ -159,6 +149,21 @@ def eurlex() -> Line:
         seconds = single_time(lambda: model.fit(data.X, data.Y))
     pairs, note = float(model.n_nodes_) / 2 * data.X.nnz, f"{model.n_nodes_:,} nodes; pairs are non-zeros"
     return Line(_title("learn", data), "mlca, 1 thread", data.X.shape[0], seconds, pairs, note, memory.growth)
+
+
+def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
+    """Learn a million generated rows with two threads; return the line, and the peak memory in units of the data's."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 1, (100, n_features))
+    cluster = rng.integers(len(centres), size=n)
+    X = centres[cluster] + 0.5 * rng.normal(0, 1, (n, n_features))
+    Y = (rng.random((100, 10)) < 0.2)[cluster]
+    model = MLCA(n_jobs=2)
+    with PeakMemory() as memory:
+        seconds = single_time(lambda: model.fit(X, Y))
+    pairs, note = float(n) * model.n_nodes_ / 2 * n_features, f"{model.n_nodes_:,} nodes"
+    line = Line(f"learn ({n:,} x {n_features}, generated)", "mlca, 2 threads", n, seconds, pairs, note, memory.growth)
+    return line, (memory.growth or 0) / X.nbytes
 
 
 def dense_path(data: Sample) -> Line:

@@ -12,6 +12,7 @@ Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the wor
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -50,8 +51,13 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     args = build_parser().parse_args(words)
     try:
-        return int(args.run(args))
-    except (ValueError, OSError) as error:
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, OSError, ImportError) as error:
         print(f"mlca {args.command}: {shown_lines(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

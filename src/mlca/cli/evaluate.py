@@ -21,12 +21,14 @@ from mlca.cli.sparkline import sparkline
 from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
+    add_label_arguments,
     add_model_argument,
-    load_with_recipe,
+    load_to_learn,
     oddities,
     oddities_in_words,
     opened,
     tell_differences,
+    with_labels,
 )
 from mlca.showing import shown
 
@@ -48,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_model_argument(parser)
     add_data_arguments(parser)
+    add_label_arguments(parser)
     parser.add_argument("--prequential", action="store_true", help="predict each row, then learn it; show the curve")
     parser.add_argument(
         "--picture", metavar="FILE", help="with --prequential: draw the curve into a .png, .svg or .pdf"
@@ -61,14 +64,15 @@ def run(args: argparse.Namespace) -> int:
         args.refuse("--picture draws the curve of --prequential; give both")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
         args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
-    model, recipe = load_with_recipe(args.model)
+    model, recipe = load_to_learn(args)
     with opened(args) as file:
+        recipe = with_labels(recipe, file, args)
         tell_differences(file, recipe, labels=True)
         if args.prequential:
             return _run_prequential(model, recipe, file, args)
-        measures, unknown = _evaluate(model, recipe, file, args)
+        measures, unknown = measure(model, recipe, file, Faults(args))
     if args.json:
-        facts = {"measures": _without_nan(measures.as_dict()), "unknown_labels": unknown, **oddities(file)}
+        facts = {"measures": without_nan(measures.as_dict()), "unknown_labels": unknown, **oddities(file)}
         print(json.dumps(facts))
     else:
         remarks = oddities_in_words(file)
@@ -78,8 +82,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _evaluate(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Namespace) -> tuple[Evaluation, list[str]]:
-    """Predict the whole file and compare; return also the labels that the model does not know."""
+def measure(
+    model: MLCA,
+    recipe: Recipe,
+    file: TableFile,
+    faults: Faults,
+    wanted: Callable[[int], bool] = lambda number: True,
+) -> tuple[Evaluation, list[str]]:
+    """Predict the wanted rows of a file and compare; return also the labels that the model does not know."""
     import numpy as np
 
     from mlca.metrics import evaluate
@@ -87,9 +97,11 @@ def _evaluate(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Names
 
     probabilities, truth = [], []
     with Progress() as progress:
-        for batch in file.batches(recipe.layout, Faults(args)):
-            probabilities.append(model.predict_proba(batch.X))
-            truth += batch.labels
+        for batch in file.batches(recipe.layout, faults):
+            part = batch.where([wanted(number) for number in batch.numbers])
+            if part.numbers:
+                probabilities.append(model.predict_proba(part.X))
+                truth += part.labels
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
         raise ValueError(f"{file.source.name}: no row could be measured")
@@ -111,7 +123,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
     if args.picture:
         _draw(result, args.picture)
     if args.json:
-        records = [_without_nan(record.as_dict()) for record in result.records]
+        records = [without_nan(record.as_dict()) for record in result.records]
         print(json.dumps({"records": records, "window": result.window, **oddities(file)}))
     else:
         curves = _curves_in_words(list(result.records), result.window)
@@ -181,6 +193,6 @@ def _draw(result: Prequential, picture: str) -> None:
     print(f"Drew {shown(picture)}", file=sys.stderr)
 
 
-def _without_nan(values: dict[str, Any]) -> dict[str, Any]:
+def without_nan(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values with null, which JSON has, in place of NaN, which it has not."""
     return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in values.items()}

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
     from mlca.tables.recipe import Recipe
 
-_SHOWN_NODES = 5
-_SHOWN_COLUMNS = 12
-_WIDEST_CELL = 16
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -42,15 +38,20 @@ def run(args: argparse.Namespace) -> int:
     """Explain and print; return the exit code."""
     model, recipe = load_with_recipe(args.model)
     row = _find_row(recipe, args)
-    explanation = model.explain(row)
-    columns, values = _values(model, recipe, row, explanation)
+    explanation = explain_row(model, row)
     if args.json:
-        print(json.dumps(_facts(args.row, explanation, columns, values)))
+        print(json.dumps(_facts(args.row, explanation)))
         return 0
     predicted = ", ".join(sorted(map(shown, explanation.predicted))) or "no label"
-    print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}\n")
-    print("\n".join(_values_in_words(explanation, columns, values)))
+    print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}")
     return 0
+
+
+def explain_row(model: MLCA, row: NDArray[Any]) -> Explanation:
+    """Explain a row, beside the values of its nodes."""
+    from mlca.frames import with_values
+
+    return with_values(model, model.explain(row), row)
 
 
 def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
@@ -68,41 +69,15 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
     raise ValueError(f"{args.data}: there is no row {args.row}; the last that can be read is {last}")
 
 
-def _values(
-    model: MLCA, recipe: Recipe, row: NDArray[Any], explanation: Explanation
-) -> tuple[list[str], list[list[str]]]:
-    """Return the most telling columns of the row, and what the row and the nearest nodes have there."""
-    from mlca.tables.telling import TellingColumns, dense_row
-
-    weights = model.weights_
-    telling = TellingColumns(recipe.layout, weights)
-    places = telling.of(row, _SHOWN_COLUMNS)
-    rows = [row, *(dense_row(weights, int(node)) for node in explanation.nodes[:_SHOWN_NODES])]
-    return [telling.name(place) for place in places], [[telling.in_words(x, place) for place in places] for x in rows]
-
-
-def _values_in_words(explanation: Explanation, columns: list[str], values: list[list[str]]) -> list[str]:
-    titles = ["the row", *(f"node {node}" for node in explanation.nodes[:_SHOWN_NODES])]
-    columns = list(map(shown, columns))
-    width = max(map(len, columns))
-    lines = ["The row beside the nearest nodes, where it is least ordinary:"]
-    for name, cells in [("column", titles), *zip(columns, zip(*values, strict=True), strict=True)]:
-        lines.append(f"{name:<{width}}  " + "  ".join(f"{_cut(cell):<{_WIDEST_CELL}}" for cell in cells).rstrip())
-    return lines
-
-
-def _cut(text: str) -> str:
-    text = shown(text)
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
-
-
-def _facts(row: int, explanation: Explanation, columns: list[str], values: list[list[str]]) -> dict[str, Any]:
+def _facts(row: int, explanation: Explanation) -> dict[str, Any]:
     from dataclasses import asdict
 
-    numbers = {name: value for name, value in asdict(explanation).items() if name != "labels"}
+    numbers = {name: value for name, value in asdict(explanation).items() if name not in ("labels", "values")}
     arrays = {name: value.tolist() for name, value in numbers.items()}
-    names = ["row", *map(str, explanation.nodes[:_SHOWN_NODES].tolist())]
-    nearest = {name: dict(zip(columns, own, strict=True)) for name, own in zip(names, values, strict=True)}
+    columns = dict(explanation.values)
+    n_shown = len(next(iter(columns.values()), ())) - 1
+    names = ["row", *map(str, explanation.nodes[: max(0, n_shown)].tolist())]
+    nearest = {name: {column: own[i] for column, own in columns.items()} for i, name in enumerate(names)}
     return {
         "row": row,
         "predicted": sorted(map(str, explanation.predicted)),

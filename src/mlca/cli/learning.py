@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,9 @@ from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
-    from mlca.tables.batches import TableFile
+    from mlca.tables.batches import Batch, TableFile
+    from mlca.tables.columns import Wishes
+    from mlca.tables.layout import Layout
     from mlca.tables.recipe import Recipe
 
 
@@ -26,6 +28,13 @@ class GrowingRecipe:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
+
+    def grow(self, layout: Layout) -> None:
+        """Take over what new columns and categories have made of the layout."""
+        from mlca.tables.recipe import Recipe
+
+        if layout is not self.recipe.layout:
+            self.recipe = Recipe.by_layout(layout, self.recipe.growth)
 
     def note(self, model: MLCA, *, final: bool = False) -> None:
         """Note how large the model is now, if a note is due."""
@@ -124,6 +133,9 @@ def learn_and_save(
     faults: Faults,
     path: str,
     before_saving: Callable[[], None] = lambda: None,
+    *,
+    wishes: Wishes | None = None,
+    kept_apart: Callable[[int], bool] = lambda number: False,
 ) -> Learned:
     """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
 
@@ -139,6 +151,10 @@ def learn_and_save(
         Where the model goes.
     before_saving : callable
         Called when all is learned; what it raises leaves the file as it is.
+    wishes : Wishes, optional
+        What the user says about columns that the model does not know yet.
+    kept_apart : callable
+        Tells of the number of a row whether it is left out.
 
     Raises
     ------
@@ -152,7 +168,10 @@ def learn_and_save(
     growing = GrowingRecipe(recipe)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            _learn(model, growing, file, faults, interrupt, progress)
+            for batch in _parts(file, growing.recipe.layout, faults, wishes, kept_apart):
+                with interrupt.held():
+                    _learn(model, growing, batch, file.declared_labels(batch.layout))
+                    progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
         except KeyboardInterrupt:
             if progress.rows == 0:
                 print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
@@ -171,19 +190,46 @@ def learn_and_save(
     return Learned(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 
 
-def _learn(
-    model: MLCA,
-    growing: GrowingRecipe,
+def _parts(
     file: TableFile,
+    layout: Layout,
     faults: Faults,
-    interrupt: PatientInterrupt,
-    progress: Progress,
-) -> None:
-    """Learn batch by batch and note the growth."""
-    layout = growing.recipe.layout
-    classes = file.declared_labels(layout)
-    for batch in file.batches(layout, faults):
-        with interrupt.held():
-            model.partial_fit(batch.X, batch.labels, classes=classes)
-            growing.note(model)
-            progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
+    wishes: Wishes | None,
+    kept_apart: Callable[[int], bool],
+) -> Iterator[Batch]:
+    """Yield the rows that are to be learned, by a layout that grows with them."""
+    from mlca.tables.columns import Wishes
+    from mlca.tables.encoding import kind_by
+    from mlca.tables.layout import TableLayout
+
+    decide = kind_by(wishes or Wishes(), layout) if isinstance(layout, TableLayout) else None
+    for batch in file.batches(layout, faults, decide=decide):
+        part = batch.where([not kept_apart(number) for number in batch.numbers])
+        if part.numbers:
+            yield part
+
+
+def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[str]) -> None:
+    """Learn a batch, after the model has become as wide as its rows, and note the growth."""
+    from mlca.frames import widen
+
+    fitted = hasattr(model, "labels_")
+    if fitted and batch.layout.n_features > model.n_features_in_:
+        widen(model, batch.layout.n_features)
+    model.partial_fit(batch.X, _as_learned(model, batch) if fitted else batch.labels, classes=classes)
+    growing.grow(batch.layout)
+    growing.note(model)
+
+
+def _as_learned(model: MLCA, batch: Batch) -> Any:
+    """Return labels as a model knows them: files hold text, while in Python labels may be numbers, or one a row."""
+    names = {str(name): name for name in model.labels_.names}
+    labels = [[names.get(name, name) for name in own] for own in batch.labels]
+    if not model.labels_.single:
+        if model.labels_.form == "indicator":
+            model.labels_ = replace(model.labels_, form="names")
+        return [tuple(own) for own in labels]
+    for number, own in zip(batch.numbers, labels, strict=True):
+        if len(own) != 1:
+            raise ValueError(f"row {number} has {len(own)} labels; the model learned exactly one a row")
+    return [own[0] for own in labels]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from mlca.cli.tablefiles import (
 )
 
 if TYPE_CHECKING:
+    from mlca.tables.batches import Batch
     from mlca.tables.layout import Layout
 
 _SEPARATORS = "|;,\t"
@@ -45,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=_output,
         help=f"{', '.join(KINDS)}, or - for standard output (default)",
     )
+    parser.add_argument("--id", metavar="COLUMN", help="carry a column through (default: that of `train --id`)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
     which.add_argument(
@@ -54,21 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write; return the exit code."""
+    from mlca.tables.layout import TableLayout
+
     model, recipe = load_with_recipe(args.model)
     names = [str(name) for name in model.classes_.tolist()]
-    try:
-        with opened(args) as file:
-            differences = tell_differences(file, recipe, labels=False)
-            separator = _separator(recipe.layout, names)
-            with writing(args.out, separator, as_json=args.json) as writer, Progress() as progress:
-                for batch in file.batches(recipe.layout, Faults(args), labels=False):
-                    probabilities = model.predict_proba(batch.X)
-                    writer.write(list(_chosen(batch.numbers, names, probabilities, args)))
-                    progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
-                sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    with opened(args) as file:
+        differences = tell_differences(file, recipe, labels=False)
+        separator = _separator(recipe.layout, names)
+        layout = _with_id(recipe.layout, args.id)
+        identity = layout.id if isinstance(layout, TableLayout) else None
+        with writing(args.out, separator, identity, as_json=args.json) as writer, Progress() as progress:
+            for batch in file.batches(layout, Faults(args), labels=False):
+                probabilities = model.predict_proba(batch.X)
+                writer.write(list(_chosen(batch, names, probabilities, args)))
+                progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if args.json and args.out != "-":
         print(json.dumps({"rows": progress.rows, "out": args.out, "differences": differences, **oddities(file)}))
     elif not args.json:
@@ -76,23 +77,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(numbers: list[int], names: list[str], probabilities: Any, args: argparse.Namespace) -> Iterator[Prediction]:
+def _with_id(layout: Layout, column: str | None) -> Layout:
+    """Return a layout that carries a column of ids through."""
+    from mlca.tables.layout import TableLayout
+
+    if column is None:
+        return layout
+    if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned()]:
+        raise ValueError(f"--id {column}: the model learned it, or knows no columns; an id is carried, not learned")
+    return replace(layout, id=column)
+
+
+def _chosen(batch: Batch, names: list[str], probabilities: Any, args: argparse.Namespace) -> Iterator[Prediction]:
     """Yield the predictions of a batch."""
     import numpy as np
 
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, : args.top]
-    for number, places, own in zip(numbers, order, probabilities, strict=True):
+    ids = batch.ids or [""] * len(batch.numbers)
+    for number, identity, places, own in zip(batch.numbers, ids, order, probabilities, strict=True):
         if args.top is None:
             places = places[own[places] > args.threshold]
-        yield Prediction(number, [names[place] for place in places], own[places].tolist())
+        yield Prediction(number, [names[place] for place in places], own[places].tolist(), identity)
 
 
 def _separator(layout: Layout, names: list[str]) -> str:
     """Return the separator of the training file, or one that no label has."""
     from mlca.tables.layout import TableLayout
 
-    if isinstance(layout, TableLayout) and layout.labels.separator is not None:
-        return layout.labels.separator
+    labels = layout.labels if isinstance(layout, TableLayout) else None
+    if labels is not None and labels.separator is not None:
+        return labels.separator
     return next((mark for mark in _SEPARATORS if not any(mark in name for name in names)), _SEPARATORS[0])
 
 

@@ -19,11 +19,17 @@ KINDS = (".csv", ".jsonl", ".parquet")
 
 
 class Prediction(NamedTuple):
-    """The labels of one row, most likely first, and their probabilities."""
+    """The labels of one row, most likely first, and their probabilities; `id` is empty where no column is carried."""
 
     row: int
     labels: list[str]
     probabilities: list[float]
+    id: str = ""
+
+    def by_name(self, identity: str | None) -> dict[str, Any]:
+        """Return everything by name, with the id under that of its column."""
+        carried = {} if identity is None else {identity: self.id}
+        return {"row": self.row, **carried, "labels": self.labels, "probabilities": self.probabilities}
 
 
 class Writer(Protocol):
@@ -50,14 +56,21 @@ def as_cell(text: str) -> str:
 
 
 class _CsvWriter:
-    def __init__(self, file: IO[str], separator: str) -> None:
+    def __init__(self, file: IO[str], separator: str, identity: str | None) -> None:
         self._rows = csv.writer(file, lineterminator="\n")
         self._separator = separator
+        self._identity = identity
         self._show: Callable[[str], str] = shown if file.isatty() else str
-        self._rows.writerow(Prediction._fields)
+        header = Prediction(0, [], []).by_name(identity)
+        self._rows.writerow([self._show(as_cell(name)) for name in header])
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        self._rows.writerows((p.row, self._labels(p), self._separator.join(_probabilities(p))) for p in predictions)
+        self._rows.writerows(
+            (p.row, *self._id(p), self._labels(p), self._separator.join(_probabilities(p))) for p in predictions
+        )
+
+    def _id(self, prediction: Prediction) -> tuple[str, ...]:
+        return () if self._identity is None else (self._show(as_cell(prediction.id)),)
 
     def _labels(self, prediction: Prediction) -> str:
         return self._show(as_cell(self._separator.join(prediction.labels)))
@@ -68,25 +81,27 @@ def _probabilities(prediction: Prediction) -> Iterator[str]:
 
 
 class _JsonLinesWriter:
-    def __init__(self, file: IO[str]) -> None:
+    def __init__(self, file: IO[str], identity: str | None) -> None:
         self._file = file
+        self._identity = identity
         self._ascii = file.isatty()  # a terminal is shown escapes, and obeys none
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        self._file.writelines(json.dumps(p._asdict(), ensure_ascii=self._ascii) + "\n" for p in predictions)
+        for prediction in predictions:
+            self._file.write(json.dumps(prediction.by_name(self._identity), ensure_ascii=self._ascii) + "\n")
 
 
 class _ParquetWriter:
-    def __init__(self, arrow: Any, writer: Any, schema: Any) -> None:
-        self._arrow, self._writer, self._schema = arrow, writer, schema
+    def __init__(self, arrow: Any, writer: Any, schema: Any, identity: str | None) -> None:
+        self._arrow, self._writer, self._schema, self._identity = arrow, writer, schema, identity
 
     def write(self, predictions: Sequence[Prediction]) -> None:
-        rows = [prediction._asdict() for prediction in predictions]
+        rows = [prediction.by_name(self._identity) for prediction in predictions]
         self._writer.write_table(self._arrow.Table.from_pylist(rows, schema=self._schema))
 
 
 @contextmanager
-def writing(out: str, separator: str, *, as_json: bool) -> Iterator[Writer]:
+def writing(out: str, separator: str, identity: str | None = None, *, as_json: bool) -> Iterator[Writer]:
     """Open a file for predictions.
 
     Parameters
@@ -95,31 +110,35 @@ def writing(out: str, separator: str, *, as_json: bool) -> Iterator[Writer]:
         Where to; the suffix is one of `KINDS`. ``-`` is standard output: CSV, or JSON lines.
     separator : str
         What stands between the labels of a CSV cell.
+    identity : str, optional
+        The name of the column of ids.
     as_json : bool
         Whether standard output is JSON lines.
     """
     if out == "-":
-        yield _JsonLinesWriter(sys.stdout) if as_json else _CsvWriter(sys.stdout, separator)
+        yield _JsonLinesWriter(sys.stdout, identity) if as_json else _CsvWriter(sys.stdout, separator, identity)
         return
-    with replacing(out) as file, _open_writer(file, PurePath(out).suffix, separator) as writer:
+    with replacing(out) as file, _open_writer(file, PurePath(out).suffix, separator, identity) as writer:
         yield writer
 
 
 @contextmanager
-def _open_writer(file: IO[bytes], suffix: str, separator: str) -> Iterator[Writer]:
+def _open_writer(file: IO[bytes], suffix: str, separator: str, identity: str | None) -> Iterator[Writer]:
     if suffix == ".parquet":
         try:
             import pyarrow as pa
             from pyarrow.parquet import ParquetWriter
         except ImportError:
             raise ValueError('Parquet needs pyarrow: pip install "mlca[frames]"') from None
-        kinds = {"row": pa.int64(), "labels": pa.list_(pa.string()), "probabilities": pa.list_(pa.float64())}
+        carried = {} if identity is None else {identity: pa.string()}
+        lists = {"labels": pa.list_(pa.string()), "probabilities": pa.list_(pa.float64())}
+        kinds = {"row": pa.int64(), **carried, **lists}
         schema = pa.schema(list(kinds.items()))
         with ParquetWriter(file, schema) as table:
-            yield _ParquetWriter(pa, table, schema)
+            yield _ParquetWriter(pa, table, schema, identity)
         return
     text = io.TextIOWrapper(file, "utf-8", errors="backslashreplace", newline="")
     try:
-        yield _CsvWriter(text, separator) if suffix == ".csv" else _JsonLinesWriter(text)
+        yield _CsvWriter(text, separator, identity) if suffix == ".csv" else _JsonLinesWriter(text, identity)
     finally:
         text.detach()  # which writes what is left, and leaves the file open

@@ -28,6 +28,7 @@ class Progress:
     def __init__(self) -> None:
         self.rows = 0
         self._began = self._told = perf_counter()
+        self._clock = GrowingCost()
         self._bar = _bar() if has_terminal() else None
 
     def __enter__(self) -> Self:
@@ -50,24 +51,52 @@ class Progress:
     def advance(self, rows: int, fraction: float | None, nodes: int) -> None:
         """Tell that some more rows are done, and what part of the file that makes."""
         self.rows += rows
+        self._clock.note(fraction, self.seconds)
+        left = self._clock.left(fraction, self.seconds)
         facts = f"{self.rows:,} rows, {self.rows / max(self.seconds, 1e-9):,.0f} rows/s, {nodes:,} nodes"
+        facts += "" if left is None else f", {left // 60}:{left % 60:02} left"
         if self._bar is not None:
             self._bar.update(self._task, total=None if fraction is None else 1.0, completed=fraction or 0, facts=facts)
         elif perf_counter() - self._told > PAUSE:
             self._told = perf_counter()
-            print(facts + _time_left(self.seconds, fraction), file=sys.stderr, flush=True)
+            print(facts, file=sys.stderr, flush=True)
 
 
-def _time_left(seconds: float, fraction: float | None) -> str:
-    if not fraction:
-        return ""
-    left = round(seconds * (1 - fraction) / fraction)
-    return f", {left // 60}:{left % 60:02} left"
+class GrowingCost:
+    """How long the rest will take if a row costs more the more nodes there are.
+
+    Nodes grow with the rows, so the time for a fraction f of a file is about a f + b f^2. Both are fitted to what was
+    seen so far, by least squares, and neither may be negative.
+    """
+
+    def __init__(self) -> None:
+        self._sums = [0.0] * 5
+
+    def note(self, fraction: float | None, seconds: float) -> None:
+        """Take note of how long a part of the file took."""
+        if fraction:
+            f, t = fraction, seconds
+            for i, term in enumerate((f * f, f**3, f**4, f * t, f * f * t)):
+                self._sums[i] += term
+
+    def left(self, fraction: float | None, seconds: float) -> int | None:
+        """Return the seconds that are left; None where that cannot be told."""
+        if not fraction:
+            return None
+        ff, fff, ffff, ft, fft = self._sums
+        determinant = ff * ffff - fff * fff
+        a, b = ft / ff, 0.0
+        if determinant > 1e-12 * ff * ffff:
+            b = max(0.0, (ff * fft - fff * ft) / determinant)
+            a = (ft - b * fff) / ff
+            if a < 0:
+                a, b = 0.0, fft / ffff
+        return max(0, round(a * (1 - fraction) + b * (1 - fraction**2)))
 
 
 def _bar() -> Any:
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    columns = (BarColumn(), TextColumn("{task.fields[facts]}"), TimeRemainingColumn())
+    columns = (BarColumn(), TextColumn("{task.fields[facts]}"))
     return Progress(*columns, console=Console(stderr=True), transient=True)

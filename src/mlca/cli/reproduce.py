@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         from mlca.experiments.scope import scope_of
         from mlca.experiments.studies import STUDIES
     except ImportError as error:
-        raise ValueError(f"{error.name} is needed: pip install 'mlca[experiments]'") from None
+        raise ValueError(f'reproduce needs {error.name}: pip install "mlca[experiments]"') from None
 
     scope = scope_of(quick=args.quick, datasets=args.datasets, algorithms=args.algorithms, repetitions=args.seeds)
     names = list(STUDIES) if args.experiment == "all" else [args.experiment]

@@ -39,6 +39,12 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
 
 
+def add_label_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare where labels are, for models that were trained in Python and do not know."""
+    parser.add_argument("--labels", metavar="COLUMNS", help="where labels are, if the model was trained in Python")
+    parser.add_argument("--separator", metavar="TEXT", help="what stands between them (default: | ; or , if found)")
+
+
 def positive(word: str) -> int:
     """Read a number of rows or labels, for argparse."""
     if not (word.isdecimal() and int(word) > 0):
@@ -59,31 +65,62 @@ def opened(args: argparse.Namespace) -> Iterator[TableFile]:
 
 def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
     """Load a model, and how it reads tables if it knows."""
-    from mlca.recipes import recipe_of
+    from mlca.frames import recipe_for
     from mlca.storage import load
 
     model = load(path)
     try:
-        return model, recipe_of(model)
+        return model, recipe_for(model)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
 def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
     """Load a model that knows how to read tables."""
+    from mlca.recipes import set_recipe
+
     model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
         raise ValueError(
-            f"{path}: the model knows no columns, since it was not trained by `mlca train`; use it from Python"
+            f"{path}: the model knows no columns, since it was trained in Python on rows without names; train it on a "
+            "DataFrame, or use it from Python"
         )
+    # From here on it is given rows without names, read by the recipe.
+    model.__dict__.pop("feature_names_in_", None)
+    set_recipe(model, recipe)
     return model, recipe
 
 
-def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool) -> list[str]:
+def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
+    """Load a model that will read labels; one that was trained in Python is told where they are when a file is open."""
+    from mlca.tables.layout import TableLayout
+
+    model, recipe = load_with_recipe(args.model)
+    if isinstance(recipe.layout, TableLayout) and recipe.layout.labels is None and args.labels is None:
+        raise ValueError(f"{args.model}: trained in Python, so say where the labels are, as in --labels tags")
+    return model, recipe
+
+
+def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Recipe:
+    """Return a recipe that knows where labels are: as before, or as the user says now."""
+    from dataclasses import replace
+
+    from mlca.tables.labels import decide_labels
+    from mlca.tables.layout import TableLayout
+    from mlca.tables.recipe import Recipe
+
+    layout = recipe.layout
+    if not isinstance(layout, TableLayout) or (layout.labels is not None and args.labels is None):
+        return recipe
+    labels = decide_labels(file.source, file.first, args.labels, args.separator)
+    return Recipe.by_layout(replace(layout, labels=labels), recipe.growth)
+
+
+def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
     """Check a file against the recipe; print what differs and may."""
     from mlca.tables.differences import compare
 
-    notes = compare(file, recipe.layout, labels=labels)
+    notes = compare(file, recipe.layout, labels=labels, learning=learning)
     for note in notes:
         print(shown(f"{file.source.name}: {note}"), file=sys.stderr)
     return notes
@@ -119,8 +156,8 @@ def oddities_in_words(file: TableFile) -> list[str]:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
     if file.missing:
         named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
-        lines.append(f"missing values: {named} (numbers become the median of the first rows, categories none)")
+        lines.append(f"missing values: {named} (a number becomes the median of the first rows, the rest nothing)")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
-        lines.append(f"values that the first rows of training did not have, like none of the known: {named}")
+        lines.append(f"values that the model does not know, like none of the known: {named}")
     return lines

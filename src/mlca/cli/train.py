@@ -1,25 +1,32 @@
 """Learn a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
 
-The first rows decide which columns are numbers and which are categories; the choice is shown and can be
-overridden. The model file keeps it, so that later files are read alike. A missing number becomes the median
-of the first rows; a category becomes a column of 0 and 1 for each of its values, all 0 where it is missing or
-was not among the first rows; both are reported. Ctrl-C saves what was learned.
+The first 1000 rows decide what the columns are: numbers, yes or no, dates, categories, free text, or ids, which are
+left out. The choice is shown and can be overridden, and the model file keeps it, so that later files are read alike.
+Later rows may bring new categories. Values that are missing are reported. Ctrl-C saves what was learned.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import zlib
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mlca.cli.evaluate import measure, without_nan
 from mlca.cli.learning import learn_and_save
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened
 from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
+    from mlca.cli.tuning import Tuning
+    from mlca.metrics import Evaluation
     from mlca.tables.batches import TableFile
-    from mlca.tables.layout import Layout
+    from mlca.tables.kinds import Column
+    from mlca.tables.layout import Labels, Layout
+    from mlca.tables.recipe import Recipe
 
 # Columns that are shown one by one; of more, the kinds are counted.
 _SHOWN_COLUMNS = 20
@@ -41,7 +48,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
     columns.add_argument("--numeric", metavar="COLUMNS", help="columns of numbers")
     columns.add_argument("--categorical", metavar="COLUMNS", help="columns of categories")
+    columns.add_argument("--text", metavar="COLUMNS", help="columns of free text, learned by their words")
     columns.add_argument("--ignore", metavar="COLUMNS", help="columns that are not learned")
+    columns.add_argument("--id", metavar="COLUMN", help="says which row it is: not learned, and carried by `predict`")
+    columns.add_argument("--decimal", choices=(".", ","), help="how fractions are written (default: the cells tell)")
+    parser.add_argument(
+        "--holdout", type=_share, metavar="SHARE", help="keep a share of the rows apart, .2 say, and measure on them"
+    )
+    parser.add_argument(
+        "--tune",
+        action="store_true",
+        help="choose vigilance and attributes by predicting the first 1000 rows before learning them",
+    )
     model = parser.add_argument_group("model", "see the documentation of mlca.MLCA")
     model.add_argument("--vigilance", type=float, metavar="V", help="0 keeps every row, 0.3 compresses (default 0.01)")
     model.add_argument("--neighbors", type=int, metavar="N", help="nodes that vote (default 10)")
@@ -73,22 +91,74 @@ _PARAMETERS = {
 
 def run(args: argparse.Namespace) -> int:
     """Train and save; return the exit code."""
+    from mlca.recipes import recipe_of
     from mlca.replacing import check_replaceable
     from mlca.tables.recipe import Recipe
 
     check_replaceable(args.out)
-    model = _new_model(args)
+    if args.holdout and args.data == "-":
+        raise ValueError("--holdout reads the file twice, and standard input can be read once; save it to a file first")
+    model, wishes, kept_apart = _new_model(args), _wishes(args), partial(is_kept_apart, share=args.holdout or 0.0)
     with opened(args) as file:
-        layout = file.decide_layout(args.labels, args.separator, _wishes(args))
+        layout = file.decide_layout(args.labels, args.separator, wishes, args.id)
+        tuning = _tune(model, layout, args, kept_apart) if args.tune else None
         hints = [] if model.attributes == "individual" else _hints(file, layout)
         if not args.json:
-            print("\n".join([*_choices_in_words(file, layout), *hints]), flush=True)
-        learned = learn_and_save(model, Recipe(layout), file, Faults(args), args.out)
+            told = [] if tuning is None else tuning.in_words()
+            print("\n".join([*choices_in_words(file, layout), *told, *hints]), flush=True)
+        recipe = Recipe.by_layout(layout)
+        learned = learn_and_save(model, recipe, file, Faults(args), args.out, wishes=wishes, kept_apart=kept_apart)
+    kept = recipe_of(model)
+    measures = _measure(model, kept, args, kept_apart) if args.holdout and kept is not None else None
     if args.json:
-        print(json.dumps({**learned.facts(model, args.out), "recipe": layout.to_json()}))
+        extra: dict[str, Any] = {"recipe": layout.to_json()}
+        if tuning is not None:
+            extra["tuning"] = [trial.facts() for trial in tuning.trials]
+        if measures is not None:
+            extra["holdout"] = without_nan(measures.as_dict())
+        print(json.dumps({**learned.facts(model, args.out), **extra}))
     else:
-        print("\n".join(learned.in_words(model, args.out)))
+        on_the_rest = [] if measures is None else [f"On the {args.holdout:.0%} of the rows kept apart:", str(measures)]
+        print("\n".join([*learned.in_words(model, args.out), *on_the_rest]))
     return 130 if learned.interrupted else 0
+
+
+def is_kept_apart(number: int, share: float) -> bool:
+    """Whether a row is kept apart: as by lot, but by its number, so that every reading of the file agrees."""
+    return zlib.crc32(number.to_bytes(8, "big")) < share * 2**32
+
+
+def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Callable[[int], bool]) -> Tuning:
+    """Try out parameters on the first rows, and let the model have the best."""
+    from itertools import islice
+
+    from mlca.cli.tuning import tune
+    from mlca.tables.batches import BATCH_ROWS
+    from mlca.tables.columns import FIRST_ROWS
+
+    if args.data == "-":
+        raise ValueError("--tune reads the file twice, and standard input can be read once; save it to a file first")
+    with opened(args) as file:
+        batches = list(islice(file.batches(layout, Faults(args)), -(-FIRST_ROWS // BATCH_ROWS)))
+    parts = [batch.where([not kept_apart(number) for number in batch.numbers]) for batch in batches]
+    tuning = tune(model, [part for part in parts if part.numbers])
+    model.set_params(vigilance=tuning.best.vigilance, attributes=tuning.best.attributes)
+    return tuning
+
+
+def _measure(
+    model: MLCA, recipe: Recipe, args: argparse.Namespace, kept_apart: Callable[[int], bool]
+) -> Evaluation | None:
+    """Measure the model on the rows that were kept apart."""
+    with opened(args) as file:
+        return measure(model, recipe, file, Faults(args), kept_apart)[0]
+
+
+def _share(word: str) -> float:
+    share = float(word)
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is no share between 0 and 1")
+    return share
 
 
 def _new_model(args: argparse.Namespace) -> MLCA:
@@ -106,16 +176,52 @@ def _wishes(args: argparse.Namespace) -> Any:
     def names(text: str | None) -> tuple[str, ...]:
         return tuple(word.strip() for word in text.split(",")) if text else ()
 
-    return Wishes(names(args.numeric), names(args.categorical), names(args.ignore))
+    return Wishes(names(args.numeric), names(args.categorical), names(args.text), names(args.ignore), args.decimal)
 
 
-def _choices_in_words(file: TableFile, layout: Layout) -> list[str]:
+def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
     """Return what was decided about the columns."""
-    from mlca.tables.layout import Categorical, Numeric, XcLayout
+    from mlca.tables.layout import XcLayout
 
     if isinstance(layout, XcLayout):
         return [f"{shown(file.source.name)}: {layout.n_features:,} attributes, numbered from {layout.first}"]
-    labels = layout.labels
+    width = max(len(shown(column.name)) for column in layout.columns[:_SHOWN_COLUMNS])
+    lines = [shown(f"{file.source.name}: labels from {_labels_in_words(file, layout.labels)}")]
+    lines += [
+        f"  {shown(column.name):<{width}}  {column.kind:<11}  {shown(_about(column))}"
+        for column in layout.columns[:_SHOWN_COLUMNS]
+    ]
+    rest = [column.kind for column in layout.columns[_SHOWN_COLUMNS:]]
+    if rest:
+        kinds = ", ".join(f"{rest.count(kind):,} {kind}" for kind in dict.fromkeys(rest))
+        lines.append(f"  and {len(rest):,} more: {kinds}")
+    if layout.id is not None:
+        lines.append(f"  {shown(layout.id):<{width}}  {'id':<11}  not learned, carried by `predict`")
+    return lines
+
+
+def _about(column: Column) -> str:
+    """Return what becomes of a column's cells."""
+    from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, Text
+
+    match column:
+        case Numeric():
+            how = ", scaled" if (column.centre, column.spread) != (0.0, 1.0) else ""
+            return f"missing becomes {column.fill:.6g}{how}{', with decimal commas' if column.comma else ''}"
+        case Boolean():
+            return f"true in {column.fill:.0%}"
+        case Categorical():
+            return f"{column.width} values: {', '.join(column.values[:6])}" + (" ..." if column.width > 6 else "")
+        case Date():
+            return "how late it is" + "".join(f", where in the {cycle}" for cycle in column.cycles)
+        case Text():
+            return f"words and pairs of words, on {column.width:,} places"
+        case _:
+            return column.reason
+
+
+def _labels_in_words(file: TableFile, labels: Labels | None) -> str:
+    assert labels is not None  # the file was asked for them
     if labels.form == "flags":
         how = f"the {len(labels.among(file.source.columns))} columns of 0 and 1 {', '.join(labels.columns[:6])}"
         how += " ..." if len(labels.columns) > 6 else ""
@@ -125,27 +231,13 @@ def _choices_in_words(file: TableFile, layout: Layout) -> list[str]:
         how = f"column {labels.columns[0]!r}, one a cell (no | ; or , found: use --separator if there is another)"
     else:
         how = f"column {labels.columns[0]!r}, with {labels.separator!r} between them"
-    lines = [shown(f"{file.source.name}: labels from {how}")]
-    width = max(len(shown(column.name)) for column in layout.columns[:_SHOWN_COLUMNS])
-    for column in layout.columns[:_SHOWN_COLUMNS]:
-        match column:
-            case Numeric():
-                about = f"missing becomes {column.fill:.6g}"
-            case Categorical():
-                about = f"{column.width} values: {', '.join(column.values[:6])}" + (" ..." if column.width > 6 else "")
-            case _:
-                about = column.reason
-        lines.append(f"  {shown(column.name):<{width}}  {column.kind:<11}  {shown(about)}")
-    rest = [column.kind for column in layout.columns[_SHOWN_COLUMNS:]]
-    if rest:
-        kinds = ", ".join(f"{rest.count(kind):,} {kind}" for kind in dict.fromkeys(rest))
-        lines.append(f"  and {len(rest):,} more: {kinds}")
-    return lines
+    return how
 
 
 def _hints(file: TableFile, layout: Layout) -> list[str]:
     """Return a hint if columns of very different spread are to share a bandwidth."""
-    from mlca.tables.layout import Numeric, TableLayout
+    from mlca.tables.kinds import Numeric
+    from mlca.tables.layout import TableLayout
 
     if not isinstance(layout, TableLayout):
         return []

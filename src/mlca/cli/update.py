@@ -1,4 +1,4 @@
-"""Let a model go on learning from more rows; new labels are welcome.
+"""Let a model go on learning from more rows; new labels, categories and columns are welcome.
 
 The file is checked against the columns that the model was trained on. The model file is replaced when all
 is learned, whole or not at all. Updates of one model take turns, so that each learns on top of the other. Ctrl-C
@@ -19,10 +19,12 @@ from mlca.cli.locking import ModelLock, locked
 from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
+    add_label_arguments,
     add_model_argument,
-    load_with_recipe,
+    load_to_learn,
     opened,
     tell_differences,
+    with_labels,
 )
 
 
@@ -30,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_model_argument(parser)
     add_data_arguments(parser)
+    add_label_arguments(parser)
     parser.add_argument("--backup", action="store_true", help="keep the old model as MODEL.bak")
     parser.add_argument(
         "--wait", type=_seconds, metavar="SECONDS", default=60.0, help="for another update to end (default 60)"
@@ -39,9 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Learn and replace the file; return the exit code."""
     with locked(args.model, args.wait) as lock:
-        model, recipe = load_with_recipe(args.model)
+        model, recipe = load_to_learn(args)
         with opened(args) as file:
-            differences = tell_differences(file, recipe, labels=True)
+            recipe = with_labels(recipe, file, args)
+            differences = tell_differences(file, recipe, labels=True, learning=True)
             prepare = partial(_prepare, args, lock)
             learned = learn_and_save(model, recipe, file, Faults(args), args.model, before_saving=prepare)
     if args.json:

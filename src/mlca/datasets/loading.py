@@ -118,7 +118,7 @@ def _frame(matrix: Any, names: list[str]) -> Any:
     try:
         import pandas as pd
     except ImportError:
-        raise ImportError("as_frame=True needs pandas: pip install 'mlca[frames]'") from None
+        raise ImportError('as_frame=True needs pandas: pip install "mlca[frames]"') from None
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)  # type: ignore[attr-defined]
     return pd.DataFrame(matrix, columns=names)

@@ -145,7 +145,8 @@ class MLkNN(MultiLabelClassifier):
         elif sparse.issparse(queries):
             queries = queries.toarray()
         neighbours = _nearest(queries, self._rows, self._squared_norms, k, left_out)
-        return native.count_labels(neighbours, *self._targets)
+        targets = self._targets
+        return native.count_labels(neighbours, targets.indptr, targets.indices, targets.n_labels)
 
     def _posterior(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         label = np.arange(counts.shape[1])

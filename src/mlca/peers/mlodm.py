@@ -177,7 +177,7 @@ class MLODM(ScoreClassifier):
         self, kernel: NDArray[np.float64], relevant: NDArray[np.bool_], pairs: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Solve the dual by visiting rows in random order; return the scores of the training rows."""
-        costs = self.C / (pairs * (1.0 - self.theta) ** 2)
+        costs = np.asarray(self.C / (pairs * (1.0 - self.theta) ** 2), dtype=np.float64)
         starts = np.append(0, np.cumsum(pairs))
         weights = np.zeros(starts[-1])
         self.dual_ = np.zeros(relevant.shape)

@@ -90,7 +90,8 @@ class Window:
 
     def votes(self, by_distance: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the share of each label among its k nearest voters; 0 where there are not that many."""
-        return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, self.masks)
+        masks = np.require(self.masks, requirements="W")  # joblib's workers get read-only ones
+        return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, masks)
 
     def judge_voters(
         self, by_distance: NDArray[np.int64], k: NDArray[np.int64], truth: NDArray[np.uint8]

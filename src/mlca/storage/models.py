@@ -41,22 +41,23 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         Where to; an existing file is replaced. Where it is a link, the file that the link names is.
     """
     learner = model._learner
-    resolved = asdict(learner.parameters)
-    if not 0 <= resolved["seed"] < _MOST_SEED:
-        raise ValueError(f"random_state is {resolved['seed']}; a file can hold one from 0 to {_MOST_SEED - 1}")
+    parameters, resolved = _plain_parameters(model), asdict(learner.parameters)
+    _read_asked_for(parameters)  # what `load` would refuse is not written
+    _read_resolved(resolved)
     state = capture(learner)
     labels = model._labels.first(len(state["with"]))  # another thread may be teaching it more
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"mlca {__version__}",
-        "parameters": _plain_parameters(model),
+        "parameters": parameters,
         "resolved": resolved,
         "n_features": learner.n_features,
         "n_labels": len(labels.names),
         "sparse": learner.sparse_nodes,
         "labels": [_plain_name(name) for name in labels.names],
         "single": labels.single,
+        "form": labels.form,
         "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
         "extras": extras_of(model),
     }
@@ -133,7 +134,7 @@ def _read_model(members: dict[str, bytes]) -> MLCA:
     model = _read_asked_for(_field(header, "parameters", dict))
     resolved = _read_resolved(_field(header, "resolved", dict))
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
-    labels = LabelSet(tuple(map(_plain_name, _field(header, "labels", list))), _field(header, "single", bool))
+    labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
         raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
     model._learner = restore(resolved, n_features, n_labels, sparse_nodes, state)
@@ -175,6 +176,7 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
     recipe = header.get("recipe")
     return {
         **header,
+        "form": None,
         "resolved": {**used, "seed": header.get("seed")},
         "extras": {} if recipe is None else {"recipe": recipe},
     }
@@ -197,12 +199,11 @@ def _read_state(members: dict[str, bytes], sparse_nodes: bool) -> State:
 def _read_asked_for(parameters: dict[str, Any]) -> MLCA:
     """Return a model with the parameters that its user asked for."""
     model = _new_model(parameters)
-    for name, value, smallest, most in (
-        ("random_state", model.random_state, 0, _MOST_SEED),
-        ("n_jobs", model.n_jobs, -MOST_JOBS, MOST_JOBS),
-    ):
-        if value is not None and (type(value) is not int or not smallest <= value <= most):
-            raise ValueError(f"{name} is {value!r:.80}")
+    seed, n_jobs = model.random_state, model.n_jobs
+    if seed is not None and (type(seed) is not int or not 0 <= seed < _MOST_SEED):
+        raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a number from 0 to {_MOST_SEED - 1}")
+    if n_jobs is not None and (type(n_jobs) is not int or not 1 <= abs(n_jobs) <= MOST_JOBS):
+        raise ValueError(f"n_jobs is {n_jobs!r:.80}; a file holds None or up to {MOST_JOBS}, not 0")
     return model
 
 
@@ -211,12 +212,12 @@ def _read_resolved(parameters: dict[str, Any]) -> Parameters:
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
-    seed = parameters.pop("seed")
+    seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed < _MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
-    _new_model(parameters)
-    reals = {name: float(parameters[name]) for name in ("vigilance", "smoothing")}
-    return Parameters(**parameters | reals, seed=seed)
+    _new_model(settings)
+    reals = {name: float(settings[name]) for name in ("vigilance", "smoothing")}
+    return Parameters(**settings | reals, seed=seed)
 
 
 def _new_model(parameters: dict[str, Any]) -> MLCA:
@@ -251,6 +252,15 @@ def _plain_parameters(model: MLCA) -> dict[str, Any]:
             value = value.item()
         plain[name] = value if isinstance(value, str | int | float | None) else None
     return plain
+
+
+def _read_labels(header: dict[str, Any]) -> LabelSet:
+    names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
+    if form not in (None, "indicator", "names") or (single and form is not None):
+        raise ValueError(f"tells labels in the form {form!r:.80}")
+    if not single and any(isinstance(name, float) for name in names):
+        raise ValueError("names a label by a fraction")
+    return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 
 def _plain_name(name: Any) -> Any:

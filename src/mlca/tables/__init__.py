@@ -25,3 +25,20 @@ Three decisions run through all of it:
   is 0 in all columns. Empty cells, NA, N/A, NaN, null and ? are missing. Both are counted and reported.
 * Labels are text. An empty cell means that a row has none.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca.tables.recipe import Recipe as Recipe
+
+__all__ = ["Recipe"]
+
+
+def __getattr__(name: str) -> Any:
+    # Readers are needed by those who need no scikit-learn: the recipe is imported when it is asked for.
+    if name == "Recipe":
+        return import_module("mlca.tables.recipe").Recipe
+    raise AttributeError(f"module 'mlca.tables' has no attribute {name!r}")

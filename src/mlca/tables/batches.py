@@ -1,33 +1,29 @@
-"""Some rows at a time: matrices and label names out of a source, by a layout."""
+"""Some rows at a time: matrices and label names out of a source, by a recipe."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from mlca.limits import LARGEST_VALUE
-from mlca.tables.cells import as_number, as_text, codes_of, is_missing, numbers_among, plain_numbers
-from mlca.tables.columns import Wishes, decide_columns
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES
+from mlca.tables import columns as deciding
+from mlca.tables.cells import as_text, numbers_among
+from mlca.tables.columns import Wishes, decide_columns, names_of
+from mlca.tables.encoding import Part, encode, encode_growing
+from mlca.tables.kinds import Column, Numeric, Text
 from mlca.tables.labels import LabelReader, decide_labels
-from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
+from mlca.tables.layout import Layout, TableLayout, XcLayout
 from mlca.tables.sources import Fault, Row, Source
 from mlca.tables.streams import bad_file
 from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
-
-# The first rows, by which kinds and categories are decided: at most so many, and of so many cells.
-FIRST_ROWS = 10_000
-FIRST_CELLS = 5_000_000
-
-# Attributes that a file may announce: sums over more could overflow.
-MOST_ATTRIBUTES = 2**22
 
 # Different unknown categories that are counted by name: a stream may bring ever new ones.
 MOST_UNSEEN = 1000
@@ -45,17 +41,39 @@ class Batch:
         The labels of each; empty where they were not asked for.
     numbers : list of int
         The number of each row among the rows of the file, from 1; faulty rows count too.
+    ids : list of str or None
+        What the column of ids says of each; None where there is none.
+    layout : Layout
+        What the columns of X mean: that of the batch before, or one that has grown.
     """
 
     X: Any
     labels: list[tuple[str, ...]]
     numbers: list[int]
+    ids: list[str] | None
+    layout: Layout
+
+    def where(self, keep: Sequence[bool]) -> Batch:
+        """Return some of the rows."""
+        if all(keep):
+            return self
+        kept = [i for i, wanted in enumerate(keep) if wanted]
+        ids = None if self.ids is None else [self.ids[i] for i in kept]
+        return replace(
+            self,
+            X=self.X[kept],
+            labels=[self.labels[i] for i in kept],
+            numbers=[self.numbers[i] for i in kept],
+            ids=ids,
+        )
 
 
 class _Encoder(Protocol):
-    """Makes a matrix and labels of rows; replaces rows that it cannot read by faults."""
+    """Makes matrices and labels of rows; replaces the labels of rows that it cannot read by faults."""
 
-    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]: ...
+    def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
+
+    def ids(self, rows: Sequence[Any]) -> list[str] | None: ...
 
 
 class TableFile:
@@ -82,8 +100,7 @@ class TableFile:
         self.unseen: Counter[str] = Counter()
         self.n_faulty = 0
         rows = source.rows()
-        look = max(BATCH_ROWS, min(FIRST_ROWS, FIRST_CELLS // max(1, len(source.columns))))
-        first = list(islice(rows, look))
+        first = list(islice(rows, deciding.FIRST_ROWS))
         self._rows: Iterator[Row] = chain(first, rows)
         self._n_first, self._n_done = len(first), 0
         self.first = [cells for _, cells in first if not isinstance(cells, Fault)]
@@ -99,39 +116,57 @@ class TableFile:
         read = self.source.fraction()
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
 
-    def count_unseen(self, column: Categorical, value: str) -> None:
+    def count_unseen(self, column: str, value: str) -> None:
         """Count a category that the recipe does not know; of too many different ones, only that there are."""
-        named = f"{column.name}={value}"
+        named = f"{column}={value}"
         full = len(self.unseen) >= MOST_UNSEEN and named not in self.unseen
-        self.unseen[f"{column.name}=..." if full else named] += 1
+        self.unseen[f"{column}=..." if full else named] += 1
 
-    def decide_layout(self, labels: str | None, separator: str | None, wishes: Wishes) -> Layout:
+    def decide_layout(
+        self, labels: str | None, separator: str | None, wishes: Wishes, identity: str | None = None
+    ) -> Layout:
         """Decide by the first rows what the columns mean."""
         source = self.source
         if isinstance(source, XcSource):
-            if labels is not None or wishes != Wishes():
+            if labels is not None or identity is not None or wishes != Wishes():
                 raise ValueError(f"{source.name}: XC text has no columns to name, and carries its labels")
             return _xc_layout(source, self.first)
         chosen = decide_labels(source, self.first, labels, separator)
-        columns = decide_columns(source, self.first, chosen.among(source.columns), wishes)
-        return TableLayout(tuple(columns), chosen, source.sparse)
+        own = chosen.among(source.columns)
+        if identity is not None:
+            names_of([identity], source.columns, source.name)
+        wishes.check(source.columns, [*own, *([] if identity is None else [identity])], source.name)
+        cells = {name: cells for name, cells in self.cells_of_first().items() if name not in (*own, identity)}
+        columns = decide_columns(cells, source.nominal, wishes, source.name)
+        rows_are_sparse = source.sparse or any(isinstance(column, Text) for column in columns)
+        return TableLayout(tuple(columns), chosen, rows_are_sparse, identity)
+
+    def cells_of_first(self) -> dict[str, Sequence[Any]]:
+        """Return the cells of each column in the first rows."""
+        return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
         """Return the labels that the file names before any row has one: those with a column of their own."""
-        if isinstance(layout, XcLayout) or layout.labels.form != "flags":
+        if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
 
     def spreads(self, columns: Sequence[Numeric]) -> dict[str, float]:
         """Return the standard deviation of each of the columns over the first rows, if it varies there."""
-        spreads = {}
+        cells, spreads = self.cells_of_first(), {}
         for column in columns:
-            place = self.source.columns.index(column.name)
-            numbers = numbers_among([row[place] for row in self.first])
+            numbers = numbers_among(cells[column.name], comma=column.comma) / column.spread
             spreads[column.name] = float(np.std(numbers)) if len(numbers) else 0.0
         return {name: spread for name, spread in spreads.items() if spread > 0}
 
-    def batches(self, layout: Layout, on_fault: Callable[[str], None], *, labels: bool = True) -> Iterator[Batch]:
+    def batches(
+        self,
+        layout: Layout,
+        on_fault: Callable[[str], None],
+        *,
+        labels: bool = True,
+        decide: Callable[[str, Sequence[Any]], Column] | None = None,
+    ) -> Iterator[Batch]:
         """Yield the rows of the file in batches.
 
         Parameters
@@ -142,92 +177,114 @@ class TableFile:
             Called with a sentence for every row that cannot be read; the row is left out.
         labels : bool, default=True
             Whether to read the labels too.
+        decide : callable, optional
+            If given, the layout grows with new categories and columns; this decides what a new column is.
 
         Yields
         ------
         Batch
         """
-        encoder = self._encoder(layout, labels)
+        encoder = self._encoder(layout, labels, decide)
         while rows := list(islice(self._rows, BATCH_ROWS)):
-            numbers = range(self._n_done + 1, self._n_done + len(rows) + 1)
-            self._n_done += len(rows)
-            cells = [own for _, own in rows if not isinstance(own, Fault)]
-            X, encoded = encoder.encode(cells)
-            results = iter(encoded)
-            targets = [own if isinstance(own, Fault) else next(results) for _, own in rows]
+            n_before, self._n_done = self._n_done, self._n_done + len(rows)
+            readable = [i for i, (_, own) in enumerate(rows) if not isinstance(own, Fault)]
+            targets: list[list[str] | Fault] = [own if isinstance(own, Fault) else [] for _, own in rows]
+            parts, encoded = encoder.encode([rows[i][1] for i in readable])
+            for i, target in zip(readable, encoded, strict=True):
+                targets[i] = target
             for (line, _), target in zip(rows, targets, strict=True):
                 if isinstance(target, Fault):
                     self.n_faulty += 1
                     on_fault(f"{self.source.name}, {self.source.place} {line}: {target.problem}")
-            kept = [i for i, target in enumerate(encoded) if not isinstance(target, Fault)]
-            if kept:
-                yield Batch(
-                    X=X if len(kept) == len(encoded) else X[kept],
-                    labels=[tuple(target) for target in targets if not isinstance(target, Fault)],
-                    numbers=[n for n, target in zip(numbers, targets, strict=True) if not isinstance(target, Fault)],
-                )
+            for part in parts:
+                own = readable[part.start : part.stop]
+                batch = Batch(
+                    X=part.X,
+                    labels=[_names(targets[i]) for i in own],
+                    numbers=[n_before + i + 1 for i in own],
+                    ids=encoder.ids([rows[i][1] for i in own]),
+                    layout=part.layout,
+                ).where([not isinstance(targets[i], Fault) for i in own])
+                if batch.numbers:
+                    yield batch
 
-    def _encoder(self, layout: Layout, labels: bool) -> _Encoder:
+    def _encoder(self, layout: Layout, labels: bool, decide: Callable[[str, Sequence[Any]], Column] | None) -> _Encoder:
         if isinstance(layout, XcLayout):
             return _XcEncoder(layout)
-        return _TableEncoder(layout, self, labels)
+        return _TableEncoder(layout, self, labels, decide)
+
+
+def _names(target: list[str] | Fault) -> tuple[str, ...]:
+    return () if isinstance(target, Fault) else tuple(target)
 
 
 class _TableEncoder:
-    def __init__(self, layout: TableLayout, file: TableFile, labels: bool) -> None:
-        place_of = {name: place for place, name in enumerate(file.source.columns)}
-        self._layout, self._file = layout, file
-        self._places = [place_of[column.name] for column in layout.learned()]
-        self._labels = LabelReader(layout.labels, file.source.columns) if labels else None
+    def __init__(
+        self,
+        layout: TableLayout,
+        file: TableFile,
+        labels: bool,
+        decide: Callable[[str, Sequence[Any]], Column] | None,
+    ) -> None:
+        self._layout = layout
+        self._file, self._decide = file, decide
+        self._names = file.source.columns
+        self._labels = LabelReader(layout.labels, self._names) if labels and layout.labels is not None else None
+        self._id = self._names.index(layout.id) if layout.id in self._names else None
 
-    def encode(self, rows: Sequence[Any]) -> tuple[Any, list[list[str] | Fault]]:
-        """Make a matrix of the learned columns, and read the labels."""
+    def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Part], list[list[str] | Fault]]:
+        """Make matrices of the learned columns, and read the labels."""
         targets: list[list[str] | Fault] = [self._labels.read(cells) if self._labels else [] for cells in rows]
-        X = np.zeros((len(rows), self._layout.n_features))
-        if rows:
-            by_column = list(zip(*rows, strict=True))
-            start = 0
-            for column, place in zip(self._layout.learned(), self._places, strict=True):
-                block = X[:, start : start + column.width]
-                if isinstance(column, Numeric):
-                    self._fill_numbers(block, column, by_column[place], targets)
-                else:
-                    self._fill_categories(block, column, by_column[place])
-                start += column.width
-        return (sparse.csr_array(X) if self._layout.sparse else X), targets
+        if not rows:
+            return [], targets
+        cells = dict(zip(self._names, zip(*rows, strict=True), strict=True))
+        if self._decide is None:
+            X, remarks = encode(self._layout, cells, len(rows))
+            parts = [Part(0, len(rows), X, self._layout)]
+        else:
+            unusable = [i for i, target in enumerate(targets) if isinstance(target, Fault)]
+            parts, remarks = encode_growing(self._layout, cells, len(rows), unusable, self._decide)
+            self._layout = parts[-1].layout
+        for i, problem in remarks.faulty.items():
+            targets[i] = Fault(problem)
+        self._count(remarks.missing, remarks.unseen, cells)
+        return parts, targets
 
-    def _fill_numbers(self, block: Any, column: Numeric, cells: Sequence[Any], targets: list[Any]) -> None:
-        numbers = plain_numbers(cells)
-        if numbers is not None:
-            block[:, 0] = numbers
-            return
-        for i, cell in enumerate(cells):
-            if is_missing(cell):
-                block[i] = column.fill
-                self._file.missing[column.name] += 1
-                continue
-            try:
-                block[i] = as_number(cell)
-            except ValueError:
-                problem = f"{str(cell)[:40]!r} is no number within bounds, as column {column.name!r} asks for"
-                targets[i] = Fault(problem)
+    def ids(self, rows: Sequence[Any]) -> list[str] | None:
+        """Return what the column of ids says."""
+        return None if self._id is None else [as_text(cells[self._id]) for cells in rows]
 
-    def _fill_categories(self, block: Any, column: Categorical, cells: Sequence[Any]) -> None:
-        codes = codes_of(cells, column.places)
-        known = np.flatnonzero(codes >= 0)
-        block[known, codes[known]] = 1
-        for i in np.flatnonzero(codes < 0).tolist():
-            if is_missing(cells[i]):
-                self._file.missing[column.name] += 1
-            else:
-                self._file.count_unseen(column, as_text(cells[i]))
+    def _count(
+        self,
+        missing: Mapping[str, Sequence[int]],
+        unseen: Mapping[str, Sequence[int]],
+        cells: Mapping[str, Sequence[Any]],
+    ) -> None:
+        for name, own in missing.items():
+            self._file.missing[name] += len(own)
+        for name, own in unseen.items():
+            for i in own:
+                self._file.count_unseen(name, as_text(cells[name][i]))
+
+
+class XcPart(NamedTuple):
+    """All rows of a batch of XC text, as `mlca.tables.encoding.Part` has those of a table."""
+
+    start: int
+    stop: int
+    X: sparse.csr_array
+    layout: XcLayout
 
 
 class _XcEncoder:
     def __init__(self, layout: XcLayout) -> None:
-        self._layout = layout
+        self.layout = layout
 
-    def encode(self, rows: Sequence[XcRow]) -> tuple[Any, list[list[str] | Fault]]:
+    def ids(self, rows: Sequence[Any]) -> list[str] | None:
+        """Return nothing: XC text has no ids."""
+        return None
+
+    def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
         """Put the rows together, with faults where attributes or values are out of bounds."""
         targets = [self._labels_or_fault(row) for row in rows]
         usable = [
@@ -235,13 +292,13 @@ class _XcEncoder:
             for row, target in zip(rows, targets, strict=True)
         ]
         ends = np.cumsum([0, *(len(attributes) for attributes, _ in usable)])
-        columns = np.array([a for attributes, _ in usable for a in attributes], dtype=np.int32) - self._layout.first
+        columns = np.array([a for attributes, _ in usable for a in attributes], dtype=np.int32) - self.layout.first
         values = np.array([value for _, values in usable for value in values], dtype=np.float64)
-        X = sparse.csr_array((values, columns, ends), shape=(len(rows), self._layout.n_features))
-        return X, targets
+        X = sparse.csr_array((values, columns, ends), shape=(len(rows), self.layout.n_features))
+        return [XcPart(0, len(rows), X, self.layout)], targets
 
     def _labels_or_fault(self, row: XcRow) -> list[str] | Fault:
-        first, last = self._layout.first, self._layout.first + self._layout.n_features - 1
+        first, last = self.layout.first, self.layout.first + self.layout.n_features - 1
         outside = [attribute for attribute in row.attributes if not first <= attribute <= last]
         if outside:
             return Fault(f"attribute {outside[0]} is none of {first} to {last}")
@@ -252,9 +309,9 @@ class _XcEncoder:
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
     """Attributes count from 1 if the number that is one too high occurs and 0 does not."""
-    if not 0 < source.n_features <= MOST_ATTRIBUTES:
+    if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
-            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_ATTRIBUTES:,} of them"
+            source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"
         )
     numbers = [attribute for row in rows for attribute in row.attributes]
     one_based = max(numbers, default=0) == source.n_features and min(numbers) > 0

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterable, Sequence
+import re
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mlca.limits import LARGEST_VALUE
+from mlca.targets.text import is_missing_label
+
+# 1.234,5 and 1234,5: a decimal comma, perhaps with points between thousands.
+_COMMA_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
@@ -25,13 +29,18 @@ def is_missing(cell: Any) -> bool:
     """Whether a cell says that its value is not known."""
     if isinstance(cell, str):
         return cell.strip().lower() in _MISSING
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
+    return is_missing_label(cell)
 
 
-def as_number(cell: Any) -> float:
-    """Return the number in a cell; ValueError if there is none within bounds."""
-    if isinstance(cell, str) and "_" in cell:  # Python would take 1_000 as a number
-        raise ValueError(cell)
+def as_number(cell: Any, *, comma: bool = False) -> float:
+    """Return the number in a cell, written with a point or with a comma; ValueError if there is none within bounds."""
+    if isinstance(cell, str):
+        if "_" in cell:  # Python would take 1_000 as a number
+            raise ValueError(cell)
+        if comma:
+            if _COMMA_NUMBER.fullmatch(cell.strip()) is None:
+                raise ValueError(cell)
+            cell = cell.replace(".", "").replace(",", ".")
     try:
         number = float(cell)
     except TypeError:  # a list, a date
@@ -41,10 +50,10 @@ def as_number(cell: Any) -> float:
     return number
 
 
-def is_number(cell: Any) -> bool:
+def is_number(cell: Any, *, comma: bool = False) -> bool:
     """Whether a cell holds a number."""
     try:
-        as_number(cell)
+        as_number(cell, comma=comma)
     except ValueError:
         return False
     return True
@@ -54,6 +63,8 @@ def as_text(cell: Any) -> str:
     """Return a cell as the same text whichever file format it came from: 3, 3.0 and "3" are "3"."""
     if isinstance(cell, str):
         return cell.strip()
+    if isinstance(cell, np.generic):
+        cell = cell.item()
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer():
@@ -81,12 +92,9 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     return numbers if bool((np.abs(numbers) <= LARGEST_VALUE).all()) else None
 
 
-def numbers_among(cells: Sequence[Any]) -> NDArray[np.float64]:
+def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
     """Return the numbers of a column, without what is missing or no number."""
-    numbers = plain_numbers(cells)
-    return numbers if numbers is not None else np.array([as_number(cell) for cell in cells if is_number(cell)])
-
-
-def codes_of(cells: Iterable[Any], places: dict[str, int]) -> NDArray[np.int64]:
-    """Return the place of each cell's text, -1 where it has none."""
-    return np.array([places.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
+    numbers = None if comma else plain_numbers(cells)
+    if numbers is None:
+        numbers = np.array([as_number(cell, comma=comma) for cell in cells if is_number(cell, comma=comma)])
+    return numbers

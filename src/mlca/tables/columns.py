@@ -1,34 +1,80 @@
-"""Telling numbers from categories by the first rows of a file."""
+"""What a column is, by its first cells: numbers, yes or no, dates, categories, free text, or an id."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
-from mlca.tables.cells import as_text, is_missing, is_number, numbers_among, plain_numbers
+from mlca.tables.cells import as_bit, as_text, is_missing, is_number, numbers_among, plain_numbers
+from mlca.tables.dates import as_days, cycles_of
 from mlca.tables.delimited import UNNAMED
-from mlca.tables.layout import Categorical, Column, Ignored, Numeric
-from mlca.tables.sources import Source
+from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, Text
+from mlca.tables.words import words_of
 
-# A column is numeric if at least so many of its values are numbers; the others are then faults.
+# The first rows, by which kinds are decided.
+FIRST_ROWS = 1000
+
+# A column is of numbers or dates if at least so many of its values are; the others are then faults.
 MOSTLY = 0.9
 
 # More values than this, or more than half of the rows' values being different, are text rather than categories.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
+# Places for the words and pairs of a text.
+TEXT_PLACES = 4096
+
+_CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
+_WITH_COMMA = re.compile(r"[-+]?[\d.]*,\d*", re.ASCII)
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+", re.ASCII)
+
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says about columns, against what the first rows say: names or patterns."""
+    """What the user says about columns, against what the first rows say: names or patterns.
+
+    Attributes
+    ----------
+    numeric, categorical, text, ignore : tuple of str
+        Columns of a kind.
+    decimal : {".", ","} or None
+        How fractions are written; None lets the columns tell.
+    text_features : int
+        Places for the words of a text.
+    """
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    decimal: str | None = None
+    text_features: int = TEXT_PLACES
+
+    def kind_of(self, column: str) -> str | None:
+        """Return what the user says that a column is; ValueError if two things at once."""
+        kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
+        if len(kinds) > 1:
+            raise ValueError(f"column {column!r} cannot be two things at once; leave it out of one option")
+        return kinds[0] if kinds else None
+
+    def check(self, columns: Sequence[str], labels: Sequence[str], where: str) -> None:
+        """Raise ValueError if a wish means no column, or one of the labels."""
+        for kind in _KINDS:
+            for name in names_of(self._of(kind), columns, where):
+                if name in labels:
+                    raise ValueError(f"column {name!r} cannot be two things at once; leave it out of one option")
+
+    def _of(self, kind: str) -> tuple[str, ...]:
+        wanted: tuple[str, ...] = getattr(self, kind)
+        return wanted
+
+
+_KINDS = ("ignore", "categorical", "numeric", "text")
 
 
 def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[str, ...]:
@@ -49,79 +95,140 @@ def some(columns: Sequence[str], most: int = 20) -> str:
 
 
 def decide_columns(
-    source: Source, rows: Sequence[Sequence[Any]], labels: Sequence[str], wishes: Wishes
+    cells: Mapping[str, Sequence[Any]], nominal: Mapping[str, tuple[str, ...]], wishes: Wishes, where: str
 ) -> list[Column]:
-    """Decide the kind of every column that is no label.
+    """Decide the kind of every column.
+
+    Where free text or dates stand beside numbers, the numbers are scaled: words count about 1, and numbers of another
+    size would drown them or drown in them.
 
     Parameters
     ----------
-    source : Source
-        The file.
-    rows : sequence of cells
-        Its first rows.
-    labels : sequence of str
-        The columns that are labels.
+    cells : mapping of str to sequence
+        The first cells of each column.
+    nominal : mapping of str to tuple of str
+        Columns that are declared categorical, with their values.
     wishes : Wishes
         What the user says.
+    where : str
+        The table, for errors.
 
     Returns
     -------
     list of Column
-        In the order of the file.
+        In the order of the table.
     """
-    wished: dict[str, Callable[[str, Sequence[Any]], Column]] = {}
-    for wanted, decide in (
-        (wishes.ignore, lambda name, cells: Ignored(name, "as you wish")),
-        (wishes.categorical, _categorical),
-        (wishes.numeric, _numeric),
-    ):
-        for name in names_of(wanted, source.columns, source.name):
-            if name in wished or name in labels:
-                raise ValueError(f"column {name!r} cannot be two things at once; leave it out of one option")
-            wished[name] = decide
     decided: list[Column] = []
-    for name, cells in zip(source.columns, zip(*rows, strict=True), strict=True):
-        if name in labels:
-            continue
-        if name in wished:
-            decided.append(wished[name](name, cells))
-        elif name in source.nominal:
-            decided.append(Categorical(name, source.nominal[name]))
+    for name, own in cells.items():
+        if name in nominal and wishes.kind_of(name) is None:
+            decided.append(Categorical(name, nominal[name]))
         else:
-            decided.append(_by_values(name, cells))
+            decided.append(decide_column(name, own, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
-        raise ValueError(f"{source.name}: no column is left to learn from ({reasons})")
+        raise ValueError(f"{where}: no column is left to learn from ({reasons})")
+    if any(isinstance(column, Text | Date) for column in decided):
+        decided = [scaled(column, cells[column.name]) for column in decided]
     return decided
 
 
-def _by_values(name: str, cells: Sequence[Any]) -> Column:
+def scaled(column: Column, cells: Sequence[Any]) -> Column:
+    """Return a column of numbers as one whose numbers have mean 0 and deviation 1 among the cells."""
+    if not isinstance(column, Numeric):
+        return column
+    numbers = numbers_among(cells, comma=column.comma)
+    spread = float(np.std(numbers))
+    return replace(column, centre=float(np.mean(numbers)), spread=spread if spread > 0 else 1.0)
+
+
+def decide_column(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
+    """Decide the kind of one column."""
+    wish = wishes.kind_of(name)
+    present = [cell for cell in cells if not is_missing(cell)]
+    if wish == "ignore":
+        return Ignored(name, "as you wish")
+    if wish is not None and not present:
+        raise ValueError(f"column {name!r} has no value in the first rows; it cannot be {_ADJECTIVE[wish]}")
+    if wish == "numeric":
+        return _numeric(name, present, wishes)
+    if wish == "categorical":
+        return Categorical(name, tuple(sorted({as_text(cell) for cell in present})))
+    if wish == "text":
+        return Text(name, wishes.text_features)
+    return _by_values(name, present, wishes)
+
+
+_ADJECTIVE = {"numeric": "numeric", "categorical": "categorical", "text": "text"}
+
+
+def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
     if name.startswith(UNNAMED):
         return Ignored(name, "no name")
-    if plain_numbers(cells) is not None:
-        return _numeric(name, cells)
-    present = [cell for cell in cells if not is_missing(cell)]
     if not present:
         return Ignored(name, "no value in the first rows")
-    if sum(map(is_number, present)) >= MOSTLY * len(present):
-        return _numeric(name, cells)
+    if all(isinstance(cell, bool | np.bool_) for cell in present) or _says_yes_and_no(present):
+        return Boolean(name, float(np.mean([bool(as_bit(cell)) for cell in present])))
+    if wishes.decimal == "," and _mostly_numbers(present, comma=True):
+        return _id_or(name, present, _numeric(name, present, wishes))
+    if plain_numbers(present) is not None or sum(map(is_number, present)) >= MOSTLY * len(present):
+        return _id_or(name, present, _numeric(name, present, replace(wishes, decimal=".")))
+    if sum(_has_comma(cell) for cell in present) and _mostly_numbers(present, comma=True):
+        return _numeric(name, present, wishes)
+    days = [day for day in map(as_days, present) if day is not None]
+    if len(days) >= MOSTLY * len(present):
+        spread = float(np.std(days))
+        return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days))
     if any(isinstance(cell, list | dict) for cell in present):
         return Ignored(name, "lists or objects")
-    values = {as_text(cell) for cell in present}
-    if len(values) > MOST_VALUES or (len(present) >= FEW_ROWS and len(values) > len(present) / 2):
-        return Ignored(name, f"text: {len(values)} different values in {len(present)} rows")
-    return Categorical(name, tuple(sorted(values)))
+    return _category_or_text(name, [as_text(cell) for cell in present], wishes)
 
 
-def _numeric(name: str, cells: Sequence[Any]) -> Column:
-    numbers = numbers_among(cells)
+def _says_yes_and_no(present: Sequence[Any]) -> bool:
+    """Whether text says true and false, or yes and no; 0 and 1 are numbers."""
+    if not all(isinstance(cell, str) for cell in present):
+        return False
+    words = {cell.strip().lower() for cell in present}
+    return words in ({"true", "false"}, {"yes", "no"})
+
+
+def _has_comma(cell: Any) -> bool:
+    return isinstance(cell, str) and _WITH_COMMA.fullmatch(cell.strip()) is not None
+
+
+def _mostly_numbers(present: Sequence[Any], *, comma: bool) -> bool:
+    return sum(is_number(cell, comma=comma) for cell in present) >= MOSTLY * len(present)
+
+
+def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
+    comma = wishes.decimal == ","
+    if wishes.decimal is None and not _mostly_numbers(present, comma=False):
+        comma = any(map(_has_comma, present))
+        with_commas = [cell.strip() for cell in present if isinstance(cell, str) and "," in cell]
+        if comma and all(_THOUSANDS.fullmatch(cell) for cell in with_commas):
+            raise ValueError(
+                f"column {name!r} holds {with_commas[0]!r}, a number with a decimal comma or with a comma between "
+                "thousands; say which: --decimal , (decimal=',') for the former, write it without for the latter"
+            )
+    numbers = numbers_among(present, comma=comma)
     if not len(numbers):
         raise ValueError(f"column {name!r} has no number in the first rows; it cannot be numeric")
-    return Numeric(name, float(np.median(numbers)))
+    return Numeric(name, float(np.median(numbers)), comma=comma)
 
 
-def _categorical(name: str, cells: Sequence[Any]) -> Column:
-    values = {as_text(cell) for cell in cells if not is_missing(cell)}
-    if not values:
-        raise ValueError(f"column {name!r} has no value in the first rows; it cannot be categorical")
-    return Categorical(name, tuple(sorted(values)))
+def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
+    """Tell whole numbers that only say which row it is from those that say something about it."""
+    numbers = numbers_among(present, comma=column.comma)
+    if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
+        return column
+    if _CALLED_ID.fullmatch(name) or bool((np.diff(numbers) == 1).all()):
+        return Ignored(name, f"an id: all {len(numbers)} numbers differ; learned if you say that it is numeric")
+    return column
+
+
+def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column:
+    values = set(texts)
+    if len(values) <= MOST_VALUES and (len(texts) < FEW_ROWS or len(values) <= len(texts) / 2):
+        return Categorical(name, tuple(sorted(values)))
+    if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
+        return Ignored(name, f"an id: all {len(texts)} values differ; learned if you say that it is text")
+    return Text(name, wishes.text_features)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator
 
 from mlca.tables.sources import Fault, Row, require_distinct
 from mlca.tables.streams import ByteStream, undecodable
+
+_QUOTED = re.compile(rb'"[^"]*"')
 
 # A column without a name gets one with this beginning; pandas writes its index so.
 UNNAMED = "unnamed "
@@ -20,7 +23,7 @@ class DelimitedSource:
     stream : ByteStream
         The file.
     delimiter : str or None
-        What stands between cells; None takes the comma or the semicolon, whichever the first line has more of.
+        What stands between cells; None takes comma, semicolon or tab, whichever the first line has most of.
     """
 
     place = "line"
@@ -31,9 +34,9 @@ class DelimitedSource:
         self.fraction = stream.fraction
         self.nominal: dict[str, tuple[str, ...]] = {}
         self.label_columns: tuple[str, ...] = ()
-        first_line = stream.peek().split(b"\n", 1)[0]
         if delimiter is None:
-            delimiter = ";" if first_line.count(b";") > first_line.count(b",") else ","
+            first_line = _QUOTED.sub(b"", stream.peek()).split(b"\n", 1)[0]
+            delimiter = max(",;\t", key=lambda mark: first_line.count(mark.encode()))
         self._faulty: dict[int, str] = {}
         self._reader = csv.reader(self._checked(stream.lines()), delimiter=delimiter, strict=True)
         self.columns = self._read_header()

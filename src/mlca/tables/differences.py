@@ -7,11 +7,13 @@ from typing import Any
 
 from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, is_missing, is_number
-from mlca.tables.layout import Categorical, Layout, Numeric, TableLayout, XcLayout
+from mlca.tables.dates import as_days
+from mlca.tables.kinds import Categorical, Date, Numeric
+from mlca.tables.layout import Layout, TableLayout, XcLayout
 from mlca.tables.xc import XcSource
 
 
-def compare(file: TableFile, layout: Layout, *, labels: bool) -> list[str]:
+def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = False) -> list[str]:
     """Compare a file with the layout that a model was trained by.
 
     Parameters
@@ -22,6 +24,8 @@ def compare(file: TableFile, layout: Layout, *, labels: bool) -> list[str]:
         What the model knows.
     labels : bool
         Whether the file must have labels.
+    learning : bool, default=False
+        Whether new columns will be learned.
 
     Returns
     -------
@@ -44,21 +48,26 @@ def compare(file: TableFile, layout: Layout, *, labels: bool) -> list[str]:
                 f"{source.name}, line 1: {source.n_features} attributes; the model was trained on {layout.n_features}"
             )
         return []
-    by_name = dict(zip(source.columns, zip(*file.first, strict=True), strict=True))
-    wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, by_name)
+    wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, file.cells_of_first())
     if wrong:
         raise ValueError(f"{source.name} does not fit the model:" + "".join(f"\n  {problem}" for problem in wrong))
-    own = layout.labels.among(source.columns)
-    known = {column.name for column in layout.columns} | set(own)
-    notes = [
-        f"new column {name!r}: not learned, the model does not know it" for name in source.columns if name not in known
+    own = () if layout.labels is None else layout.labels.among(source.columns)
+    known = {column.name for column in layout.columns} | set(own) | {layout.id}
+    verdict = "learned from here on" if learning else "not used, the model does not know it"
+    notes = [f"new column {name!r}: {verdict}" for name in source.columns if name not in known]
+    notes += [
+        f"no column {column.name!r} ({column.kind}): missing in every row"
+        for column in layout.learned()
+        if column.name in layout.optional and column.name not in source.columns
     ]
-    return notes + [f"new label column {name!r}" for name in own if name not in layout.labels.columns and labels]
+    if layout.labels is None or not labels:
+        return notes
+    return notes + [f"new label column {name!r}" for name in own if name not in layout.labels.columns]
 
 
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
-    wrong = [f"missing column {c.name!r} ({c.kind})" for c in layout.learned() if c.name not in columns]
-    if labels:
+    wrong = [f"missing column {column.name!r} ({column.kind})" for column in layout.lacking(columns)]
+    if labels and layout.labels is not None:
         wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in columns]
     return wrong
 
@@ -69,10 +78,14 @@ def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> 
         present = [cell for cell in cells_of.get(column.name, ()) if not is_missing(cell)]
         if not present:
             continue
-        numbers = sum(map(is_number, present))
+        comma = isinstance(column, Numeric) and column.comma
+        numbers = sum(is_number(cell, comma=comma) for cell in present)
         if isinstance(column, Numeric) and numbers < len(present) / 2:
-            words = next(as_text(cell) for cell in present if not is_number(cell))
+            words = next(as_text(cell) for cell in present if not is_number(cell, comma=comma))
             wrong.append(f"column {column.name!r} was numeric and holds {words!r} now")
+        if isinstance(column, Date) and sum(as_days(cell) is None for cell in present) > len(present) / 2:
+            words = next(as_text(cell) for cell in present if as_days(cell) is None)
+            wrong.append(f"column {column.name!r} held dates and holds {words!r} now")
         if isinstance(column, Categorical) and numbers == len(present) and not _any_known(column, present):
             values = ", ".join(map(repr, column.values[:3]))
             wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")

@@ -30,7 +30,9 @@ class JsonLinesSource:
         self._objects = chain(first, objects)
         self.columns = tuple(dict.fromkeys(name for _, found in first if isinstance(found, dict) for name in found))
         if not self.columns:
-            raise ValueError(f'{self.name}: no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
+            faults = [f", line {line}: {found.problem}" for line, found in first if isinstance(found, Fault)]
+            place = faults[0] if faults else ", line 1: the object is empty"
+            raise ValueError(f'{self.name}{place}; no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; a name that an object lacks is missing."""

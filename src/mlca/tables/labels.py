@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlca.tables.cells import as_bit, as_text
-from mlca.tables.columns import names_of, some
+from mlca.tables.columns import MOSTLY, names_of, some
 from mlca.tables.layout import Labels
 from mlca.tables.mulan_xml import read_mulan_xml
 from mlca.tables.sources import Fault, Source
+from mlca.targets.text import list_in_text
 
 SEPARATORS = ("|", ";", ",")
 
@@ -42,9 +42,9 @@ def decide_labels(source: Source, rows: Sequence[Sequence[Any]], wanted: str | N
     cells = [row[place] for row in rows if row[place] not in (None, "")]
     if separator is not None:
         return Labels("separated", columns, separator)
-    if any(isinstance(cell, list) for cell in cells) or (cells and all(_looks_like_list(cell) for cell in cells)):
+    if any(isinstance(cell, list) for cell in cells) or _mostly(_looks_like_list, cells):
         return Labels("lists", columns)
-    if cells and all(as_bit(cell) is not None for cell in cells):
+    if _mostly(lambda cell: as_bit(cell) is not None, cells):
         return Labels("flags", columns)
     texts = [as_text(cell) for cell in cells]
     counts = {mark: sum(mark in text for text in texts) for mark in SEPARATORS}
@@ -68,7 +68,12 @@ def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...],
 
 
 def _looks_like_list(cell: Any) -> bool:
-    return isinstance(cell, str) and cell.lstrip().startswith("[")
+    return isinstance(cell, str) and list_in_text(cell) is not None
+
+
+def _mostly(test: Callable[[Any], bool], cells: Sequence[Any]) -> bool:
+    """Whether nearly all cells pass; those that do not are then faults, rather than a reason to read all otherwise."""
+    return bool(cells) and sum(map(test, cells)) >= MOSTLY * len(cells)
 
 
 class LabelReader:
@@ -99,12 +104,9 @@ class LabelReader:
         cell = cells[self._places[0]]
         if cell is None or cell == "":
             return []
-        try:
-            names = json.loads(cell) if isinstance(cell, str) else cell
-        except (ValueError, RecursionError):
-            names = None
-        if not isinstance(names, list) or not all(isinstance(name, str | int | float) for name in names):
-            return Fault(f'the labels {_shown(cell)} are no JSON list such as ["sea", "sun"]')
+        names = list_in_text(cell) if isinstance(cell, str) else cell
+        if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
+            return Fault(f'the labels {_shown(cell)} are no list such as ["sea", "sun"]')
         return [as_text(name) for name in names]
 
     def _flags(self, cells: Sequence[Any]) -> list[str] | Fault:

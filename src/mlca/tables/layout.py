@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -12,64 +11,17 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from mlca.tables.kinds import (
+    Column,
+    Ignored,
+    Learned,
+    as_json_text,
+    as_json_texts,
+    column_from_json,
+    column_to_json,
+)
+
 LabelForm: TypeAlias = Literal["separated", "lists", "flags"]
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A column of numbers; `fill` stands for a missing one."""
-
-    name: str
-    fill: float
-
-    width = 1
-    kind = "numeric"
-
-    def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number as a user would write it."""
-        return f"{values[0]:.4g}"
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """A column of categories, which becomes one column of 0 and 1 a value."""
-
-    name: str
-    values: tuple[str, ...]
-
-    kind = "categorical"
-
-    @property
-    def width(self) -> int:
-        """The number of columns that it becomes."""
-        return len(self.values)
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """The place of each value."""
-        return {value: place for place, value in enumerate(self.values)}
-
-    def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category, or that of most rows of a node with their share."""
-        place = int(np.argmax(values))
-        if values[place] < 0.005:
-            return "other"
-        share = "" if values[place] > 0.995 else f" {values[place]:.0%}"
-        return self.values[place] + share
-
-
-@dataclass(frozen=True)
-class Ignored:
-    """A column that is not learned, and why."""
-
-    name: str
-    reason: str
-
-    width = 0
-    kind = "ignored"
-
-
-Column: TypeAlias = Numeric | Categorical | Ignored
 
 
 @dataclass(frozen=True)
@@ -110,28 +62,70 @@ class TableLayout:
     ----------
     columns : tuple of Column
         The columns in the order in which they are learned; labels are not among them.
-    labels : Labels
-        How labels are written.
+    labels : Labels or None
+        How labels are written; None where they come apart from the table.
     sparse : bool
         Whether rows are kept sparse.
+    id : str or None
+        The column that says which row it is, carried through and not learned.
+    late : tuple of (int, int)
+        What came after the first rows: the place of a column among the learned ones, and how many numbers more it
+        became. These stand on the right of a row, in this order; all others before them, column by column.
     """
 
     columns: tuple[Column, ...]
-    labels: Labels
+    labels: Labels | None = None
     sparse: bool = False
+    id: str | None = None
+    late: tuple[tuple[int, int], ...] = ()
 
     @property
     def n_features(self) -> int:
         """The number of columns of the matrix."""
         return sum(column.width for column in self.columns)
 
-    def learned(self) -> list[Numeric | Categorical]:
+    def learned(self) -> list[Learned]:
         """Return the columns that are learned."""
         return [column for column in self.columns if not isinstance(column, Ignored)]
 
-    def edges(self) -> NDArray[np.int64]:
-        """Return where the part of each learned column begins in a row of the matrix, and where the last ends."""
-        return np.cumsum([0, *(column.width for column in self.learned())])
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """To which learned column each number of a row belongs."""
+        widths = [column.width for column in self.learned()]
+        for place, added in self.late:
+            widths[place] -= added
+        first = np.repeat(np.arange(len(widths)), widths)
+        return np.concatenate([first, *(np.full(added, place) for place, added in self.late)]).astype(np.int64)
+
+    @cached_property
+    def places(self) -> list[NDArray[np.int64]]:
+        """Where in a row the numbers of each learned column stand."""
+        order = np.argsort(self.owners, kind="stable")
+        return np.split(order, np.cumsum([column.width for column in self.learned()])[:-1])
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """The columns that a table may lack: those that came late, so that earlier tables lack them."""
+        left = [column.width for column in self.learned()]
+        for place, added in self.late:
+            left[place] -= added
+        return frozenset(column.name for column, width in zip(self.learned(), left, strict=True) if width == 0)
+
+    def lacking(self, columns: Iterable[str]) -> list[Learned]:
+        """Return the learned columns that a table with these columns lacks and may not."""
+        there = set(columns)
+        return [column for column in self.learned() if column.name not in there and column.name not in self.optional]
+
+    def with_late(self, columns: Sequence[Column]) -> TableLayout:
+        """Return the layout with columns that have become wider, or are new and stand behind the known ones."""
+        before = {column.name: column.width for column in self.learned()}
+        learned = [column for column in columns if not isinstance(column, Ignored)]
+        late = [
+            (place, column.width - before.get(column.name, 0))
+            for place, column in enumerate(learned)
+            if column.width > before.get(column.name, 0)
+        ]
+        return replace(self, columns=tuple(columns), late=(*self.late, *late))
 
     def name_of(self, place: int) -> str:
         """Return the name of a learned column."""
@@ -145,14 +139,11 @@ class TableLayout:
         """Return the layout as JSON has it."""
         return {
             "layout": "table",
-            "columns": [_column_to_json(column) for column in self.columns],
-            "labels": {
-                "form": self.labels.form,
-                "columns": list(self.labels.columns),
-                "separator": self.labels.separator,
-                "patterns": list(self.labels.patterns),
-            },
+            "columns": [column_to_json(column) for column in self.columns],
+            "labels": None if self.labels is None else _labels_to_json(self.labels),
             "sparse": self.sparse,
+            "id": self.id,
+            "late": [list(entry) for entry in self.late],
         }
 
 
@@ -171,9 +162,10 @@ class XcLayout:
     n_features: int
     first: int
 
-    def edges(self) -> NDArray[np.int64]:
-        """Return where each attribute begins in a row of the matrix: every attribute is a column."""
-        return np.arange(self.n_features + 1)
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """To which attribute each number of a row belongs: every attribute is a column."""
+        return np.arange(self.n_features)
 
     def name_of(self, place: int) -> str:
         """Return the number by which the file calls an attribute."""
@@ -200,61 +192,46 @@ def layout_from_json(plain: Any) -> Layout:
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
-    columns = tuple(_column_from_json(column) for column in plain["columns"])
-    labels = _labels_from_json(plain["labels"])
-    names = [*(column.name for column in columns), *labels.columns]
+    columns = tuple(column_from_json(column) for column in plain["columns"])
+    labels = None if plain["labels"] is None else _labels_from_json(plain["labels"])
+    names = [*(column.name for column in columns), *(() if labels is None else labels.columns)]
     if len(set(names)) < len(names):
         raise ValueError("two columns have one name")
-    return TableLayout(columns, labels, bool(plain["sparse"]))
+    # Files of the first version know neither ids nor what came late.
+    identity = None if plain.get("id") is None else as_json_text(plain["id"])
+    layout = TableLayout(columns, labels, bool(plain["sparse"]), identity)
+    return replace(layout, late=_late_from_json(plain.get("late", []), layout))
 
 
-def _column_to_json(column: Column) -> dict[str, Any]:
-    match column:
-        case Numeric():
-            return {"name": column.name, "kind": column.kind, "fill": column.fill}
-        case Categorical():
-            return {"name": column.name, "kind": column.kind, "values": list(column.values)}
-        case Ignored():
-            return {"name": column.name, "kind": column.kind, "reason": column.reason}
+def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], ...]:
+    left = [column.width for column in layout.learned()]
+    late = []
+    for place, added in plain:
+        if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:
+            raise ValueError(f"[{place!r}, {added!r}] cannot have come late")
+        left[place] -= added
+        late.append((place, added))
+    if min(left, default=0) < 0:
+        raise ValueError("more came late than is there")
+    return tuple(late)
 
 
-def _column_from_json(plain: Any) -> Column:
-    name = _text(plain["name"])
-    match plain["kind"]:
-        case "numeric":
-            fill = float(plain["fill"])
-            if not math.isfinite(fill):
-                raise ValueError(f"the filling of column {name!r} is not finite")
-            return Numeric(name, fill)
-        case "categorical":
-            values = _texts(plain["values"])
-            if not values or len(set(values)) < len(values):
-                raise ValueError(f"the values of column {name!r} are none, or one is there twice")
-            return Categorical(name, values)
-        case "ignored":
-            return Ignored(name, _text(plain["reason"]))
-    raise ValueError(f"column {name!r} is of kind {plain['kind']!r}")
+def _labels_to_json(labels: Labels) -> dict[str, Any]:
+    return {
+        "form": labels.form,
+        "columns": list(labels.columns),
+        "separator": labels.separator,
+        "patterns": list(labels.patterns),
+    }
 
 
 def _labels_from_json(plain: Any) -> Labels:
     if plain["form"] not in get_args(LabelForm):
         raise ValueError(f"labels of the form {plain['form']!r} are unknown")
     separator = plain["separator"]
-    if separator is not None and not _text(separator):
+    if separator is not None and not as_json_text(separator):
         raise ValueError("the separator of labels is empty")
-    labels = Labels(plain["form"], _texts(plain["columns"]), separator, _texts(plain["patterns"]))
+    labels = Labels(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
     if not labels.columns or (labels.form != "flags" and len(labels.columns) > 1):
         raise ValueError(f"labels of the form {labels.form!r} are in {len(labels.columns)} columns")
     return labels
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
-    return value
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    if not isinstance(values, list):
-        raise TypeError(f"{values!r} is no list")
-    return tuple(map(_text, values))

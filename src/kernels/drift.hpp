@@ -1,0 +1,143 @@
+// Meaning that changes: which parts of the past may vote, and label counts that fade.
+//
+// Nodes are never deleted; who may vote is learned. Segments are runs of consecutive nodes. Each is trusted as far as the labels
+// of its nearest node were those of recent rows; only nodes of the trusted segments vote for the second expert. The third
+// asks the last 512 nodes by label counts that fade whenever a row falls on a node.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Segments {
+public:
+    static constexpr std::int64_t NODES = 64;
+    static constexpr std::int64_t MOST = 16;
+
+    // A node was made: every 64th begins a segment, with the trust of the one before. Of too many, the two neighbours
+    // of closest trust become one; not the newest, and of equals the oldest pair.
+    void enter(std::int64_t node) noexcept {
+        if (node % NODES != 0) return;
+        first[n] = node;
+        parts[n] = 1;
+        trust[n] = n > 0 ? trust[n - 1] : 0.5;
+        if (++n <= MOST) return;
+        std::int64_t pair = 0;
+        for (std::int64_t i = 1; i + 2 < n; ++i) {
+            if (std::fabs(trust[i] - trust[i + 1]) < std::fabs(trust[pair] - trust[pair + 1])) pair = i;
+        }
+        const auto size = static_cast<double>(parts[pair]), other = static_cast<double>(parts[pair + 1]);
+        trust[pair] = (size * trust[pair] + other * trust[pair + 1]) / (size + other);
+        parts[pair] += parts[pair + 1];
+        --n;
+        for (std::int64_t i = pair + 1; i < n; ++i) {
+            first[i] = first[i + 1];
+            parts[i] = parts[i + 1];
+            trust[i] = trust[i + 1];
+        }
+    }
+
+    // The segment of a node.
+    std::int64_t of(std::int64_t node) const noexcept { return std::upper_bound(first, first + n, node) - first - 1; }
+
+    bool is_trusted(std::int64_t segment) const noexcept { return trust[segment] >= 0.7 * *std::max_element(trust, trust + n); }
+
+    // How much the labels of a segment's nearest node were those of a row, 0 to 1.
+    void learn(std::int64_t segment, double overlap) noexcept { trust[segment] += 0.1 * (overlap - trust[segment]); }
+
+    // Whether these could be the segments of so many nodes: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_nodes) const noexcept {
+        if (n < 0 || n > MOST || (n == 0) != (n_nodes == 0) || first[0] != 0) return false;
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (parts[i] < 1 || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1])) return false;
+            if (!(trust[i] >= 0.0 && trust[i] <= 1.0)) return false;
+        }
+        return true;
+    }
+
+    std::int64_t n = 0;
+    std::int64_t first[MOST + 1] = {};  // the oldest node of each segment, ascending
+    std::int64_t parts[MOST + 1] = {};  // how many segments have become one in it
+    double trust[MOST + 1] = {};
+};
+
+// Counts of the last nodes that fade.
+class Fading {
+public:
+    static constexpr std::int64_t LAST = 512;
+    using Rows = Array<std::pair<std::int32_t, double>>;
+
+    // The oldest of so many nodes whose counts are kept.
+    static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
+
+    // Make room for a row of so many labels, whatever node it falls on.
+    void reserve(std::int64_t n_own) {
+        if (rows.empty()) {
+            counts.assign(LAST, 0.0);
+            rows.resize(LAST);
+        }
+        for (Rows& own : rows) {
+            const std::size_t needed = own.size() + static_cast<std::size_t>(n_own);
+            if (own.capacity() < needed) own.reserve(needed + own.size());
+        }
+    }
+
+    // A node was made; it takes the place of one that is too old.
+    void enter(std::int64_t node) noexcept {
+        counts.data()[node % LAST] = 0.0;
+        rows.data()[node % LAST].clear();
+    }
+
+    // A row of these slots falls on one of so many nodes; there must be room.
+    void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* own, std::int64_t n_own) noexcept {
+        if (node < oldest(n_nodes)) return;
+        counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
+        Rows& of_node = rows.data()[node % LAST];
+        for (auto& [slot, faded] : of_node) faded = 0.8 * faded;
+        for (std::int64_t i = 0; i < n_own; ++i) {
+            const auto found = std::find_if(of_node.begin(), of_node.end(), [&](const auto& pair) { return pair.first == own[i]; });
+            if (found == of_node.end()) {
+                of_node.push_back({own[i], 1.0});
+            } else {
+                found->second += 1.0;
+            }
+        }
+    }
+
+    // Put back what was known of a node.
+    void put(std::int64_t node, double count, const std::int32_t* slots, const double* faded, std::int64_t n) {
+        counts.data()[node % LAST] = count;
+        Rows& of_node = rows.data()[node % LAST];
+        of_node.clear();
+        for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
+    }
+
+    // Whether the counts could be those of so many nodes and slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_nodes, std::int64_t n_slots) const noexcept {
+        if (n_nodes > 0 && (counts.size() != LAST || rows.size() != LAST)) return false;
+        for (std::int64_t node = oldest(n_nodes); node < n_nodes; ++node) {
+            const double all = count(node);
+            if (!(all >= 1.0 && all <= 5.01)) return false;
+            for (const auto& [slot, faded] : rows.data()[node % LAST]) {
+                if (slot < 0 || slot >= n_slots || !(faded >= 0.0 && faded <= all)) return false;
+            }
+        }
+        return true;
+    }
+
+    double count(std::int64_t node) const noexcept { return counts.data()[node % LAST]; }
+    template <class F>
+    void for_each_label(std::int64_t node, F f) const {
+        for (const auto& [slot, faded] : rows.data()[node % LAST]) f(slot, faded);
+    }
+
+    Array<double> counts;  // node k has place k mod 512
+    Array<Rows> rows;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,191 @@
+// The learned similarity: how unlike an instance and a node are, by weighted differences of ranks.
+//
+// D = (sum of weight * (1 - exp(-difference^2 / (2 * .289^2)))) / (sum of weights). Where more than half of the nodes' entries
+// are zero only attributes count in which instance or node is not zero. Weights are whole numbers of 2^-50, about 1 in
+// all, and so is each term; no sum exceeds 2^50 + 2^22. The quotient of the two sums is rounded to 10^-7 and a
+// whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer.
+//
+// It is a function of the nodes (see weighing.hpp), computed anew now and then, and part of the model in between.
+#pragma once
+
+#include <cstdint>
+
+#include "background.hpp"
+#include "ranks.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr double WIDTH = 0.289;
+inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
+inline constexpr double PER_KEY = 1e7;
+inline constexpr std::int64_t FIRST_ROWS = 50;
+
+// After how many rows the similarity is computed anew, if it was after `rows`.
+inline std::int64_t due_after(std::int64_t rows) { return rows < FIRST_ROWS ? rows + 1 : rows + rows / 4; }
+
+// The two sums that D is the quotient of.
+struct Parts {
+    std::int64_t above = 0, below = 0;
+
+    std::int64_t key() const {
+        if (below == 0) return 0;
+        return static_cast<std::int64_t>(nearest_whole(static_cast<double>(above) / static_cast<double>(below) * PER_KEY));
+    }
+    // If the key is within the limit, the sum above is within this: for searches that have bounds of sums.
+    static double most_above(std::int64_t limit, std::int64_t below) noexcept {
+        return static_cast<double>(below) * ((static_cast<double>(limit) + 1.0) / PER_KEY);
+    }
+};
+
+class Learned {
+public:
+    explicit Learned(Ranks of_values) : ranks(std::move(of_values)) {}
+    // Nothing is known yet: the state of another is put in, and `restore` called if it is sound.
+    Learned() = default;
+
+    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(weights.size()); }
+
+    // Whether the state could be that of d attributes: whatever passes can be computed with.
+    bool is_sound(std::int64_t d) const noexcept {
+        if (n_attributes() != d || !ranks.is_sound(d) || !background.is_sound(d) || has_background == background.centres.empty()) return false;
+        std::int64_t together = 0;
+        for (const std::int64_t weight : weights) {
+            if (weight <= 0 || weight > WHOLE_WEIGHT || (together += weight) > WHOLE_WEIGHT + d) return false;
+        }
+        return true;
+    }
+
+    // Fill in what follows from the state: n_knots, starts, knots, up_to of the ranks; sparse, has_background, weights;
+    // starts, attributes, coefficients, centres, deviations of the background.
+    void restore() {
+        ranks.restore(n_attributes());
+        background.restore_lists(n_attributes());
+        factors.resize(weights.size());
+        total = 0;
+        for (std::size_t j = 0; j < weights.size(); ++j) {
+            factors[j] = static_cast<double>(weights[j]) * 0x1p-50;
+            total += weights[j];
+        }
+        r = SCALE / WIDTH / static_cast<double>(ranks.one());
+        const double apart = ranks.n_knots == 0 ? 1.0 - kernel(static_cast<double>(BINARY_ONE), r) : 1.0;
+        far = static_cast<std::int64_t>(nearest_whole(PER_KEY * apart));
+    }
+
+    // What a difference of ranks adds in an attribute: at most its weight.
+    std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
+        return term_of(static_cast<double>(difference), factors.data()[attribute], r);
+    }
+
+    // The sums of a dense instance and a dense node, each with its ranks.
+    Parts dense_parts(const double* x, const std::int32_t* x_ranks, const double* y, const std::int32_t* y_ranks) const noexcept {
+        const std::int64_t d = n_attributes();
+        return {sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), sparse ? sum_of_weights(x, y, weights.data(), d) : total};
+    }
+
+    Ranks ranks;
+    bool sparse = false;            // more than half of the nodes' entries were zero
+    bool has_background = false;    // there were 20 nodes and a label
+    Array<std::int64_t> weights;
+    Background background;
+    // These follow from the others.
+    Array<double> factors;
+    std::int64_t total = 0;
+    double r = 0.0;
+    // The key of an instance and a node that have nothing in common: differences of ranks so large that their kernel is 0;
+    // 1 where all nodes are 0 or 1.
+    std::int64_t far = 0;
+
+private:
+    // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
+    static std::int64_t term_of(double difference, double factor, double r) noexcept {
+        const double term = factor * (1.0 - kernel(difference, r));
+        return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
+    }
+
+    [[gnu::noinline]] static std::int64_t sum_of_terms(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
+                                                       const double* __restrict factors, std::int64_t d, double r) noexcept {
+        constexpr std::int64_t TOGETHER_CONVERTED = 64;
+        double differences[TOGETHER_CONVERTED];  // numbers of one width: else the loop would not become vectors
+        std::int64_t sum = 0;
+        for (std::int64_t first = 0; first < d; first += TOGETHER_CONVERTED) {
+            const std::int64_t n = std::min(TOGETHER_CONVERTED, d - first);
+            for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
+            for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], factors[first + i], r);
+        }
+        return sum;
+    }
+
+    [[gnu::noinline]] static std::int64_t sum_of_weights(const double* __restrict x, const double* __restrict y,
+                                                         const std::int64_t* __restrict weights, std::int64_t d) noexcept {
+        std::int64_t sum = 0;
+        for (std::int64_t j = 0; j < d; ++j) sum += x[j] != 0.0 || y[j] != 0.0 ? weights[j] : 0;
+        return sum;
+    }
+};
+
+// A sparse instance that nodes are compared with: its entries in arrays over all attributes, for as long as it lives.
+//
+// Whole numbers can be taken away again without losing a bit: the instance's sum against zeros is made once, and each node
+// corrects it at its own entries. Entries may come in any order; none is zero.
+class SparseProbe {
+public:
+    // Arrays over all attributes, zero between uses.
+    struct Space {
+        Array<std::int32_t> ranks;
+        Array<std::int64_t> terms;
+        Array<std::uint8_t> present;
+
+        void reserve(std::int64_t d) {
+            grow_to(ranks, d);
+            grow_to(terms, d);
+            grow_to(present, d);
+        }
+    };
+
+    // The space must have room for all attributes.
+    SparseProbe(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
+        : learned_(learned), keys_(keys), n_(n), space_(space) {
+        for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t j = keys[p], rank = learned.ranks(j, values[p]);
+            const std::int64_t term = learned.term(j, rank);
+            space.ranks.data()[j] = rank;
+            space.terms.data()[j] = term;
+            space.present.data()[j] = 1;
+            alone_.above += term;
+            alone_.below += learned.weights.data()[j];
+        }
+    }
+    ~SparseProbe() {
+        for (std::int64_t p = 0; p < n_; ++p) {
+            space_.ranks.data()[keys_[p]] = 0;
+            space_.terms.data()[keys_[p]] = 0;
+            space_.present.data()[keys_[p]] = 0;
+        }
+    }
+    SparseProbe(const SparseProbe&) = delete;
+    SparseProbe& operator=(const SparseProbe&) = delete;
+
+    // The sums with a node of zeros.
+    const Parts& alone() const noexcept { return alone_; }
+
+    // The sums with a node of these entries, given by their ranks.
+    Parts parts(const std::int32_t* keys, const std::int32_t* ranks, std::int64_t n) const noexcept {
+        Parts sums = alone_;
+        for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t j = keys[p];
+            sums.above += learned_.term(j, space_.ranks.data()[j] - ranks[p]) - space_.terms.data()[j];
+            sums.below += space_.present.data()[j] ? 0 : learned_.weights.data()[j];
+        }
+        if (!learned_.sparse) sums.below = learned_.total;
+        return sums;
+    }
+
+private:
+    const Learned& learned_;
+    const std::int32_t* keys_;
+    std::int64_t n_;
+    Space& space_;
+    Parts alone_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,109 @@
+// The learned similarity of a sparse row to all nodes at once, by lists of the nodes that have an attribute.
+//
+// Where only one of row and node has an attribute, what it adds is known beforehand: it is part of the row's sums against
+// zeros, or of the node's. Lists are gone through for the row's own attributes, and correct the sums of the nodes that share
+// them. All are whole numbers, so these are the sums that a comparison one by one would make.
+//
+// Lists follow the similarity: when it is computed anew, so are they. A node that moves leaves them until then, and is
+// compared by itself.
+#pragma once
+
+#include <cstdint>
+
+#include "learned.hpp"
+#include "memory.hpp"
+#include "pairs.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class LearnedLists {
+public:
+    // Corrections of every node for one row.
+    struct Space {
+        Array<Parts> corrections;
+    };
+
+    explicit LearnedLists(std::int64_t d) { lists_.resize(d); }
+
+    // All nodes of a view (see weighing.hpp), under a similarity.
+    template <class View>
+    LearnedLists(const View& view, const Learned& learned) : LearnedLists(view.n_attributes()) {
+        Array<std::int32_t> keys;
+        Array<double> values;
+        for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
+            keys.clear();
+            values.clear();
+            view.for_each_entry(k, 0, view.n_attributes(), [&](std::int64_t j, double value) {
+                if (value == 0.0) return;
+                keys.push_back(static_cast<std::int32_t>(j));
+                values.push_back(value);
+            });
+            const auto n = static_cast<std::int64_t>(keys.size());
+            reserve(keys.data(), n);
+            enter(learned, keys.data(), values.data(), n);
+        }
+    }
+
+    // Make room for a node of these attributes, so that `enter` cannot fail.
+    void reserve(const std::int32_t* keys, std::int64_t n) {
+        if (alone_.size() == alone_.capacity()) {
+            const std::size_t room = alone_.size() + alone_.size() / 2 + 64;
+            is_listed_.reserve(room);
+            alone_.reserve(room);
+        }
+        for (std::int64_t p = 0; p < n; ++p) lists_.make_room(keys[p], 1);
+    }
+
+    // Put in the next node.
+    void enter(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
+        const auto node = static_cast<std::int32_t>(alone_.size());
+        Parts sums;
+        for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t rank = learned.ranks(keys[p], values[p]);
+            sums.above += learned.term(keys[p], rank);
+            sums.below += learned.weights.data()[keys[p]];
+            lists_.append(keys[p], node, rank);
+        }
+        alone_.push_back(sums);
+        is_listed_.push_back(1);
+    }
+
+    // The node has moved.
+    void leave(std::int64_t node) noexcept { is_listed_.data()[node] = 0; }
+    bool lists(std::int64_t node) const noexcept { return is_listed_.data()[node]; }
+
+    // Go through the lists of a row's attributes, for the first so many nodes.
+    void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
+        space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
+        for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t j = keys[p], rank = learned.ranks(j, values[p]);
+            const std::int64_t weight = learned.weights.data()[j], own = learned.term(j, rank);
+            // Of nodes with zeros and ones nearly all that have the attribute have the same rank.
+            std::int32_t last_rank = rank;
+            std::int64_t change = -2 * own;
+            const auto& list = lists_[j];
+            for (std::int32_t place = 0; place < list.length && list.keys[place] < n_nodes; ++place) {
+                if (list.values[place] != last_rank) {
+                    last_rank = list.values[place];
+                    change = learned.term(j, rank - last_rank) - own - learned.term(j, last_rank);
+                }
+                Parts& correction = space.corrections.data()[list.keys[place]];
+                correction.above += change;
+                correction.below -= weight;
+            }
+        }
+    }
+
+    // The sums of a node that is listed with a row of these sums against zeros.
+    Parts parts(const Learned& learned, const Parts& alone, std::int64_t node, const Space& space) const noexcept {
+        const Parts &own = alone_.data()[node], &correction = space.corrections.data()[node];
+        return {alone.above + own.above + correction.above, learned.sparse ? alone.below + own.below + correction.below : learned.total};
+    }
+
+private:
+    PairRows<std::int32_t> lists_;   // of each attribute: nodes and their ranks
+    Array<Parts> alone_;             // of each node: its sums against zeros
+    Array<std::uint8_t> is_listed_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,212 @@
+// The rank of a value among the nodes' values of its attribute: what the learned similarity measures differences in.
+//
+// Ranks are whole numbers of steps, less the rank of 0: a row's zeros have rank 0, and differences of ranks are exact. Of an
+// attribute's sorted node values 17 are its knots, evenly spread, or all where there are fewer. A knot's rank counts
+// the knots below it and up to it; between knots and beyond them it is linear. Where all nodes are 0 or 1 values are
+// their own ranks.
+//
+// Knots that are equal are kept once, with the number of knots up to them: of an attribute that is mostly zero little has to
+// be kept, and nothing of one that is zero in all nodes.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "elementary.hpp"
+#include "memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t MOST_KNOTS = 17;
+inline constexpr std::int64_t RANK_STEP = std::int64_t{1} << 17;  // half a knot
+inline constexpr std::int64_t BINARY_ONE = std::int64_t{1} << 22;
+inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
+
+class Ranks {
+public:
+    // Working space of the search for knots.
+    struct Space {
+        Array<double> dealt;
+        Array<std::uint8_t> buckets;
+    };
+
+    // All values are 0 or 1.
+    static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
+    // Knots of d attributes will be put in, one attribute after the other.
+    static Ranks with_knots(std::int64_t d, std::int64_t n_nodes) { return Ranks(d, std::min(n_nodes, MOST_KNOTS)); }
+    // Nothing is known yet: the state of another is put in, and `restore` called.
+    Ranks() = default;
+
+    // Where in the sorted values of all nodes the knot number i is: round(i (n - 1) / 16), halves to even.
+    static std::int64_t position(std::int64_t i, std::int64_t n_nodes) noexcept {
+        if (n_nodes <= MOST_KNOTS) return i;
+        const std::int64_t sixteenths = i * (n_nodes - 1), whole = sixteenths >> 4, rest = sixteenths & 15;
+        return whole + (rest > 8 || (rest == 8 && (whole & 1)));
+    }
+
+    // Put in the next attribute: its values other than zero in all nodes, in any order; they are moved about.
+    void add(double* values, std::int64_t n, std::int64_t n_nodes, Space& space) {
+        constexpr std::int64_t AT_ZERO = -1;
+        const std::int64_t n_zeros = n_nodes - n;
+        const std::int64_t n_negative = std::count_if(values, values + n, [](double value) { return value < 0.0; });
+        std::int64_t places[MOST_KNOTS], wanted[MOST_KNOTS], n_wanted = 0;
+        for (std::int64_t i = 0; i < n_knots; ++i) {
+            const std::int64_t p = position(i, n_nodes);
+            places[i] = p < n_negative ? p : p < n_negative + n_zeros ? AT_ZERO : p - n_zeros;
+            if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
+        }
+        const double* sorted = select(values, n, wanted, n_wanted, space);
+        for (std::int64_t i = 0; i < n_knots; ++i) {
+            const double knot = places[i] == AT_ZERO ? 0.0 : limited_value(sorted[places[i]]);
+            if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
+                knots.push_back(knot);
+                up_to.push_back(0);
+            }
+            up_to.back() = static_cast<std::uint8_t>(i + 1);
+        }
+        if (n == 0) {  // an attribute without knots is zero everywhere
+            knots.pop_back();
+            up_to.pop_back();
+        }
+        starts.push_back(static_cast<std::int64_t>(knots.size()));
+        zeros.push_back(static_cast<std::int32_t>(limited(static_cast<std::int64_t>(zeros.size()), 0.0)));
+    }
+
+    // The rank of a value, less that of 0: between -2^30 and 2^30.
+    std::int32_t operator()(std::int64_t attribute, double x) const noexcept {
+        return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(attribute, x)) - zeros.data()[attribute];
+    }
+
+    // The difference of ranks that is a difference of 1.
+    std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
+
+    // The rank that is nearest to that of 0 and between those of the smallest and largest node.
+    std::int32_t base(std::int64_t attribute) const noexcept {
+        return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[attribute], 0, one()));
+    }
+
+    // Fill in what follows from the rest, after the state was put back.
+    void restore(std::int64_t d) {
+        zeros.assign(static_cast<std::size_t>(d), 0);
+        for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
+    }
+
+    // Whether n_knots, starts, knots and up_to could be those of d attributes: whatever passes can be computed with.
+    bool is_sound(std::int64_t d) const noexcept {
+        if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
+        const auto n = static_cast<std::int64_t>(knots.size());
+        if (n_knots < 0 || n_knots > MOST_KNOTS || static_cast<std::int64_t>(starts.size()) != d + 1) return false;
+        if (static_cast<std::int64_t>(up_to.size()) != n || starts.front() != 0 || starts.back() != n) return false;
+        for (std::int64_t j = 0; j < d; ++j) {
+            const std::int64_t start = starts.data()[j], end = starts.data()[j + 1];
+            if (end < start || end > n) return false;
+            for (std::int64_t p = start; p < end; ++p) {
+                if (std::fabs(knots.data()[p]) > 0x1p1000 || up_to.data()[p] == 0) return false;
+                if (p > start && !(knots.data()[p - 1] < knots.data()[p] && up_to.data()[p - 1] < up_to.data()[p])) return false;
+            }
+            if (end > start && up_to.data()[end - 1] != n_knots) return false;
+        }
+        return true;
+    }
+
+    std::int64_t n_knots = 0;     // of each attribute; 0: values are their own ranks
+    Array<std::int64_t> starts;   // where the different knots of each attribute begin
+    Array<double> knots;          // ascending
+    Array<std::uint8_t> up_to;    // how many knots are up to this one
+    Array<std::int32_t> zeros;    // each attribute's rank of 0
+
+private:
+    Ranks(std::int64_t d, std::int64_t n_knots_of_each) : n_knots(n_knots_of_each) {
+        if (n_knots == 0) {
+            zeros.assign(static_cast<std::size_t>(d), 0);
+            return;
+        }
+        starts.reserve(static_cast<std::size_t>(d + 1));
+        zeros.reserve(static_cast<std::size_t>(d));
+        starts.push_back(0);
+    }
+
+    // Differences of such values are finite.
+    static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
+
+    std::int64_t limited(std::int64_t attribute, double x) const noexcept {
+        x = limited_value(x);
+        const std::int64_t rank = n_knots == 0 ? steps(x, 1.0) : among_knots(attribute, x);
+        return std::min(std::max(rank, -FARTHEST_RANK), FARTHEST_RANK);
+    }
+
+    std::int64_t among_knots(std::int64_t attribute, double x) const noexcept {
+        const double* own = knots.data() + starts.data()[attribute];
+        const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
+        const std::int64_t n = starts.data()[attribute + 1] - starts.data()[attribute];
+        if (n <= 1) {
+            const double only = n == 0 ? 0.0 : own[0];
+            return x < only ? 0 : x > only ? one() : one() / 2;
+        }
+        const double first = own[0], last = own[n - 1];
+        if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
+        if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
+        std::int64_t place = 0;
+        for (std::int64_t i = 0; i < n; ++i) place += own[i] < x;
+        const std::int64_t less = place == 0 ? 0 : counts[place - 1];
+        if (own[place] == x) return (less + counts[place]) * RANK_STEP;
+        const double part = (x - own[place - 1]) / (own[place] - own[place - 1]);
+        return (2 * less - 1) * RANK_STEP + static_cast<std::int64_t>(nearest_whole(part * static_cast<double>(2 * RANK_STEP)));
+    }
+
+    // So many spans in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.
+    std::int64_t steps(double gap, double span) const noexcept {
+        if (std::fabs(gap) >= 4096.0 * span) return gap > 0.0 ? 2 * FARTHEST_RANK : -2 * FARTHEST_RANK;
+        return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));
+    }
+
+    // An array with those values in place that would be at the wanted places if all were sorted. Values are dealt out to
+    // buckets first, which guesses no branches; then only buckets with a wanted place are looked at.
+    static const double* select(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, Space& space) {
+        if (n < FEWEST_DEALT) {
+            select_within(values, 0, n, wanted, wanted + n_wanted);
+            return values;
+        }
+        double splitters[N_BUCKETS - 1];
+        for (std::int64_t i = 0; i < N_BUCKETS - 1; ++i) splitters[i] = values[i * n / N_BUCKETS];
+        std::sort(splitters, splitters + N_BUCKETS - 1);
+        grow_to(space.dealt, n);
+        grow_to(space.buckets, n);
+        double* dealt = space.dealt.data();
+        std::uint8_t* buckets = space.buckets.data();
+        std::int64_t ends[N_BUCKETS + 1] = {};
+        for (std::int64_t i = 0; i < n; ++i) {
+            // The number of splitters that are not above the value, by halves.
+            const double* below = splitters;
+            for (std::int64_t half = N_BUCKETS / 2; half > 0; half /= 2) below += half * (below[half - 1] <= values[i]);
+            const auto bucket = static_cast<std::uint8_t>(below - splitters);
+            buckets[i] = bucket;
+            ++ends[bucket + 1];
+        }
+        for (std::int64_t b = 0; b < N_BUCKETS; ++b) ends[b + 1] += ends[b];
+        for (std::int64_t i = 0; i < n; ++i) dealt[ends[buckets[i]]++] = values[i];
+        std::int64_t start = 0;  // every bucket's entry is its end now
+        const std::int64_t* end_wanted = wanted + n_wanted;
+        for (std::int64_t b = 0; b < N_BUCKETS && wanted < end_wanted; ++b) {
+            const std::int64_t* next = std::lower_bound(wanted, end_wanted, ends[b]);
+            select_within(dealt, start, ends[b], wanted, next);
+            wanted = next;
+            start = ends[b];
+        }
+        return dealt;
+    }
+
+    static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
+        if (first == end) return;
+        const std::int64_t* middle = first + (end - first) / 2;
+        std::nth_element(values + low, values + *middle, values + high);
+        select_within(values, low, *middle, first, middle);
+        select_within(values, *middle + 1, high, middle + 1, end);
+    }
+
+    static constexpr std::int64_t N_BUCKETS = 128;
+    static constexpr std::int64_t FEWEST_DEALT = 512;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,105 @@
+"""Choosing vigilance and variant by the first rows of a file: predict each, then learn it, and compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.tables.batches import Batch
+
+_VIGILANCES = (0.01, 0.1, 0.3)
+
+# A bandwidth of its own for each of thousands of places for words would make a model too large.
+_VARIANTS_OF_DENSE_ROWS = ("common", "individual")
+_VARIANTS_OF_SPARSE_ROWS = ("common",)
+
+# Rows that are predicted before they are learned together.
+_STEP = 20
+
+# A gain in F1 below this is not worth more nodes.
+_CLOSE = 0.01
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A choice and what came of it."""
+
+    vigilance: float
+    attributes: str
+    exact_match: float
+    example_f1: float
+    nodes: int
+
+    def facts(self) -> dict[str, Any]:
+        """Return everything for scripts."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """All trials, and the best: of those whose F1 is within .01 of the highest, the one with the fewest nodes."""
+
+    trials: tuple[Trial, ...]
+    rows: int
+
+    @property
+    def best(self) -> Trial:
+        """The choice."""
+        highest = max(trial.example_f1 for trial in self.trials)
+        close = [trial for trial in self.trials if trial.example_f1 >= highest - _CLOSE]
+        return min(close, key=lambda trial: (trial.nodes, -trial.example_f1))
+
+    def in_words(self) -> list[str]:
+        """Return the trials as a table, and why the best is the best."""
+        best, highest = self.best, max(trial.example_f1 for trial in self.trials)
+        lines = [f"Tuned on the first {self.rows:,} rows, each predicted before it was learned:"]
+        lines.append("  vigilance  attributes   exact match     F1   nodes")
+        for trial in self.trials:
+            mark = "  <" if trial is best else ""
+            lines.append(
+                f"  {trial.vigilance:<9g}  {trial.attributes:<11}  {trial.exact_match:11.3f}  {trial.example_f1:5.3f}  "
+                f"{trial.nodes:6,}{mark}"
+            )
+        why = "the highest F1" if best.example_f1 == highest else f"F1 within {_CLOSE} of the highest, and fewest nodes"
+        return [*lines, f"Chosen: --vigilance {best.vigilance:g} --attributes {best.attributes} ({why})"]
+
+
+def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
+    """Try every choice of vigilance and variant on some batches.
+
+    Parameters
+    ----------
+    model : MLCA
+        A model that has learned nothing; its other parameters are kept.
+    batches : sequence of Batch
+        The first rows of the file, read by one layout.
+
+    Returns
+    -------
+    Tuning
+    """
+    from sklearn.base import clone
+
+    from mlca.metrics import prequential
+
+    sparse_rows = hasattr(batches[0].X, "indptr")
+    trials = []
+    for vigilance, attributes in product(
+        _VIGILANCES, _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
+    ):
+        trial = clone(model).set_params(vigilance=vigilance, attributes=attributes)
+        result = prequential(trial, _steps(batches), every=10**9)
+        measured = result.records[-1].running
+        trials.append(Trial(vigilance, attributes, measured.exact_match, measured.example_f1, trial.n_nodes_))
+    return Tuning(tuple(trials), sum(len(batch.numbers) for batch in batches))
+
+
+def _steps(batches: Sequence[Batch]) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
+    for batch in batches:
+        for start in range(0, len(batch.numbers), _STEP):
+            step = slice(start, start + _STEP)
+            yield batch.X[step], batch.labels[step]

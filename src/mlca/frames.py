@@ -1,0 +1,236 @@
+"""Tables straight into a model: frames with columns of any kind, matched by name.
+
+A frame of nothing but numbers is rows of numbers, and its model the one that an array gives. Any other frame goes by a
+recipe (`mlca.tables.Recipe`), which the model keeps: it was found out from the first rows, or trained by the
+command line, and grows with what later frames bring. While fewer rows have come than the recipe needs to settle, the
+frames are held and learned again with each that follows, so that it does not matter in which portions they came.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+
+from mlca.learner.core import Learner
+from mlca.learner.widening import constant_bandwidth, widened
+from mlca.recipes import recipe_of, set_recipe
+from mlca.tables import columns as deciding
+from mlca.tables.kinds import Numeric
+from mlca.tables.layout import TableLayout
+from mlca.tables.recipe import Recipe
+from mlca.tables.telling import beside
+from mlca.targets import LabelRows, LabelSet, read_targets
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.explanation import Explanation
+
+# Of an explanation, the nodes and columns that are shown by value.
+_SHOWN_NODES = 5
+_SHOWN_COLUMNS = 12
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table with named columns."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def needs_recipe(X: Any) -> bool:
+    """Whether X is a frame with columns that are no plain numbers, or with gaps."""
+    return is_frame(X) and not (all(_is_plain(kind) for kind in X.dtypes) and not X.isna().any(axis=None))
+
+
+def _is_plain(kind: Any) -> bool:
+    return getattr(kind, "kind", "O") in "biuf" or getattr(getattr(kind, "subtype", None), "kind", "O") in "biuf"
+
+
+def recipe_for(model: MLCA) -> Recipe | None:
+    """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
+    recipe = recipe_of(model)
+    if recipe is None and hasattr(model, "feature_names_in_"):
+        # What is missing is least misleading where most rows are.
+        means = np.asarray(model.counts_ @ model.weights_).ravel() / max(1, model.counts_.sum())
+        names = map(str, model.feature_names_in_)
+        columns = tuple(Numeric(name, float(mean)) for name, mean in zip(names, means, strict=True))
+        recipe = Recipe.by_layout(TableLayout(columns, sparse=sparse.issparse(model.weights_)))
+    return recipe
+
+
+def goes_by_recipe(model: MLCA, X: Any) -> bool:
+    """Whether a model has to learn X by a recipe: it has one already, or X is more than the numbers that it knows."""
+    if not is_frame(X):
+        return False
+    if not hasattr(model, "labels_"):
+        return needs_recipe(X)
+    if recipe_of(model) is not None:
+        return True
+    known = set(getattr(model, "feature_names_in_", ()))
+    return bool(known) and known <= set(X.columns) and (known != set(X.columns) or needs_recipe(X))
+
+
+def rows_of(model: MLCA, X: Any) -> Any:
+    """Return rows as the model takes them: of a frame, its columns by name; of anything else, X itself.
+
+    Parameters
+    ----------
+    model : MLCA
+        A fitted model.
+    X : DataFrame or array-like
+        The rows.
+
+    Raises
+    ------
+    ValueError
+        If a frame lacks columns, or holds something that does not fit its column.
+    """
+    if not is_frame(X):
+        return X
+    recipe = recipe_of(model)
+    if recipe is not None:
+        return recipe.transform(X)
+    known = list(getattr(model, "feature_names_in_", ()))
+    if known and set(known) == set(X.columns) and known != list(X.columns):
+        return X[known]
+    return X
+
+
+def row_of(model: MLCA, x: Any) -> Any:
+    """Return one row as a table or array of one: of a Series, the values under their names."""
+    if hasattr(x, "index") and hasattr(x, "to_frame"):
+        frame = x.to_frame().T
+        return rows_of(model, frame.infer_objects())
+    if hasattr(x, "shape") and len(x.shape) == 2:
+        return rows_of(model, x)
+    return np.asarray(x, dtype=np.float64).reshape(1, -1)
+
+
+def with_values(model: MLCA, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
+    """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
+    recipe = recipe_for(model)
+    if recipe is None:
+        recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}", 0.0) for k in range(len(row)))))
+    nodes = explanation.nodes[:_SHOWN_NODES].tolist()
+    values = beside(recipe.layout, model.weights_, row, nodes, _SHOWN_COLUMNS)
+    return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
+
+
+def fit(model: MLCA, X: Any, y: Any) -> None:
+    """Let a model learn a frame from scratch, by a recipe of its own."""
+    fresh = clone(model)
+    for _ in range(model.epochs):
+        partial_fit(fresh, X, y)
+    fresh.__dict__.pop("_held", None)  # what is fitted is settled
+    model.__dict__ = fresh.__dict__
+
+
+class Held(NamedTuple):
+    """A recipe that has not settled yet, and the frames that it waits with, each with its labels."""
+
+    recipe: Recipe
+    parts: tuple[tuple[Any, LabelRows], ...] = ()
+
+
+def partial_fit(model: MLCA, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
+    """Let a model go on learning by its recipe; new columns and categories make it wider.
+
+    Parameters
+    ----------
+    model : MLCA
+        A model that has learned nothing yet, or from frames, or in the command line.
+    X : DataFrame
+        More rows.
+    y, classes : object
+        Their labels, as `MLCA.partial_fit` takes them.
+    """
+    first = not hasattr(model, "labels_")
+    if first:
+        model._check_parameters()
+    else:
+        model._check_continuation()
+    labels, targets = read_targets(y, None if first else model.labels_, classes)
+    if targets.n_rows != len(X):
+        raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
+    held = Held(Recipe()) if first else vars(model).get("_held")
+    if held is None:
+        _go_on(model, X, labels, targets)
+    else:
+        _begin_again(model, held, X, labels, targets)
+
+
+def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
+    recipe = recipe_for(model)
+    if recipe is None:
+        raise ValueError("the model learned numbers without names; pass an array with the same columns")
+    parts = recipe.parts(X)
+    Recipe.by_layout(parts[-1].layout).require_columns(X)
+    for part in parts:
+        if part.X.shape[1] > model.n_features_in_:
+            widen(model, part.X.shape[1])
+        model.labels_ = labels
+        model._learn(model._read_rows(part.X), _between(targets, part.start, part.stop))
+        set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))
+
+
+def _begin_again(model: MLCA, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
+    """Learn all frames that are held and one more, by what the recipe makes of them together."""
+    room = deciding.FIRST_ROWS - sum(len(frame) for frame, _ in held.parts)
+    first, rest = X.iloc[:room], X.iloc[room:]
+    recipe = copy.copy(held.recipe).partial_fit(first)
+    if len(rest):
+        recipe.parts(rest)  # raises what is to be raised before anything changes
+    parts = (*held.parts, (first, _between(targets, 0, len(first))))
+    rows = _stacked([recipe.encode(frame) for frame, _ in parts])
+    model._start_afresh(rows, rows, labels)
+    model._learn(model._read_rows(rows), _joined([own for _, own in parts]))
+    set_recipe(model, recipe)
+    model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts)
+    if len(rest):
+        _go_on(model, rest, labels, _between(targets, len(first), len(X)))
+
+
+def widen(model: MLCA, n_features: int) -> None:
+    """Let a model know more attributes, on the right, which were 0 in every row so far.
+
+    What of that is exact, and what is not, is told in `mlca.learner.widening`.
+    """
+    learner = model._learner
+    model._learner = _widened_sparse(learner, n_features) if learner.sparse_nodes else widened(learner, n_features)
+    model.n_features_in_ = n_features
+    model.__dict__.pop("feature_names_in_", None)
+
+
+def _widened_sparse(learner: Learner, n_features: int) -> Learner:
+    """Return a learner of sparse nodes with more attributes: where nothing is written nodes are 0 anyway."""
+    state = learner.state()
+    if learner.parameters.attributes != "common":
+        shape = (len(state["bandwidths"]), n_features - learner.n_features)
+        new = np.full(shape, constant_bandwidth(learner.parameters, n_features))
+        state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
+    return Learner.from_state(learner.parameters, n_features, len(state["with"]), True, state)
+
+
+def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:
+    first, last = targets.indptr[start], targets.indptr[stop]
+    indptr = targets.indptr[start : stop + 1] - first
+    return LabelRows(indptr, targets.indices[first:last], targets.n_labels, targets.n_before)
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if any(sparse.issparse(part) for part in parts):
+        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
+    return np.vstack(parts)
+
+
+def _joined(parts: Sequence[LabelRows]) -> LabelRows:
+    ends = np.cumsum([0, *(len(part.indices) for part in parts)])
+    indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+    indices = np.concatenate([part.indices for part in parts])
+    n_before = max(part.n_before for part in parts)
+    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before)

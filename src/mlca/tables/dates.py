@@ -1,0 +1,85 @@
+"""Dates as numbers: how late it is, and where in the year, the week and the day."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any, Literal, TypeAlias
+
+Cycle: TypeAlias = Literal["year", "week", "day"]
+
+CYCLES: tuple[Cycle, ...] = ("year", "week", "day")
+_LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
+
+# 31.12.2024, perhaps with a time behind it, is a date in one way only; 12/11/2024 in two, and is taken as none.
+_ISO = re.compile(r"\d{4}-?\d{2}-?\d{2}([T ].*)?", re.ASCII)
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})([T ].*)?", re.ASCII)
+
+# The first Monday of 1970, so that weeks begin on Mondays.
+_BEGINNING = datetime(1970, 1, 5)
+
+
+def as_days(cell: Any) -> float | None:
+    """Return the time of a cell in days since the first Monday of 1970; None if it is no date.
+
+    Examples
+    --------
+    >>> as_days("1970-01-06 12:00"), as_days("6.1.1970"), as_days("soon")
+    (1.5, 1.0, None)
+    """
+    moment = _moment(cell)
+    if moment is None:
+        return None
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return (moment - _BEGINNING).total_seconds() / 86_400
+
+
+def _moment(cell: Any) -> datetime | None:
+    if isinstance(cell, datetime):
+        return cell if cell == cell else None  # pandas' NaT is a datetime that equals nothing
+    if isinstance(cell, date):
+        return datetime.combine(cell, time())
+    if not isinstance(cell, str):
+        return None
+    text = cell.strip()
+    dotted = _DOTTED.fullmatch(text)
+    if dotted is not None:
+        text = f"{dotted[3]}-{int(dotted[2]):02}-{int(dotted[1]):02}{dotted[4] or ''}"
+    elif _ISO.fullmatch(text) is None or text.isdecimal():
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
+    """Return the cycles that matter to some times: those of which they show more than one phase.
+
+    The year matters if they are two months apart, the week if they are on several days, the day if they differ in
+    the time of day.
+    """
+    first, last = min(days), max(days)
+    told: dict[Cycle, bool] = {
+        "year": last - first >= 60,
+        "week": len({math.floor(day) % 7 for day in days}) > 1,
+        "day": len({day % 1 for day in days}) > 1,
+    }
+    return tuple(cycle for cycle in CYCLES if told[cycle])
+
+
+def phase(days: float, cycle: Cycle) -> tuple[float, float]:
+    """Return the place of a time on the circle of a cycle: what is near in it is near there, also across its end."""
+    angle = 2 * math.pi * days / _LENGTH[cycle]
+    return math.sin(angle), math.cos(angle)
+
+
+def in_words(days: float) -> str:
+    """Return a time as a date."""
+    try:
+        return datetime.fromtimestamp((days + 4) * 86_400, UTC).strftime("%Y-%m-%d")
+    except (ValueError, OverflowError, OSError):
+        return f"{days:.4g} days"

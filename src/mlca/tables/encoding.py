@@ -1,0 +1,194 @@
+"""From cells to a matrix, by a layout; and a layout that grows with what the cells bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mlca.tables.cells import as_text
+from mlca.tables.columns import Wishes, decide_column, scaled
+from mlca.tables.kinds import Categorical, Column, Date, Encoded, Learned, Text
+from mlca.tables.layout import TableLayout
+
+Cells = Mapping[str, Sequence[Any]]
+
+# Values that a category may have. More would be text, or ids, and each makes the model wider.
+MOST_VALUES_EVER = 1000
+
+
+@dataclass
+class Remarks:
+    """What was odd about cells: by column, the rows without a value, with an unknown category, or with a fault."""
+
+    missing: dict[str, Sequence[int]] = field(default_factory=dict)
+    unseen: dict[str, Sequence[int]] = field(default_factory=dict)
+    faulty: dict[int, str] = field(default_factory=dict)
+
+
+def encode(layout: TableLayout, cells: Cells, n_rows: int) -> tuple[Any, Remarks]:
+    """Make a matrix of cells.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        What the columns mean.
+    cells : mapping of str to sequence
+        The cells of each column. A column that is not there is missing in every row.
+    n_rows : int
+        The number of cells of each.
+
+    Returns
+    -------
+    X : ndarray or csr_array of shape (n_rows, layout.n_features)
+        The rows. Those that are faulty have anything where the fault is.
+    remarks : Remarks
+        What was odd.
+    """
+    remarks = Remarks()
+    parts = []
+    for column, places in zip(layout.learned(), layout.places, strict=True):
+        own = cells.get(column.name)
+        encoded = column.encode([None] * n_rows if own is None else own)
+        parts.append((encoded, places))
+        if own is not None:
+            _remark(remarks, column, encoded, own)
+    shape = (n_rows, layout.n_features)
+    return (_sparse if layout.sparse else _dense)(parts, shape), remarks
+
+
+def _remark(remarks: Remarks, column: Learned, encoded: Encoded, cells: Sequence[Any]) -> None:
+    if encoded.missing:
+        remarks.missing[column.name] = encoded.missing
+    if encoded.unseen:
+        remarks.unseen[column.name] = encoded.unseen
+    for i in encoded.faulty:
+        remarks.faulty.setdefault(i, f"{str(cells[i])[:40]!r} is {column.wanted}, as column {column.name!r} asks for")
+
+
+def _dense(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any:
+    X = np.zeros(shape)
+    for encoded, places in parts:
+        X[encoded.rows, places[encoded.places]] = encoded.values
+    return X
+
+
+def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any:
+    rows = np.concatenate([encoded.rows for encoded, _ in parts])
+    columns = np.concatenate([places[encoded.places] for encoded, places in parts])
+    values = np.concatenate([encoded.values for encoded, _ in parts])
+    X = sparse.csr_array((values, (rows, columns)), shape=shape)
+    X.eliminate_zeros()
+    return X
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows from `start` up to `stop`, and what their columns mean: the next part begins where something new comes."""
+
+    start: int
+    stop: int
+    X: Any
+    layout: TableLayout
+
+
+def encode_growing(
+    layout: TableLayout,
+    cells: Cells,
+    n_rows: int,
+    unusable: Collection[int] = (),
+    decide: Callable[[str, Sequence[Any]], Column] | None = None,
+) -> tuple[list[Part], Remarks]:
+    """Make matrices of cells by a layout that grows with each row that brings a new category.
+
+    A row is read by what was known when it came, so that it does not matter in which portions rows come. New columns
+    count from the first of these rows on.
+
+    Parameters
+    ----------
+    layout : TableLayout
+        What is known.
+    cells : mapping of str to sequence
+        The cells of each column.
+    n_rows : int
+        The number of cells of each.
+    unusable : collection of int
+        Rows whose new categories do not count.
+    decide : callable, optional
+        What decides the kind of a new column by its name and cells; without it new columns are left alone.
+
+    Returns
+    -------
+    parts : list of Part
+        The rows in order; those that are faulty among them.
+    remarks : Remarks
+        What was odd.
+    """
+    if decide is not None:
+        layout = _with_new_columns(layout, cells, unusable, decide)
+    X, remarks = encode(layout, cells, n_rows)
+    steps = _steps(layout, cells, remarks, unusable)
+    if len(steps) > 1:
+        X, remarks = encode(steps[-1][1], cells, n_rows)
+    ends = [*(row for row, _ in steps[1:]), n_rows]
+    parts = [
+        Part(row, stop, X[row:stop, : known.n_features], known)
+        for (row, known), stop in zip(steps, ends, strict=True)
+        if stop > row
+    ]
+    return parts, remarks
+
+
+def _steps(
+    layout: TableLayout, cells: Cells, remarks: Remarks, unusable: Collection[int]
+) -> list[tuple[int, TableLayout]]:
+    """Return the rows at which the layout becomes another, the first of them 0, and what it becomes."""
+    events: dict[int, list[tuple[int, str]]] = {}
+    for place, column in enumerate(layout.columns):
+        room = MOST_VALUES_EVER - column.width
+        new: set[str] = set()
+        for row in remarks.unseen.get(column.name, ()):
+            text = as_text(cells[column.name][row])
+            if len(new) < room and text not in new and row not in remarks.faulty and row not in unusable:
+                new.add(text)
+                events.setdefault(row, []).append((place, text))
+    steps = [(0, layout)]
+    for row in sorted(events):
+        columns = list(steps[-1][1].columns)
+        for place, text in events[row]:
+            known = columns[place]
+            assert isinstance(known, Categorical)
+            columns[place] = Categorical(known.name, (*known.values, text))
+        steps.append((row, steps[-1][1].with_late(columns)))
+    return steps
+
+
+def _with_new_columns(
+    layout: TableLayout,
+    cells: Cells,
+    unusable: Collection[int],
+    decide: Callable[[str, Sequence[Any]], Column],
+) -> TableLayout:
+    known = {column.name for column in layout.columns} | {layout.id}
+    known |= set(layout.labels.among(list(cells))) if layout.labels is not None else set()
+    left_out = set(unusable)
+    new = [
+        decide(name, [cell for i, cell in enumerate(own) if i not in left_out])
+        for name, own in cells.items()
+        if name not in known
+    ]
+    return layout.with_late([*layout.columns, *new]) if new else layout
+
+
+def kind_by(wishes: Wishes, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
+    """Return what decides the kind of a new column: what the user said of it, its cells, and its neighbours."""
+    beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
+
+    def decide(name: str, cells: Sequence[Any]) -> Column:
+        column = decide_column(name, cells, wishes)
+        return scaled(column, cells) if beside_words else column
+
+    return decide

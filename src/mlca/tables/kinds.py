@@ -1,0 +1,330 @@
+"""The kinds of columns: what each makes of a cell, and how it says it in the user's own terms.
+
+A kind knows its name, how many numbers a cell becomes (`width`), and how (`encode`). Two seams are here until the
+learner takes them over: a category becomes a number of 0 and 1 for each of its values, where the learner might know it
+as one attribute; and what is missing becomes an ordinary value, where the learner might leave it out of its sums.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.tables.cells import as_bit, as_number, as_text, is_missing, plain_numbers
+from mlca.tables.dates import Cycle, as_days, phase
+from mlca.tables.dates import in_words as date_in_words
+from mlca.tables.words import hashed, seed_of
+
+
+class Encoded(NamedTuple):
+    """What a column's cells became: value `values[k]` stands in row `rows[k]` at the column's own place `places[k]`.
+
+    `missing` are the rows without a value, `unseen` those whose category is not known, `faulty` those whose cell
+    cannot be read, with what was asked for.
+    """
+
+    rows: NDArray[np.int64]
+    places: NDArray[np.int64]
+    values: NDArray[np.float64]
+    missing: Sequence[int] = ()
+    unseen: Sequence[int] = ()
+    faulty: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A column of numbers.
+
+    Attributes
+    ----------
+    fill : float
+        What stands for a missing number.
+    centre, spread : float
+        A number x becomes (x - centre) / spread.
+    comma : bool
+        Whether numbers are written with a decimal comma.
+    """
+
+    name: str
+    fill: float
+    centre: float = 0.0
+    spread: float = 1.0
+    comma: bool = False
+
+    width = 1
+    kind = "numeric"
+    wanted = "no number within bounds"
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Make numbers of cells."""
+        missing: list[int] = []
+        faulty: list[int] = []
+        numbers = None if self.comma else plain_numbers(cells)
+        if numbers is None:
+            numbers = np.full(len(cells), self.fill)
+            for i, cell in enumerate(cells):
+                if is_missing(cell):
+                    missing.append(i)
+                    continue
+                try:
+                    numbers[i] = as_number(cell, comma=self.comma)
+                except ValueError:
+                    faulty.append(i)
+        if (self.centre, self.spread) != (0.0, 1.0):
+            numbers = (numbers - self.centre) / self.spread
+        return _one_a_row(numbers, missing, faulty)
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return the number as a user would write it."""
+        return f"{values[0] * self.spread + self.centre:.4g}"
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """A column of yes and no, which become 1 and 0; `fill` stands for a missing one."""
+
+    name: str
+    fill: float
+
+    width = 1
+    kind = "boolean"
+    wanted = "neither true nor false"
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Make 0 and 1 of cells."""
+        bits = [as_bit(cell) for cell in cells]
+        unknown = [i for i, bit in enumerate(bits) if bit is None]
+        missing = [i for i in unknown if is_missing(cells[i])]
+        numbers = np.array([self.fill if bit is None else float(bit) for bit in bits])
+        return _one_a_row(numbers, missing, [i for i in unknown if i not in set(missing)])
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return what it says, or the share of a node's rows that say yes."""
+        share = float(values[0])
+        return "true" if share > 0.995 else "false" if share < 0.005 else f"true {share:.0%}"
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A column of categories, which becomes one number of 0 and 1 a value; a missing or unknown one is 0 in all."""
+
+    name: str
+    values: tuple[str, ...]
+
+    kind = "categorical"
+    wanted = "no category"
+
+    @property
+    def width(self) -> int:
+        """The number of numbers that it becomes."""
+        return len(self.values)
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each value."""
+        return {value: place for place, value in enumerate(self.values)}
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Tell the categories of cells apart."""
+        codes = np.array([self.places.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
+        rows = np.flatnonzero(codes >= 0)
+        others = np.flatnonzero(codes < 0).tolist()
+        missing = [i for i in others if is_missing(cells[i])]
+        unseen = [i for i in others if not is_missing(cells[i])]
+        return Encoded(rows, codes[rows], np.ones(len(rows)), missing, unseen)
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return the category, or that of most rows of a node with their share."""
+        place = int(np.argmax(values))
+        if values[place] < 0.005:
+            return "other"
+        share = "" if values[place] > 0.995 else f" {values[place]:.0%}"
+        return self.values[place] + share
+
+
+@dataclass(frozen=True)
+class Date:
+    """A column of dates: how late it is, and two numbers for each cycle that matters; a missing one is 0 in all.
+
+    Attributes
+    ----------
+    centre, spread : float
+        The mean and standard deviation of the first dates, in days.
+    cycles : tuple of {"year", "week", "day"}
+        Where in a cycle a date is.
+    """
+
+    name: str
+    centre: float
+    spread: float
+    cycles: tuple[Cycle, ...]
+
+    kind = "date"
+    wanted = "no date"
+
+    @property
+    def width(self) -> int:
+        """The number of numbers that it becomes."""
+        return 1 + 2 * len(self.cycles)
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Make numbers of dates."""
+        days = [None if is_missing(cell) else as_days(cell) for cell in cells]
+        rows = [i for i, day in enumerate(days) if day is not None]
+        block = np.array([self._numbers(day) for day in days if day is not None]).reshape(len(rows), self.width)
+        missing = [i for i, day in enumerate(days) if day is None and is_missing(cells[i])]
+        faulty = [i for i, day in enumerate(days) if day is None and not is_missing(cells[i])]
+        return _block(np.array(rows, dtype=np.int64), block, missing, faulty)
+
+    def _numbers(self, day: float) -> list[float]:
+        around = [number for cycle in self.cycles for number in phase(day, cycle)]
+        return [(day - self.centre) / self.spread, *around]
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return the date, of a node that of the mean of its rows."""
+        return date_in_words(float(values[0]) * self.spread + self.centre)
+
+
+@dataclass(frozen=True)
+class Text:
+    """A column of free text, whose words and pairs of words fall on `width` places by their hash."""
+
+    name: str
+    width: int
+
+    kind = "text"
+    wanted = "no text"
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Find the words of texts."""
+        seed = seed_of(self.name)
+        found = [{} if is_missing(cell) else hashed(as_text(cell), self.width, seed) for cell in cells]
+        lengths = [len(own) for own in found]
+        places = np.array([place for own in found for place in own], dtype=np.int64)
+        values = np.array([value for own in found for value in own.values()], dtype=np.float64)
+        missing = [i for i, cell in enumerate(cells) if is_missing(cell)]
+        return Encoded(np.repeat(np.arange(len(cells)), lengths), places, values, missing)
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return how many words there are: a hash cannot be turned back into them."""
+        return f"{np.count_nonzero(values)} words and pairs"
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """A column that is not learned, and why."""
+
+    name: str
+    reason: str
+
+    width = 0
+    kind = "ignored"
+
+
+Learned: TypeAlias = Numeric | Boolean | Categorical | Date | Text
+Column: TypeAlias = Learned | Ignored
+
+
+def _one_a_row(numbers: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int]) -> Encoded:
+    rows = np.arange(len(numbers))
+    return Encoded(rows, np.zeros(len(numbers), dtype=np.int64), numbers, missing, (), faulty)
+
+
+def _block(
+    rows: NDArray[np.int64], block: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int]
+) -> Encoded:
+    width = block.shape[1]
+    places = np.tile(np.arange(width), len(rows))
+    return Encoded(np.repeat(rows, width), places, block.ravel(), missing, (), faulty)
+
+
+def column_to_json(column: Column) -> dict[str, Any]:
+    """Return a column as JSON has it."""
+    plain: dict[str, Any] = {"name": column.name, "kind": column.kind}
+    match column:
+        case Numeric():
+            scaled = {"centre": column.centre, "spread": column.spread, "comma": column.comma}
+            return {**plain, "fill": column.fill, **scaled}
+        case Boolean():
+            return {**plain, "fill": column.fill}
+        case Categorical():
+            return {**plain, "values": list(column.values)}
+        case Date():
+            return {**plain, "centre": column.centre, "spread": column.spread, "cycles": list(column.cycles)}
+        case Text():
+            return {**plain, "width": column.width}
+        case Ignored():
+            return {**plain, "reason": column.reason}
+
+
+def column_from_json(plain: Any) -> Column:
+    """Read what `column_to_json` gave; ValueError, KeyError or TypeError if it is something else."""
+    name = as_json_text(plain["name"])
+    match plain["kind"]:
+        case "numeric":
+            # Files of the first version know neither scale nor comma.
+            return Numeric(
+                name, _finite(plain["fill"]), *_scale(plain.get("centre", 0.0), plain.get("spread", 1.0)),
+                bool(plain.get("comma", False)),
+            )  # fmt: skip
+        case "boolean":
+            return Boolean(name, _finite(plain["fill"]))
+        case "categorical":
+            values = as_json_texts(plain["values"])
+            if not values or len(set(values)) < len(values):
+                raise ValueError(f"the values of column {name!r} are none, or one is there twice")
+            return Categorical(name, values)
+        case "date":
+            cycles: Any = as_json_texts(plain["cycles"])
+            if cycles not in _POSSIBLE_CYCLES:
+                raise ValueError(f"the cycles of column {name!r} cannot be {cycles!r}")
+            return Date(name, *_scale(plain["centre"], plain["spread"]), cycles)
+        case "text":
+            if type(plain["width"]) is not int or not 1 <= plain["width"] <= MOST_PLACES:
+                raise ValueError(f"column {name!r} has {plain['width']!r} places for words")
+            return Text(name, plain["width"])
+        case "ignored":
+            return Ignored(name, as_json_text(plain["reason"]))
+    raise ValueError(f"column {name!r} is of kind {plain['kind']!r}")
+
+
+# Places that the words of a column may fall on.
+MOST_PLACES = 2**20
+
+_POSSIBLE_CYCLES = [
+    tuple(cycle for cycle, wanted in zip(("year", "week", "day"), chosen, strict=True) if wanted)
+    for chosen in np.ndindex(2, 2, 2)
+]
+
+
+def _scale(centre: Any, spread: Any) -> tuple[float, float]:
+    if not _finite(spread) > 0:
+        raise ValueError(f"the spread {spread!r} is not positive")
+    return _finite(centre), float(spread)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r} is not finite")
+    return number
+
+
+def as_json_text(value: Any) -> str:
+    """Return a text out of JSON; TypeError if it is none."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def as_json_texts(values: Any) -> tuple[str, ...]:
+    """Return the texts of a list out of JSON; TypeError if it is none."""
+    if not isinstance(values, list):
+        raise TypeError(f"{values!r} is no list")
+    return tuple(map(as_json_text, values))

@@ -1,0 +1,61 @@
+"""Free text as numbers: words and pairs of words, hashed, so that no vocabulary has to be known or kept."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+import zlib
+from collections import Counter
+from itertools import pairwise
+
+# Chinese characters and Japanese syllables stand for themselves: these scripts put no blanks between words.
+_ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in small letters.
+
+    Examples
+    --------
+    >>> words_of("Don't PANIC: 电梯!")
+    ["don't", 'panic', '电', '梯']
+    """
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def hashed(text: str, width: int, seed: int) -> dict[int, float]:
+    """Return which of `width` places the words and pairs of a text fall on, and how much of them is there.
+
+    A word that occurs n times counts 1 + log n: the tenth time says less than the first. The hash is that of the
+    bytes, the same in every process and on every machine.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    width : int
+        The number of places.
+    seed : int
+        What makes the places of one column those of no other.
+
+    Examples
+    --------
+    >>> hashed("red red", 64, 0) == hashed("Red, red!", 64, 0)
+    True
+    >>> hashed("", 64, 0)
+    {}
+    """
+    words = words_of(text)
+    counts = Counter(words)
+    counts.update(f"{a} {b}" for a, b in pairwise(words))
+    places: Counter[int] = Counter()
+    for token, count in counts.items():
+        places[zlib.crc32(token.encode(), seed) % width] += count
+    return {place: 1.0 + math.log(count) for place, count in places.items()}
+
+
+def seed_of(column: str) -> int:
+    """Return the seed of a column's hash."""
+    return zlib.crc32(column.encode())

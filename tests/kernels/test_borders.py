@@ -1,0 +1,148 @@
+"""Arrays that do not fit are refused before a loop runs, by name, and nothing is changed."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlca.kernels import native
+from tests.kernels.calls import CALLS, bits, outcome
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def frozen(arguments):
+    return [part.tobytes() if isinstance(part, np.ndarray) else part for part in arguments]
+
+
+def arrays_of(arguments):
+    return [place for place, part in enumerate(arguments) if isinstance(part, np.ndarray)]
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(seed=SEEDS, data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_one_wrong_shape_is_refused(name, seed, data):
+    arguments = list(CALLS[name](np.random.default_rng(seed), 0.0)[0])
+    place = data.draw(st.sampled_from(arrays_of(arguments)))
+    whole = arguments[place]
+    axis = data.draw(st.integers(0, whole.ndim - 1))
+    pad = [(0, int(axis == other)) for other in range(whole.ndim)]
+    longer = data.draw(st.booleans()) or not whole.size
+    arguments[place] = np.pad(whole, pad) if longer else np.delete(whole, 0, axis)
+    before = frozen(arguments)
+    try:
+        getattr(native, name)(*arguments)
+    except (ValueError, TypeError):
+        assert frozen(arguments) == before  # else the shape fits after all: a query more, a neighbour less
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_other_types_orders_and_dimensions_are_refused_and_not_converted(name):
+    arguments, _ = CALLS[name](np.random.default_rng(1), 0.0)
+    for place in arrays_of(arguments):
+        array = arguments[place]
+        other_type = array.astype(np.float32 if array.dtype == np.float64 else np.float64)
+        spread = np.repeat(array, 2, axis=-1)[..., ::2]
+        for wrong in (other_type, spread, array[None], array.tolist(), None):
+            if wrong is spread and array.shape[-1] < 2:
+                continue  # one column has no order
+            with pytest.raises(TypeError, match="incompatible function arguments"):
+                getattr(native, name)(*arguments[:place], wrong, *arguments[place + 1 :])
+
+
+INDICES = {  # which arguments number what others hold
+    "count_labels": {0: "neighbours", 1: "labels of rows", 2: "labels"},
+    "scaled_distances": {2: "slots"},
+    "count_votes": {0: "positions", 1: "k", 2: "slots", 3: "slots of masks"},
+    "judge_voters": {0: "positions", 1: "k", 4: "slots", 5: "slots of masks"},
+    "test_rows": {3: "k", 6: "slots", 7: "slots of masks"},
+    "distances_to_centers": {1: "clusters"},
+    "nearest_sparse": {2: "queries", 5: "rows"},
+    "add_votes": {2: "child", 3: "columns"},
+    "visit_rows": {0: "order", 4: "pairs"},
+    "objectives": {2: "pairs"},
+}
+
+
+@pytest.mark.parametrize(("name", "place"), [(name, place) for name, places in INDICES.items() for place in places])
+@pytest.mark.parametrize("foreign", [-2, 1_000, 2**31 - 1])
+def test_indices_that_point_elsewhere_are_refused(name, place, foreign):
+    for seed in range(20):
+        arguments, _ = CALLS[name](np.random.default_rng(seed), 0.0)
+        if not arguments[place].size:
+            continue
+        at = seed % arguments[place].size
+        arguments[place].flat[at] = foreign
+        before = frozen(arguments)
+        with pytest.raises(ValueError, match=INDICES[name][place]):
+            getattr(native, name)(*arguments)
+        assert frozen(arguments) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "foreign"),
+    [
+        ("nearest_dense", 4, 0),
+        ("nearest_dense", 4, 1_000),
+        ("nearest_sparse", 8, -1),
+        ("count_labels", 3, -1),
+        ("test_rows", 0, -1),
+        ("test_rows", 1, -1),
+        ("test_rows", 2, 1_000),
+        ("ranking_loss", 0, -1),
+        ("ranking_loss", 0, 1_000),
+        ("ranking_pull", 0, 1_000),
+        ("two_means", 1, -1),
+        ("two_means", 2, 1_000),
+    ],
+)
+def test_numbers_that_point_elsewhere_are_refused(name, place, foreign):
+    arguments = list(CALLS[name](np.random.default_rng(0), 0.0)[0])
+    arguments[place] = foreign
+    with pytest.raises(ValueError, match=r"\w"):
+        getattr(native, name)(*arguments)
+
+
+def test_a_tree_whose_walk_would_not_end_is_refused():
+    arguments = list(CALLS["add_votes"](np.random.default_rng(0), 0.0)[0])
+    arguments[2][0] = 0
+    with pytest.raises(ValueError, match="child: 0 is no child of node 0"):
+        native.add_votes(*arguments)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_only_read_may_be_read_only(name):
+    arguments, changed = CALLS[name](np.random.default_rng(2), 0.0)
+    expected = outcome(native, name, arguments, changed)
+    for place in set(arrays_of(arguments)) - set(changed):
+        arguments[place].flags.writeable = False
+    returned = getattr(native, name)(*arguments)
+    assert bits(returned, [arguments[place] for place in changed]) == expected
+    for place in changed:
+        arguments[place].flags.writeable = False
+        with pytest.raises(TypeError):
+            getattr(native, name)(*arguments)
+
+
+def test_threads_run_loops_side_by_side():
+    """A loop lets the interpreter go: another thread gets on while it runs."""
+    rng = np.random.default_rng(0)
+    x, nodes = rng.random(256), rng.random((64, 256))
+    started, done = threading.Event(), threading.Event()
+
+    def run():
+        started.set()
+        native.sum_exactly(x, nodes, 3.0, 3_000)  # some 50 ms at least
+        done.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    started.wait(30)
+    turns = 0
+    while not done.is_set():
+        turns += 1
+    thread.join()
+    assert turns > 1_000

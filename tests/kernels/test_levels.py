@@ -1,0 +1,99 @@
+"""Modules of all levels that this processor runs: the same names, the same bits, and the one that was asked for."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mlca
+from mlca import kernels
+from tests.kernels.calls import CALLS, outcome
+
+SEEDS = st.integers(0, 2**32 - 1)
+MODULES = [kernels.load(level) for level in kernels.available()]
+
+
+def ask(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", f"from mlca import kernels\n{code}"],
+        env={name: value for name, value in os.environ.items() if name != "MLCA_CPU"} | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", CALLS)
+@given(seed=SEEDS, strange=st.sampled_from([0.0, 0.2]))
+@settings(max_examples=60, deadline=None)
+def test_all_levels_give_the_same_bits(name, seed, strange):
+    arguments, changed = CALLS[name](np.random.default_rng(seed), strange)
+    if name == "sum_roughly":  # bounded, not exact: only how far levels may differ is promised
+        sums = [module.sum_roughly(*arguments) for module in MODULES]
+        for other in sums[1:]:
+            np.testing.assert_allclose(other, sums[0], rtol=1e-4)
+        return
+    first, *others = (outcome(module, name, arguments, changed) for module in MODULES)
+    assert all(other == first for other in others)
+
+
+def test_every_loop_is_called_here():
+    """A loop that is added to the module is added to the calls, or belongs to the learner."""
+    of_learner = {"fail_allocation", "processor_has"}
+    functions = {name for name in vars(kernels.native) if callable(getattr(kernels.native, name)) and name[0] != "_"}
+    assert {name for name in functions if name[0].islower()} - of_learner == set(CALLS)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_offer_what_their_types_say(module):
+    stub = ast.parse(Path(mlca.__file__).with_name("_kernels.pyi").read_text())
+    told = {name: part for part in stub.body for name in named(part)}
+    assert public(vars(module)) == public(told)
+    for name, part in told.items():
+        if isinstance(part, ast.ClassDef) and not name.startswith("_"):
+            assert public(vars(getattr(module, name))) == public(name for member in part.body for name in named(member))
+
+
+def named(part):
+    if isinstance(part, ast.AnnAssign):
+        return [part.target.id]
+    return [part.name] if isinstance(part, ast.FunctionDef | ast.ClassDef) else []
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_the_best_level_is_chosen_unless_a_lower_one_is_asked_for():
+    best = kernels.available()[-1]
+    assert ask("print(kernels.LEVEL, kernels.native.__name__)").stdout.split() == [best, f"mlca._kernels_{best}"]
+    for level in kernels.available():
+        assert ask("print(kernels.native.__name__)", MLCA_CPU=level).stdout.split() == [f"mlca._kernels_{level}"]
+    assert ask("print(kernels.LEVEL)", MLCA_CPU="").stdout.split() == [best]
+
+
+@pytest.mark.parametrize("word", ["v1", "V3", "best", "v3 "])
+def test_a_level_that_is_not_there_is_an_error_that_names_those_that_are(word):
+    error = ask("", MLCA_CPU=word).stderr.splitlines()[-1]
+    assert error == f"ValueError: MLCA_CPU is {word!r}; this machine has {', '.join(kernels.available())}"
+
+
+def test_a_module_that_this_processor_cannot_run_refuses_itself():
+    built = [level for level in kernels.LEVELS if list(Path(MODULES[0].__file__).parent.glob(f"_kernels_{level}.*"))]
+    for level in set(built) - set(kernels.available()):
+        result = ask(f"kernels.load({level!r})")
+        assert f"ImportError: this processor lacks instructions of x86-64-{level}" in result.stderr
+        assert result.returncode == 1
+        assert ask("", MLCA_CPU=level).returncode == 1
+
+
+def test_all_levels_are_made_of_the_same_sources():
+    assert len({module.sources for module in MODULES}) == 1
+    assert len(kernels.native.sources) == 64

@@ -1,0 +1,200 @@
+"""The public recipe: every kind of column, matched by name, learned in any portions, the same in every process."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+
+from mlca.tables import Recipe
+from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, Text
+from mlca.tables.words import hashed, words_of
+from tests.tables.tickets import tickets
+
+FRAME, TOPICS = tickets(300, 1)
+FRAME.loc[[150, 222], "priority"] = ["urgent", "none"]  # categories that come late
+
+
+@pytest.fixture(autouse=True)
+def few_first_rows(monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
+
+
+def fitted(frame=FRAME, **wishes):
+    with pytest.warns(UserWarning, match="left out as ids"):
+        return Recipe(**wishes).fit(frame)
+
+
+def dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+def test_kinds():
+    kinds = {column.name: type(column) for column in fitted().layout.columns}
+    assert kinds == {
+        "ticket": Ignored,
+        "text": Text,
+        "priority": Categorical,
+        "hours": Numeric,
+        "returning": Boolean,
+        "opened": Date,
+    }
+
+
+def test_wishes_come_first():
+    columns = fitted(categorical=["hours"], ignore=["o*"], text_features=64).layout.columns
+    by_name = {column.name: column for column in columns}
+    assert isinstance(by_name["hours"], Categorical) and by_name["opened"] == Ignored("opened", "as you wish")
+    assert by_name["text"].width == 64
+    with pytest.raises(ValueError, match="no column is called 'nothing'"):
+        Recipe(text=["nothing"]).fit(FRAME)
+    assert isinstance(Recipe(text=["ticket"]).fit(FRAME).layout.columns[0], Text)
+
+
+@pytest.mark.filterwarnings("ignore:left out as ids")
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 299), max_size=6).map(sorted), st.randoms(use_true_random=False))
+def test_portions_and_the_order_of_columns_do_not_matter(cuts, random):
+    recipe, start = Recipe(), 0
+    for stop in [*cuts, 300]:
+        columns = list(FRAME.columns)
+        random.shuffle(columns)
+        if stop > start:
+            recipe.partial_fit(FRAME[columns][start:stop])
+        start = stop
+    whole = Recipe().partial_fit(FRAME)
+    shuffled = FRAME[columns]
+    names, others = whole.get_feature_names_out(), recipe.get_feature_names_out()
+    assert sorted(names) == sorted(others)
+    place = {name: k for k, name in enumerate(others)}
+    rows = recipe.transform(shuffled)[:, [place[name] for name in names]]
+    np.testing.assert_array_equal(dense(rows), dense(whole.transform(FRAME)))
+
+
+@pytest.mark.filterwarnings("ignore:left out as ids")
+def test_asking_before_enough_rows_have_come_changes_nothing():
+    asked = Recipe().partial_fit(FRAME[:20])
+    asked.transform(FRAME)
+    asked.partial_fit(FRAME[20:])
+    np.testing.assert_array_equal(dense(asked.transform(FRAME)), dense(Recipe().partial_fit(FRAME).transform(FRAME)))
+
+
+def test_numbers_are_scaled_beside_text_and_gaps_are_in_the_middle():
+    recipe = fitted()
+    place = recipe.get_feature_names_out().tolist().index("hours")
+    hours = FRAME["hours"].to_numpy()
+    column = dense(recipe.transform(FRAME))[:, place]
+    known = ~np.isnan(hours)
+    np.testing.assert_allclose(np.corrcoef(column[known], hours[known])[0, 1], 1.0)
+    first = hours[:60][known[:60]]
+    np.testing.assert_allclose(column[known], (hours[known] - first.mean()) / first.std())
+    np.testing.assert_allclose(column[~known], (np.median(first) - first.mean()) / first.std())
+
+
+def test_new_categories_and_columns_stand_on_the_right():
+    recipe = fitted()
+    before, names = dense(recipe.transform(FRAME)), recipe.get_feature_names_out().tolist()
+    more = FRAME[:5].assign(priority="critical", floor=[1.0, 2.0, 3.0, 4.0, 5.0])
+    recipe.partial_fit(more)
+    assert recipe.get_feature_names_out().tolist() == [*names, "floor", "priority=critical"]
+    np.testing.assert_array_equal(dense(recipe.transform(FRAME))[:, : len(names)], before)
+    new = dense(recipe.transform(more))[:, len(names) :]
+    np.testing.assert_allclose(new[:, 0], (np.arange(5) - 2) / np.sqrt(2))
+    assert new[:, 1].tolist() == [1.0] * 5
+
+
+def test_what_is_lacking_or_of_another_kind_is_named():
+    recipe = fitted()
+    with pytest.raises(ValueError, match="X lacks the columns 'hours'"):
+        recipe.transform(FRAME.drop(columns="hours"))
+    with pytest.raises(ValueError, match="row 2 of X: 'soon' is no number within bounds, as column 'hours'"):
+        recipe.transform(FRAME.assign(hours=FRAME["hours"].astype(object).where(FRAME.index != 2, "soon")))
+    with pytest.raises(ValueError, match="row 0 of X: 'then' is no date, as column 'opened'"):
+        recipe.transform(FRAME.assign(opened="then"))
+
+
+def test_dates_go_round(monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
+    days = pd.DataFrame({"day": pd.date_range("2023-12-25", periods=400, freq="D"), "x": 1.0})
+    recipe = Recipe().fit(days)
+    assert recipe.layout.columns[0].cycles == ("year", "week")
+    rows = recipe.transform(days)
+
+    def apart(i, j, names):
+        places = [recipe.get_feature_names_out().tolist().index(name) for name in names]
+        return np.linalg.norm(rows[i, places] - rows[j, places])
+
+    year = ["day sine of year", "day cosine of year"]
+    assert apart(6, 7, year) < 0.02 < apart(6, 100, year)  # New Year's Eve and New Year's Day
+    assert apart(0, 7, ["day sine of week", "day cosine of week"]) < 1e-9
+    assert np.all(np.diff(rows[:, 0]) > 0)
+
+
+def test_text_as_dates_numbers_and_pandas_kinds_are_read_alike():
+    typed = FRAME.drop(columns=["ticket", "text"])
+    written = typed.astype(object).map(lambda cell: "" if pd.isna(cell) else str(cell))
+    as_category = typed.assign(priority=typed["priority"].astype("category"))
+    expected = Recipe().fit(typed)
+    for frame in (written, as_category):
+        other = Recipe().fit(frame)
+        assert [type(column) for column in other.layout.columns] == [type(c) for c in expected.layout.columns]
+        np.testing.assert_allclose(other.transform(frame), expected.transform(typed))
+
+
+class TestWords:
+    def test_words_of_three_languages(self):
+        assert words_of("Contraseña caducada, ¡ya!") == ["contraseña", "caducada", "ya"]
+        assert words_of("打印机2楼 WIFI") == ["打", "印", "机", "2", "楼", "wifi"]
+        assert words_of("ＦＵＬＬ width naïve_word") == ["full", "width", "naïve", "word"]
+
+    def test_pairs_and_sublinear_counts(self):
+        assert sorted(hashed("a b", 2**20, 0).values()) == [1.0, 1.0, 1.0]  # two words and a pair
+        assert max(hashed("a " * 20, 2**20, 0).values()) == pytest.approx(1 + np.log(20))
+
+    def test_the_hash_is_the_same_in_every_process(self):
+        code = "from mlca.tables.words import hashed, seed_of; print(hashed('the same words', 4096, seed_of('text')))"
+        told = {
+            subprocess.run(
+                [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+            ).stdout
+            for seed in ("0", "1", "77")
+        }
+        assert len(told) == 1
+
+    def test_places_of_one_column_are_not_those_of_another(self):
+        frame = pd.DataFrame({"a": FRAME["text"], "b": FRAME["text"]})
+        rows = Recipe(text_features=512).fit(frame).transform(frame).toarray()
+        assert not np.array_equal(rows[:, :512], rows[:, 512:])
+
+
+def test_a_transformer_of_scikit_learn():
+    recipe = Recipe(text_features=32)
+    assert clone(recipe).get_params() == recipe.get_params()
+    with pytest.warns(UserWarning):
+        rows = recipe.fit_transform(FRAME)
+    assert rows.shape == (300, len(recipe.get_feature_names_out()))
+    with pytest.raises(ValueError, match="text_features must be"):
+        Recipe(text_features=0).fit(FRAME)
+    with pytest.raises(ValueError, match="no column is left"):
+        Recipe(ignore=["*"]).fit(FRAME)
+
+
+def test_rows_that_are_arrays_have_numbered_columns():
+    rows = np.array([[1.5, "red"], [2.5, "blue"]], dtype=object)
+    recipe = Recipe().fit(rows)
+    assert recipe.get_feature_names_out().tolist() == ["x0", "x1=blue", "x1=red"]
+    np.testing.assert_array_equal(recipe.transform(rows), [[1.5, 0, 1], [2.5, 1, 0]])
+
+
+def test_ten_thousand_rows_of_every_kind():
+    frame, _ = tickets(10_000, 2)
+    recipe = fitted(frame)
+    rows = recipe.transform(frame)
+    assert rows.shape[0] == 10_000 and rows.nnz < 100 * 10_000
+    assert np.isfinite(rows.data).all()

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 from scipy import sparse
 
-from mlca import MLCA, load
+from mlca import load
 from tests.learner.states import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")

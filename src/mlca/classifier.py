@@ -268,7 +268,7 @@ class MLCA(StreamClassifier):
         save(model, path)
 
     def __getstate__(self) -> Any:
-        """Return what copies and pickles are made of: a learner of their own, and names for all labels that it knows."""
+        """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
         state = dict(super().__getstate__())
         if "_learner" in state:
             state["_learner"] = state["_learner"].copy()

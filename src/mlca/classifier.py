@@ -342,6 +342,10 @@ class MLCA(StreamClassifier):
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
+    def _check_fitted(self) -> None:
+        if "_labels" not in self.__dict__:
+            super()._check_fitted()
+
     def _settled_learner(self) -> Learner:
         self._check_fitted()
         return self._learner.settled()

@@ -76,6 +76,13 @@ class MLCA(StreamClassifier):
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features_in_)
         The bandwidths of the nodes.
 
+    Notes
+    -----
+    Any number of threads may predict, explain, save and read attributes while one learns; each row's answer is that of
+    the model after some whole row, for the labels that were known when it was asked. Threads that learn take turns. An
+    interrupt (Ctrl-C), or memory that runs out, stops learning after a whole row: `n_seen_` says after which, and
+    `partial_fit` can go on from there.
+
     References
     ----------
     N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi, "Multi-label Classification via Adaptive Resonance

@@ -78,7 +78,7 @@ def test_an_installation_without_compiled_modules_says_so(tmp_path):
     for module in package.glob("_kernels_*.so"):
         module.unlink()
     error = run("import mlca.kernels", tmp_path).stderr.splitlines()[-1]
-    assert error == "ImportError: mlca's compiled modules are missing; install the package (pip install .) to build them"
+    assert error.startswith("ImportError: mlca's compiled modules are missing; install the package (pip install .)")
 
 
 def build(kind, source, out, **environment):

@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "idle.hpp"
 #include "lock.hpp"
 #include "lookahead.hpp"
 #include "model.hpp"
@@ -255,6 +256,15 @@ private:
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
+    // Working space of a prediction.
+    struct Reader {
+        explicit Reader(const Settings& told) : work(told), found(static_cast<std::size_t>(TOGETHER), Shortlist(told.n_neighbors)) {}
+
+        typename ModelHere::Work work;
+        std::vector<Shortlist> found;
+        Array<double> usual;  // the probability of labels without votes
+    };
+
     template <class Read>
     auto reading(Read read) const {
         const std::shared_lock<Lock> guard(lock_);
@@ -424,22 +434,21 @@ private:
     }
 
     void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, double* out) const {
-        typename ModelHere::Work work(settings());
-        std::vector<Shortlist> found(static_cast<std::size_t>(TOGETHER), Shortlist(settings().n_neighbors));
-        Array<double> usual;  // the probability of labels without votes
-        Stop never;           // interrupts are looked for between slices only, when nothing is locked
+        auto reader = idle_readers_.borrow([this] { return std::make_unique<Reader>(settings()); });
+        Stop never;  // interrupts are looked for between slices only, when nothing is locked
         while (first < end) {
             stop.check();
             const std::shared_lock<Lock> guard(lock_);
-            work.votes.reserve(model_.labels.n_labels);
-            fill_in_usual(n_labels, usual);
+            reader->work.votes.reserve(model_.labels.n_labels);
+            fill_in_usual(n_labels, reader->usual);
             const auto begun = Stop::Clock::now();
             do {
                 const std::int64_t n = mode == Mode::clustered ? 1 : std::min(TOGETHER, end - first);
-                predict_some(source, first, n, n_labels, usual, found, work, never, out);
+                predict_some(source, first, n, n_labels, *reader, never, out);
                 first += n;
             } while (first < end && Stop::Clock::now() - begun < SLICE);
         }
+        idle_readers_.give_back(std::move(reader));
     }
 
     void fill_in_usual(std::int64_t n_labels, Array<double>& usual) const {
@@ -448,8 +457,8 @@ private:
         for (std::int64_t i = 0; i < n_labels; ++i) usual[static_cast<std::size_t>(i)] = model_.labels.probability(i, bin, model_.n_nodes).posterior;
     }
 
-    void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Array<double>& usual,
-                      std::vector<Shortlist>& found, typename ModelHere::Work& work, Stop& stop, double* out) const {
+    void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, Reader& reader, Stop& stop, double* out) const {
+        auto& [work, found, usual] = reader;
         if (model_.n_nodes == 0) {
             for (std::int64_t j = 0; j < n; ++j) std::copy(usual.begin(), usual.end(), out + (first + j) * n_labels);
             return;
@@ -613,6 +622,7 @@ private:
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;
     std::int64_t changes_ = 0;  // of the waiting rows
+    mutable Idle<Reader> idle_readers_;
     mutable std::mutex settling_;
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked
 };

@@ -5,10 +5,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-std::int64_t sum_exactly(const double* x, const double* nodes, std::int64_t n, std::int64_t d, double r, std::int64_t repeats) {
-    std::int64_t total = 0;
+std::uint64_t sum_exactly(const double* x, const double* nodes, std::int64_t n, std::int64_t d, double r, std::int64_t repeats) {
+    std::uint64_t total = 0;
     for (std::int64_t repeat = 0; repeat < repeats; ++repeat) {
-        for (std::int64_t node = 0; node < n; ++node) total += common_sum(x, nodes + node * d, d, r);
+        for (std::int64_t node = 0; node < n; ++node) total += static_cast<std::uint64_t>(common_sum(x, nodes + node * d, d, r));
     }
     return total;
 }

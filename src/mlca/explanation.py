@@ -98,4 +98,3 @@ class Explanation:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
-

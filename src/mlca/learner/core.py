@@ -83,9 +83,7 @@ class Learner:
         """Return a learner that goes on from checked arrays (see `mlca.learner.state`)."""
         settings = parameters.settings(n_features, screen_from)
         rounds = _Rounds(parameters.seed, n_features)
-        return cls._of(
-            parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state)
-        )
+        return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
 
     @property
     def sparse_nodes(self) -> bool:

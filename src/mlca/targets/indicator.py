@@ -96,8 +96,8 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     rows, columns = y.nonzero()
     values = y[rows, columns]
     if not (values == 1).all():
-        wrong = int(np.argmax(values != 1))
-        raise _not_a_bit(values[wrong], int(rows[wrong]), int(columns[wrong]))
+        first = int(np.argmax(values != 1))
+        raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
     return rows.searchsorted(np.arange(len(y) + 1)), columns.astype(np.int32)
 
 

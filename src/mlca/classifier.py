@@ -78,8 +78,8 @@ class MLCA(StreamClassifier):
     Notes
     -----
     Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
-    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of the
-    rows that `n_seen_` counts, which goes on as if nothing had happened.
+    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of
+    the rows that `n_seen_` counts, which goes on as if nothing had happened.
 
     References
     ----------

@@ -1,0 +1,4 @@
+"""placeholder"""
+
+HTML = "<!doctype html><title>mlca</title>"
+POLICY = "default-src 'none'"

@@ -1,7 +1,7 @@
 """A process that has imported everything and forks services: real ones, without the seconds of starting Python.
 
 Reads a JSON line an order: {"words": [...], "out": file, "err": file, "limits": {resource: bytes}} starts
-`mlca WORDS` and answers its process id; {"wait": pid, "seconds": s} answers its exit code, or null if it is still there.
+`mlca WORDS` and answers its process id; {"wait": pid, "seconds": s} answers its exit code, or null while it runs.
 """
 
 import json
@@ -27,10 +27,7 @@ def main():
     print("ready", flush=True)
     for line in sys.stdin:
         order = json.loads(line)
-        if "words" in order:
-            answer = start(order)
-        else:
-            answer = wait(order["wait"], order["seconds"], ends)
+        answer = start(order) if "words" in order else wait(order["wait"], order["seconds"], ends)
         print(json.dumps(answer), flush=True)
 
 

@@ -23,6 +23,9 @@ class Load:
         for thread in self._threads:
             thread.start()
 
+    def wait_for_something(self):
+        until(lambda: self.acknowledged, "something was acknowledged")
+
     def join(self):
         for thread in self._threads:
             thread.join(60)
@@ -75,7 +78,7 @@ def crash_and_check(serve, tmp_path, times):
     acknowledged = {}
     for turn in range(times):
         load = Load(server.port, 1_000_000 * turn)
-        until(lambda: load.acknowledged, "something was acknowledged")
+        load.wait_for_something()
         time.sleep(rng.uniform(0, 0.7))
         if turn % 2:  # also with a snapshot on the way
             server.ask("GET", "/v1/model/file")

@@ -11,8 +11,10 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from mlca.serve.log import Log, LogError, Receipt, Request
+from mlca.serve.database import LogError
+from mlca.serve.log import Log, Receipt
 from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.requests import Request
 
 # Requests that one transaction takes, and that may wait: 50 commits a second are a slow disk's.
 _TOGETHER = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,13 +19,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mlca.serve import page
+from mlca.serve.database import LogError
 from mlca.serve.explaining import explanation_to_json
 from mlca.serve.gate import Gate, answer_wrong_address, guarded, read_flag, read_object, read_whole
 from mlca.serve.live import Judgement, LiveModel
-from mlca.serve.log import Forget, Keep, Label, Learn, LogError
 from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_ROWS, MOST_TOP, describe_routes
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
+from mlca.serve.requests import Forget, Keep, Label, Learn
 from mlca.serve.rows import check_keys, check_list, pack, read_batch, read_id, read_labels, unpack
 from mlca.serve.service import Service
 from mlca.serve.tokens import Tokens
@@ -198,7 +200,8 @@ class Routes:
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
-        live = await self._service.live()
+        asked = {name: int(text) if text.isdecimal() else text for name, text in request.query_params.items()}
+        live = await self._live(asked)
         if live.facts.width is None:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
         path, facts = await asyncio.to_thread(self._export, live)
@@ -262,7 +265,7 @@ class Routes:
         descriptor, name = tempfile.mkstemp(dir=self._service.snapshots.folder, suffix=".export.part")
         path = Path(name)
         try:
-            open(descriptor, "rb").close()
+            os.close(descriptor)
             return path, self._service.snapshots.write(live, path)
         except OSError:
             path.unlink(missing_ok=True)

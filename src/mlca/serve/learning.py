@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mlca.serve.database import LogError
 from mlca.serve.live import Learned, LiveModel, new_model
-from mlca.serve.log import Log, LogError
+from mlca.serve.log import Log
 from mlca.serve.snapshots import Snapshots
 
 # Rows that are learned while predictions wait: some milliseconds' worth.
@@ -114,16 +115,15 @@ class Follower:
             try:
                 worked = self._step() if self.live is not None else self._recover()
                 self.trouble = None
+                if not worked and not self._stopping.is_set():
+                    self._log.database.wait(_POLL)
             except (LogError, OSError) as error:
                 self._tell_trouble(f"the log cannot be followed: {error}")
-                worked = False
                 self._stopping.wait(_POLL)
             except Exception as error:
                 # Without a guess about what it knows, the model must not go on: a restart replays the log.
                 self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
-            if not worked and not self._stopping.is_set():
-                self._log.database.wait(_POLL)
 
     def _tell_trouble(self, sentence: str) -> None:
         if sentence != self.trouble:

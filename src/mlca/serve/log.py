@@ -10,20 +10,21 @@ Forgetting raises the generation and notes the first position that it touched. W
 position p in generation g is still right if no later generation touched a position up to p.
 
 The SQL here is understood by SQLite and PostgreSQL alike; what differs between them is a `Database`, in `sqlite`
-and `postgresql`. Wall-clock times are kept for people to look at; nothing is ordered or decided by them.
+and `postgresql`; what can be written is in `requests`. Wall-clock times are kept for people to look at; nothing
+is ordered or decided by them.
 """
 
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from mlca.serve.refusals import RefusalError, bad_row
+from mlca.serve.database import Database, LogError, Session
+from mlca.serve.refusals import RefusalError
+from mlca.serve.requests import Head, Request, carry_out
 from mlca.serve.rows import Columns
 
 VERSION = 1
@@ -31,70 +32,13 @@ VERSION = 1
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS mlca_log (version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, "
     "start {blob}, columns TEXT, position BIGINT NOT NULL, generation BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS mlca_rows (number {serial} PRIMARY KEY, id TEXT NOT NULL UNIQUE, position BIGINT UNIQUE, "
-    "x {blob}, labels TEXT, predicted TEXT, at DOUBLE PRECISION)",
+    "CREATE TABLE IF NOT EXISTS mlca_rows (number {serial} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    "position BIGINT UNIQUE, x {blob}, labels TEXT, predicted TEXT, at DOUBLE PRECISION)",
     "CREATE INDEX IF NOT EXISTS mlca_waiting ON mlca_rows (number) WHERE position IS NULL",
     "CREATE TABLE IF NOT EXISTS mlca_forgettings (generation BIGINT PRIMARY KEY, first BIGINT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS mlca_snapshots (position BIGINT NOT NULL, generation BIGINT NOT NULL, "
     "content {blob} NOT NULL, PRIMARY KEY (position, generation))",
 )
-
-# Ids that are looked up by one statement.
-_LOOKED_UP = 500
-
-
-class LogError(Exception):
-    """The log could not be read or written; what was being written did not happen, or may be sent again."""
-
-
-class Session(Protocol):
-    """A transaction."""
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Run a statement, with a ? for each value, and return its rows."""
-
-    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row of values."""
-
-
-class Database(Protocol):
-    """Where a log lives."""
-
-    blob: str
-    """The type of bytes."""
-
-    serial: str
-    """The type of a number that counts up by itself."""
-
-    shared: bool
-    """Whether services on other machines may be at work on it."""
-
-    def writing(self) -> AbstractContextManager[Session]:
-        """Open a transaction as the only writer; leaving it commits durably, an exception undoes it."""
-
-    def reading(self) -> AbstractContextManager[Session]:
-        """Open a transaction that sees one state."""
-
-    def wait(self, seconds: float) -> None:
-        """Return when something may have been committed, at the latest after some seconds."""
-
-    def wake(self) -> None:
-        """Let `wait` return."""
-
-    def erase(self) -> None:
-        """Take what was overwritten off the disk, as far as the database can; raise LogError if not now."""
-
-    def close(self) -> None:
-        """Close all connections."""
-
-
-@dataclass(frozen=True)
-class Head:
-    """Where the log stands."""
-
-    position: int
-    generation: int
-    columns: Columns | None
 
 
 @dataclass(frozen=True)
@@ -138,44 +82,6 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Learn:
-    """Rows with labels."""
-
-    ids: list[str]
-    x: list[bytes]
-    labels: list[tuple[str, ...]]
-    columns: Columns
-
-
-@dataclass(frozen=True)
-class Keep:
-    """Rows that wait for labels, and what was predicted for them."""
-
-    ids: list[str]
-    x: list[bytes]
-    predicted: list[tuple[str, ...]]
-    columns: Columns
-
-
-@dataclass(frozen=True)
-class Label:
-    """Labels of rows that wait."""
-
-    ids: list[str]
-    labels: list[tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Forget:
-    """Rows that must go."""
-
-    ids: list[str]
-
-
-Request = Learn | Keep | Label | Forget
-
-
-@dataclass(frozen=True)
 class Receipt:
     """What became of a request: how many rows were taken, the ids of the others, and where the log stands."""
 
@@ -213,7 +119,7 @@ class Log:
             before = head = _head(session)
             for request in requests:
                 try:
-                    head, taken, others = _WRITERS[type(request)](session, head, request)
+                    head, taken, others = carry_out(session, head, request)
                     outcomes.append(Receipt(head, taken, others))
                 except RefusalError as refusal:
                     outcomes.append(refusal)
@@ -232,7 +138,8 @@ class Log:
         with self.database.reading() as session:
             head = _head(session)
             rows = session.execute(
-                "SELECT position, x, labels, predicted, id, at FROM mlca_rows WHERE position > ? ORDER BY position LIMIT ?",
+                "SELECT position, x, labels, predicted, id, at FROM mlca_rows "
+                "WHERE position > ? ORDER BY position LIMIT ?",
                 (after, limit),
             )
             forgotten = _first_forgotten(session, generation)
@@ -340,109 +247,3 @@ def _row(position: int, x: Any, labels: str | None, predicted: str | None, id: s
 def _first_forgotten(session: Session, generation: int) -> int | None:
     found = session.execute("SELECT min(first) FROM mlca_forgettings WHERE generation > ?", (generation,))
     return None if found[0][0] is None else int(found[0][0])
-
-
-Written = tuple[Head, int, list[str]]
-
-
-def _learn(session: Session, head: Head, request: Learn) -> Written:
-    columns = _agreed(head, request.columns)
-    known = _states(session, request.ids)
-    new, completed, duplicates = [], [], []
-    position, now, seen = head.position, time.time(), set()
-    for id, x, labels in zip(request.ids, request.x, request.labels, strict=True):
-        if id in seen or known.get(id, "waiting") != "waiting":
-            duplicates.append(id)
-            continue
-        seen.add(id)
-        position += 1
-        (completed if id in known else new).append((position, x, json.dumps(labels), now, id))
-    session.execute_many("INSERT INTO mlca_rows (position, x, labels, at, id) VALUES (?, ?, ?, ?, ?)", new)
-    session.execute_many("UPDATE mlca_rows SET position = ?, x = ?, labels = ?, at = ? WHERE id = ?", completed)
-    return Head(position, head.generation, columns), position - head.position, duplicates
-
-
-def _keep(session: Session, head: Head, request: Keep) -> Written:
-    columns = _agreed(head, request.columns)
-    known = dict(_states(session, request.ids))
-    new, others = [], []
-    for id, x, predicted in zip(request.ids, request.x, request.predicted, strict=True):
-        if id in known:
-            others.append(id)
-            continue
-        known[id] = "waiting"
-        new.append((x, json.dumps(predicted), id))
-    session.execute_many("INSERT INTO mlca_rows (x, predicted, id) VALUES (?, ?, ?)", new)
-    return Head(head.position, head.generation, columns), len(new), others
-
-
-def _label(session: Session, head: Head, request: Label) -> Written:
-    known = dict(_states(session, request.ids))
-    for number, id in enumerate(request.ids):
-        if id not in known:
-            remedy = "send the row with its x to /v1/learn, or check the id"
-            raise bad_row(number, "id", "no row waits under this id", remedy)
-    labelled, duplicates = [], []
-    position, now = head.position, time.time()
-    for id, labels in zip(request.ids, request.labels, strict=True):
-        if known[id] != "waiting":
-            duplicates.append(id)
-            continue
-        known[id] = "learned"
-        position += 1
-        labelled.append((position, json.dumps(labels), now, id))
-    session.execute_many("UPDATE mlca_rows SET position = ?, labels = ?, at = ? WHERE id = ?", labelled)
-    return Head(position, head.generation, head.columns), len(labelled), duplicates
-
-
-def _forget(session: Session, head: Head, request: Forget) -> Written:
-    known = _states(session, request.ids)
-    gone = [id for id in dict.fromkeys(request.ids) if known.get(id) in ("waiting", "learned")]
-    unknown = [id for id in request.ids if id not in known]
-    first = _first_position(session, gone)
-    session.execute_many(
-        "UPDATE mlca_rows SET x = NULL, labels = NULL, predicted = NULL, at = NULL WHERE id = ?", [(id,) for id in gone]
-    )
-    if first is None:  # nothing of it was learned
-        return head, len(gone), unknown
-    generation = head.generation + 1
-    session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, first))
-    session.execute("DELETE FROM mlca_snapshots WHERE position >= ?", (first,))
-    return Head(head.position, generation, head.columns), len(gone), unknown
-
-
-_WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: _forget}
-
-
-def _agreed(head: Head, columns: Columns) -> Columns:
-    """Let the first row decide on the columns; refuse rows of others, which another request had just decided on."""
-    if head.columns is None or columns == head.columns:
-        return columns
-    raise bad_row(
-        0, "x", "another request has just decided on other columns", "look at GET /v1/model and send its columns"
-    )
-
-
-def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    for start in range(0, len(ids), _LOOKED_UP):
-        group = ids[start : start + _LOOKED_UP]
-        yield ", ".join("?" * len(group)), group
-
-
-def _states(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states of those ids that the log knows."""
-    states = {}
-    for marks, group in _groups(ids):
-        found = session.execute(f"SELECT id, position, x IS NULL FROM mlca_rows WHERE id IN ({marks})", group)
-        for id, position, erased in found:
-            states[id] = "forgotten" if erased else "waiting" if position is None else "learned"
-    return states
-
-
-def _first_position(session: Session, ids: Sequence[str]) -> int | None:
-    positions = []
-    for marks, group in _groups(ids):
-        found = session.execute(f"SELECT min(position) FROM mlca_rows WHERE id IN ({marks})", group)
-        if found[0][0] is not None:
-            positions.append(int(found[0][0]))
-    return min(positions, default=None)

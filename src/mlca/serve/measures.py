@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from mlca.serve.log import Row
@@ -194,7 +195,7 @@ class Traffic:
         """Return rows learned and rows predicted in each of the last seconds."""
         with self._lock:
             ticks = list(self._ticks)
-        steps = list(zip(ticks, ticks[1:], strict=False))
+        steps = list(pairwise(ticks))
         return [b[0] - a[0] for a, b in steps], [b[1] - a[1] for a, b in steps]
 
     def latency(self) -> dict[str, dict[str, float]]:

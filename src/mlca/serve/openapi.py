@@ -46,7 +46,7 @@ _TEXT = {"type": "string"}
 _SCHEMAS: dict[str, Schema] = {
     "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
     "X": {
-        "description": "The numbers of a row: a list, or an object by column name. The first row decides on the columns.",
+        "description": "The numbers of a row: a list, or an object by column name. The first row decides on columns.",
         "oneOf": [
             _list(_NUMBER, 1, MOST_COLUMNS),
             {
@@ -190,7 +190,13 @@ def describe_routes() -> Schema:
                 "parameters": [{"name": "id", "in": "path", "required": True, "schema": _ref("Id")}],
             },
             "/v1/model": _get("Describe the model", "Model", "predict"),
-            "/v1/model/file": _get("Download the model", None, "admin", "application/octet-stream"),
+            "/v1/model/file": {
+                **_get("Download the model", None, "admin", "application/octet-stream"),
+                "parameters": [
+                    {"name": name, "in": "query", "required": False, "schema": _whole()}
+                    for name in ("min_position", "min_generation")
+                ],
+            },
             "/v1/events": _get("Follow events", None, "predict", "text/event-stream"),
             "/metrics": _get("Metrics for Prometheus", None, "predict", "text/plain"),
             "/health/live": _get("Tell whether the process answers", "Live", None),

@@ -187,11 +187,12 @@ def _columns_of(x: Any, number: int) -> Columns:
 
 
 def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
+    fields: tuple[str, ...] | None
     if isinstance(x, list):
         if len(x) != columns.width:
             problem = f"x has {len(x):,} numbers, but rows have {columns.width:,} here"
             raise bad_row(number, "x", problem, f"send {columns.width:,} numbers in the order of the first rows")
-        values, fields = x, range(len(x))
+        values, fields = x, None
     elif isinstance(x, dict):
         if columns.names is None:
             problem = "x is an object, but the columns have no names here: the first rows came as lists"
@@ -201,7 +202,7 @@ def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
         raise bad_row(number, "x", f"x is {_kind(x)}", "send a list of numbers, or an object by column name")
     if not set(map(type, values)) <= _NUMBERS:
         place = next(i for i, value in enumerate(values) if type(value) not in _NUMBERS)
-        field = f"x[{fields[place]!r}]"
+        field = f"x[{place if fields is None else fields[place]!r}]"
         raise bad_row(number, field, f"{field} is {_kind(values[place])}, not a number", "send numbers")
     return values
 

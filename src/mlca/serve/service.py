@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from mlca.serve.committing import Committer
+from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell
 from mlca.serve.events import Events
 from mlca.serve.learning import Follower
 from mlca.serve.live import LiveModel, new_parameters
-from mlca.serve.log import Database, Log, LogError, Receipt, Request, create_log, open_log
+from mlca.serve.log import Log, Receipt, create_log, open_log
 from mlca.serve.measures import Traffic
 from mlca.serve.predicting import Predictor
 from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.requests import Request
 from mlca.serve.rows import Columns
 from mlca.serve.snapshots import Snapshots
 from mlca.serve.sqlite import SQLite
@@ -25,7 +27,7 @@ from mlca.serve.sqlite import SQLite
 # Rows that the model may lag behind the log before new ones are refused for a while.
 MOST_BEHIND = 100_000
 # Seconds that a request waits for a position or a generation.
-PATIENCE = 10.0
+PATIENCE = 5.0
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ log that it belongs to, position, generation and measures. It appears whole or n
 after every check sum, the note and the model have been read; one that fails is removed, and the one before
 is taken. Nothing is lost with a snapshot but the time to replay.
 
-Old ones are thinned out such that their distances to the newest double: some twenty of them reach back to the
-beginning of any log, so that rows can be forgotten without replaying all of it.
+Old ones are thinned out such that their distances to the newest about double: some twenty of them reach back to
+the beginning of any log, so that rows can be forgotten without replaying all of it.
 """
 
 from __future__ import annotations
@@ -136,14 +136,12 @@ class Snapshots:
         return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
 
     def _thin(self) -> None:
-        newest = None
-        distance = 0
-        for number, (position, _, path) in enumerate(self._all()):
-            if newest is None:
-                newest = position
-            elif number == 1 or newest - position >= 2 * distance:
-                distance = newest - position
-            else:
+        """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows behind the newest."""
+        all_of_them = self._all()
+        newest = all_of_them[0][0]
+        oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
+        for _, _, path in all_of_them[2:]:
+            if path not in oldest.values():
                 path.unlink(missing_ok=True)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mlca.serve.log import LogError
+from mlca.serve.database import LogError
 
 # Milliseconds that a transaction waits for another process to let go of the file.
 _PATIENCE = 2000

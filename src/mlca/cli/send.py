@@ -34,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="URL", required=True, help="the service, such as http://127.0.0.1:8000")
     parser.add_argument("--labels", metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label")
     parser.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
-    parser.add_argument("--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)"
+    )
     parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows a request (default 100)")
     parser.add_argument("--token-file", metavar="FILE", help="holds the token (default: the variable MLCA_TOKEN)")
     parser.add_argument(
@@ -101,7 +103,9 @@ def _rows(args: argparse.Namespace, source: Source, on_fault: Callable[[str], No
             continue
         wrong = next((name for i, name in numbers if not is_number(cells[i])), None)
         if wrong is not None:
-            on_fault(f"{source.name}, {source.place} {line}: {wrong!r} is no number, and the service takes nothing else")
+            on_fault(
+                f"{source.name}, {source.place} {line}: {wrong!r} is no number, and the service takes nothing else"
+            )
             continue
         id = f"{made_up}:{count}" if args.id is None else as_text(cells[source.columns.index(args.id)])
         yield {"id": id, "x": {name: as_number(cells[i]) for i, name in numbers}, "labels": labels}

@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS ?= 2
 
-.PHONY: demo test test-all lint types bench docs clean
+.PHONY: demo serve soak test test-all lint types bench docs clean
 .DELETE_ON_ERROR:
 
 $(VENV)/.installed: pyproject.toml
@@ -15,6 +15,12 @@ $(VENV)/.installed: pyproject.toml
 
 demo: $(VENV)/.installed  ## learn the paper's three-disc stream while labels appear, and draw the nodes
 	$(BIN)/python examples/three_discs.py
+
+serve: $(VENV)/.installed  ## a service that learns a generated stream, and its page at http://127.0.0.1:8000/
+	$(BIN)/python examples/serve_a_stream.py --port 8000 --seconds inf
+
+soak: $(VENV)/.installed  ## the service under load for an hour: memory, threads and descriptors stay level
+	MLCA_SOAK_SECONDS=3600 $(BIN)/pytest -p no:xdist -s tests/serve/test_soak.py
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

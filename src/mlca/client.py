@@ -168,7 +168,7 @@ class Client:
 
     def row_state(self, id: str) -> str:
         """Return what the service knows of an id: "unknown", "waiting", "learned" or "forgotten"."""
-        return str(self._ask("GET", f"/v1/rows/{quote(id, safe='')}")["state"])
+        return str(self._ask("GET", f"/v1/rows?id={quote(id, safe='')}")["state"])
 
     def model(self) -> dict[str, Any]:
         """Describe the model: parameters, columns, labels with counts, nodes, position."""

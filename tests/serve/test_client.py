@@ -37,7 +37,7 @@ def test_everything_once(serve):
 def test_a_refusal_names_row_and_remedy(shared):
     client = Client(shared.url)
     client.learn([{"x": [1, 2, 3], "labels": []}])
-    with pytest.raises(ServiceError, match="row 1: x has 2 numbers.*send 3 numbers") as caught:
+    with pytest.raises(ServiceError, match=r"row 1: x has 2 numbers.*send 3 numbers") as caught:
         client.learn([{"x": [1, 2, 3], "labels": []}, {"x": [1, 2], "labels": []}])
     assert (caught.value.status, caught.value.row, caught.value.field) == (422, 1, "x")
     client.close()

@@ -21,11 +21,11 @@ def test_a_stream_from_the_first_row_on(serve):
     first = server.post("/v1/predict", {"rows": [{"id": "a", "x": {"t": 1, "u": 2.5}}], "keep": True})
     nothing = {"id": "a", "labels": [], "probabilities": {}, "novelty": None}
     assert first == {"position": 0, "generation": 0, "rows": [nothing], "kept": 1}
-    assert server.get("/v1/rows/a") == {"id": "a", "state": "waiting", "position": None}
+    assert server.get("/v1/rows?id=a") == {"id": "a", "state": "waiting", "position": None}
     assert server.get("/v1/model")["waiting"] == 1
     labelled = server.post("/v1/labels", {"rows": [{"id": "a", "labels": ["calm", "calm"]}]})
     assert labelled == {"position": 1, "generation": 0, "learned": 1, "duplicates": []}
-    assert server.get("/v1/rows/a") == {"id": "a", "state": "learned", "position": 1}
+    assert server.get("/v1/rows?id=a") == {"id": "a", "state": "learned", "position": 1}
     learned = server.learn([{"id": "b", "x": {"u": 9, "t": 8}, "labels": []}, {"id": "a", "x": [0, 0], "labels": []}])
     assert learned == {"position": 2, "generation": 0, "learned": 1, "duplicates": ["a"]}
     answer = server.post("/v1/predict", {"rows": [{"x": [1, 2.5]}], "min_position": 2, "top": 1})
@@ -84,7 +84,7 @@ def test_a_bad_row_is_named_and_nothing_of_its_request_is_learned(shared, bad, f
     answer = shared.learn([{"id": "innocent", "x": [1, 2, 3], "labels": []}, bad], status=422)
     assert (answer["error"]["row"], answer["error"]["field"]) == (1, field)
     assert remedy in answer["error"]["remedy"]
-    assert shared.get("/v1/rows/innocent")["state"] == "unknown"
+    assert shared.get("/v1/rows?id=innocent")["state"] == "unknown"
     assert shared.get("/v1/model")["log_position"] == before
 
 

@@ -53,7 +53,7 @@ def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
     assert {payload for payload in payloads for content in contents(server) if payload in content} == set(payloads)
     assert server.post("/v1/forget", {"ids": ["person", "waiting"], "wait": True})["rebuilt"]
     until(lambda: not any(payload in content for payload in payloads for content in contents(server)), "erased")
-    assert server.get("/v1/rows/person")["state"] == server.get("/v1/rows/waiting")["state"] == "forgotten"
+    assert server.get("/v1/rows?id=person")["state"] == server.get("/v1/rows?id=waiting")["state"] == "forgotten"
     server.post("/v1/explain", {"id": "person"}, 422)
 
 

@@ -1,7 +1,6 @@
 """Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
 
 import json
-import os
 import stat
 
 import pytest
@@ -17,7 +16,7 @@ ROUTES = [
     ("POST", "/v1/learn", {"rows": [{"id": "n", "x": [1, 2, 3], "labels": []}]}, "learn"),
     ("POST", "/v1/labels", {"rows": [{"id": "n", "labels": []}]}, "learn"),
     ("POST", "/v1/forget", {"ids": ["n"]}, "admin"),
-    ("GET", "/v1/rows/n", None, "learn"),
+    ("GET", "/v1/rows?id=n", None, "learn"),
     ("GET", "/v1/model", None, "predict"),
     ("GET", "/v1/model/file", None, "admin"),
     ("GET", "/metrics", None, "predict"),
@@ -63,7 +62,7 @@ def test_what_is_open_tells_nothing(guarded):
         assert "Access-Control-Allow-Origin" not in headers
         assert "Server" not in headers
     described = {path for path, methods in server.get("/openapi.json")["paths"].items()}
-    assert {route[1].replace("/rows/n", "/rows/{id}") for route in ROUTES} <= described
+    assert {route[1].partition("?")[0] for route in ROUTES} <= described
 
 
 def test_a_token_is_revoked_by_taking_it_out(guarded):
@@ -107,7 +106,7 @@ def test_pages_of_other_sites_may_not(shared):
     # What a form or fetch without preflight can send:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         assert shared.ask("POST", "/v1/learn", body, headers={"Content-Type": kind})[0] == 415
-    assert shared.get("/v1/rows/evil")["state"] == "unknown"
+    assert shared.get("/v1/rows?id=evil")["state"] == "unknown"
     assert shared.ask("OPTIONS", "/v1/learn", headers={"Origin": "http://evil.example"})[0] in (403, 405)
 
 
@@ -118,11 +117,11 @@ def test_the_operators_log_has_ids_of_requests_and_nothing_of_rows(serve):
     server.post("/v1/predict", {"rows": [{"id": "secret-id", "x": secret["x"]}], "min_position": 1})
     server.learn([{**secret, "secret-field": 1}], status=422)
     server.learn([{**secret, "x": ["secret-x", 2, 3]}], status=422)
-    server.get("/v1/rows/secret-id")
+    server.get("/v1/rows?id=secret-id")
     server.post("/v1/explain", {"id": "secret-id"})
     server.ask("GET", "/secret-path?secret=1")
     server.post("/v1/forget", {"ids": ["secret-id"], "wait": True})
-    status, answer, headers = server.ask("GET", "/v1/model", headers={"X-Request-Id": "trace-7"})
+    server.ask("GET", "/v1/model", headers={"X-Request-Id": "trace-7"})
     server.stop()
     said = server.err.read_text()
     assert "secret" not in said
@@ -136,4 +135,3 @@ def test_the_operators_log_has_ids_of_requests_and_nothing_of_rows(serve):
 def test_files_are_the_owners(shared):
     modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in [shared.data, *shared.data.rglob("*")]}
     assert modes == {0}
-    assert os.path.isdir(shared.data)

@@ -12,6 +12,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -29,6 +30,8 @@ MOST_BYTES = 16 * 2**20
 BODY_SECONDS = 20.0
 ANSWER_SECONDS = 60.0
 
+# Ids of requests are unique, not secret: random bits for each would cost a switch of threads.
+_PROCESS, _numbers = secrets.token_hex(4), count(1)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 _HEADERS = [
@@ -91,6 +94,7 @@ class Gate:
             self._traffic.count_request(route, status, time.perf_counter() - began)
             tell(
                 "request",
+                at_once=False,
                 request=request_id,
                 method=scope["method"],
                 route=route,
@@ -113,7 +117,7 @@ class Gate:
 
 def _id_of(headers: dict[bytes, bytes]) -> str:
     given = headers.get(b"x-request-id", b"").decode("latin-1")
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+    return given if _REQUEST_ID.fullmatch(given) else f"{_PROCESS}-{next(_numbers)}"
 
 
 def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | None) -> Handler:

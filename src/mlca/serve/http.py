@@ -45,8 +45,7 @@ def make_app(service: Service, tokens: Tokens | None) -> ASGIApp:
     routes = Routes(service)
 
     def route(method: str, path: str, handler: Any, scope: str | None) -> Route:
-        name = path.partition("{")[0].rstrip("/") or "/"
-        return Route(path, guarded(handler, name, scope, tokens), methods=[method])
+        return Route(path, guarded(handler, path, scope, tokens), methods=[method])
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -61,7 +60,7 @@ def make_app(service: Service, tokens: Tokens | None) -> ASGIApp:
             route("POST", "/v1/labels", routes.label, "learn"),
             route("POST", "/v1/explain", routes.explain, "predict"),
             route("POST", "/v1/forget", routes.forget, "admin"),
-            route("GET", "/v1/rows/{id:path}", routes.row, "learn"),
+            route("GET", "/v1/rows", routes.row, "learn"),
             route("GET", "/v1/model", routes.model, "predict"),
             route("GET", "/v1/model/file", routes.model_file, "admin"),
             route("GET", "/v1/events", routes.events, "predict"),
@@ -190,7 +189,7 @@ class Routes:
 
     async def row(self, request: Request) -> Response:
         """Tell what the log knows of an id, without what the row holds."""
-        id = read_id(request.path_params["id"], None)
+        id = read_id(request.query_params.get("id"), None)
         state, position, _ = await asyncio.to_thread(self._find, id)
         return JSONResponse({"id": id, "state": state, "position": position})
 

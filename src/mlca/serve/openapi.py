@@ -185,9 +185,9 @@ def describe_routes() -> Schema:
             "/v1/predict": _post("Predict the labels of rows", "Predict", "Predicted", "predict"),
             "/v1/explain": _post("Tell why a row gets its labels", "Explain", "Explained", "predict"),
             "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
-            "/v1/rows/{id}": {
+            "/v1/rows": {
                 **_get("Tell the state of a row", "RowState", "learn"),
-                "parameters": [{"name": "id", "in": "path", "required": True, "schema": _ref("Id")}],
+                "parameters": [{"name": "id", "in": "query", "required": True, "schema": _ref("Id")}],
             },
             "/v1/model": _get("Describe the model", "Model", "predict"),
             "/v1/model/file": {

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
-from mlca.serve.diary import tell
+from mlca.serve.diary import tell, write_out
 from mlca.serve.events import Events
 from mlca.serve.learning import Follower
 from mlca.serve.live import LiveModel, new_parameters
@@ -187,6 +187,7 @@ class Service:
     async def _tick(self) -> None:
         while True:
             self.traffic.tick()
+            write_out()
             if self.events.has_listeners:
                 try:
                     self.events.publish("state", await asyncio.to_thread(self.state))

@@ -17,7 +17,6 @@ from mlca.cli import main
 from tests.serve.running import Server, ask, until
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
 
-
 LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
@@ -299,3 +298,13 @@ def test_slow_bodies_are_given_up_by_the_service_itself(serve):
         began = time.monotonic()
         assert b" 408 " in connection.recv(1000)
         assert time.monotonic() - began < 40
+
+
+@pytest.mark.slow
+def test_connections_without_a_request_are_given_up(serve):
+    server = serve()
+    for head in (b"", b"POST /v1/learn HTTP/1.1\r\nHost: "):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(head)
+            assert connection.recv(1000) == b""
+    assert server.get("/health/live") == {"live": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mlca.serve.diary import tell
 from mlca.serve.http import make_app
@@ -19,6 +21,8 @@ from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to end after SIGTERM.
 _DRAIN = 20
+# Seconds in which the head of a connection's first request must have come.
+_HEADER_SECONDS = 20.0
 
 
 def run(settings: Settings, host: str, port: int, tokens: Path | None) -> None:
@@ -61,18 +65,37 @@ def run(settings: Settings, host: str, port: int, tokens: Path | None) -> None:
     tell("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
     config = uvicorn.Config(
         make_app(service, known),
+        http=_Protocol,
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=65536,
     )
     # uvicorn raises the signal again when all has ended; by then it asks for nothing more.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP that gives up connections on which no request comes: uvicorn would keep them for ever."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._waiting = self.loop.call_later(_HEADER_SECONDS, transport.close)
+
+    def on_headers_complete(self) -> None:
+        """Wait no longer: from here on the gate has limits."""
+        self._waiting.cancel()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._waiting.cancel()
+        super().connection_lost(exc)
 
 
 class _Server(uvicorn.Server):

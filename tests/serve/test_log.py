@@ -187,3 +187,11 @@ def test_rows_that_are_missing_are_noticed(log):
         session.execute("DELETE FROM mlca_rows WHERE position = 2")
     with pytest.raises(LogError, match="damaged"):
         log.read(0, 0, 9)
+
+
+def test_commits_wait_for_the_disk_and_erased_rows_are_overwritten(log):
+    """No crash of a process can show the first: what the operating system holds survives it."""
+    with log.database.reading() as session:
+        assert session.execute("PRAGMA journal_mode") == [("wal",)]
+        assert session.execute("PRAGMA synchronous") == [(2,)]  # FULL
+        assert session.execute("PRAGMA secure_delete") == [(1,)]

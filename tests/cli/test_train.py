@@ -191,7 +191,7 @@ def test_standard_input_is_sniffed(tmp_path):
 
 
 def test_quoted_cells_may_hold_anything(tmp_path, call):
-    rows = [[t, h, f'the "{s}",\nof\r\nthe year', tags] for t, h, s, tags in ROWS]
+    rows = [[t, h, f'"{s}",\nof\r\nit', tags] for t, h, s, tags in ROWS]
     write_csv(tmp_path / "a.csv", rows)
     assert call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model())

@@ -14,7 +14,7 @@ from mlca.tables.cells import as_bit, as_text, is_missing, is_number, numbers_am
 from mlca.tables.dates import as_days, cycles_of
 from mlca.tables.delimited import UNNAMED
 from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, Text
-from mlca.tables.words import words_of
+from mlca.tables.words import length_of, words_of
 
 # The first rows, by which kinds are decided.
 FIRST_ROWS = 1000
@@ -25,6 +25,9 @@ MOSTLY = 0.9
 # More values than this, or more than half of the rows' values being different, are text rather than categories.
 MOST_VALUES = 100
 FEW_ROWS = 10
+
+# Values of so many words on average are sentences, however often they are repeated.
+WORDS_OF_TEXT = 4
 
 # Places for the words and pairs of a text.
 TEXT_PLACES = 4096
@@ -227,7 +230,8 @@ def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
 
 def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column:
     values = set(texts)
-    if len(values) <= MOST_VALUES and (len(texts) < FEW_ROWS or len(values) <= len(texts) / 2):
+    few = len(values) <= MOST_VALUES and (len(texts) < FEW_ROWS or len(values) <= len(texts) / 2)
+    if few and sum(map(length_of, values)) < WORDS_OF_TEXT * len(values):
         return Categorical(name, tuple(sorted(values)))
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
         return Ignored(name, f"an id: all {len(texts)} values differ; learned if you say that it is text")

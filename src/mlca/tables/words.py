@@ -11,6 +11,7 @@ from itertools import pairwise
 
 # Chinese characters and Japanese syllables stand for themselves: these scripts put no blanks between words.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
 
@@ -23,6 +24,17 @@ def words_of(text: str) -> list[str]:
     ["don't", 'panic', '电', '梯']
     """
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def length_of(text: str) -> float:
+    """Return the number of words of a text, where two characters that stand for themselves are about a word.
+
+    Examples
+    --------
+    >>> length_of("no wifi"), length_of("电梯")
+    (2.0, 1.0)
+    """
+    return sum(0.5 if _SINGLE.fullmatch(word) else 1.0 for word in words_of(text))
 
 
 def hashed(text: str, width: int, seed: int) -> dict[int, float]:

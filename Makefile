@@ -7,7 +7,7 @@ INSTALL := pip install --quiet --disable-pip-version-check
 # What was built is out of date when one of these changes; Python files are used where they lie.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/* src/kernels/peers/*)
 
-.PHONY: demo test test-all sanitized lint types bench docs clean
+.PHONY: demo serve soak test test-all sanitized lint types bench docs clean
 .DELETE_ON_ERROR:
 
 $(BIN)/pip:
@@ -32,6 +32,12 @@ $(VENV)/.best_level: $(SOURCES) | $(BIN)/pip
 demo:  ## learn the paper's three-disc stream while labels appear, and draw the nodes
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.best_level $(VENV)/.plots
 	$(BIN)/python examples/three_discs.py
+
+serve: $(VENV)/.installed  ## a service that learns a generated stream, and its page at http://127.0.0.1:8000/
+	$(BIN)/python examples/serve_a_stream.py --port 8000 --seconds inf
+
+soak: $(VENV)/.installed  ## the service under load for an hour: memory, threads and descriptors stay level
+	MLCA_SOAK_SECONDS=3600 $(BIN)/pytest -p no:xdist -s tests/serve/test_soak.py
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -17,11 +17,11 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
+from mlca.learner.kernels.votes import VOTED, VOTED_ALONE
 from numpy.typing import NDArray
 
 from mlca import MLCA
 from mlca.datasets import load_dataset
-from mlca.learner.kernels.votes import VOTED, VOTED_ALONE
 from mlca.merging import merge
 from mlca.metrics import exact_match
 

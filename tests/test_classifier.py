@@ -152,8 +152,9 @@ class TestFeatures:
         frame = pd.DataFrame(X, columns=list("abcd"))
         model = MLCA().fit(frame, Y)
         assert model.feature_names_in_.tolist() == list("abcd")
+        np.testing.assert_array_equal(model.predict_proba(frame[list("dcba")]), model.predict_proba(frame))
         with pytest.raises(ValueError, match="feature names"):
-            model.predict(frame[list("dcba")])
+            model.predict(frame.rename(columns={"a": "z"}))
 
     def test_nodes_of_sparse_rows_stay_sparse(self, stream):
         X, Y = stream

@@ -1,8 +1,8 @@
 // Everything that screening keeps of the nodes: cells and their four bits, and sixteen bits for a closer look.
 //
 // It is derived from the weights and never asked for a decision, so it can be made anew at any time. Cells follow the
-// nodes: when these have doubled, boundaries are placed anew and all nodes are written again, which costs each node
-// about twice in all.
+// nodes: when there are four times as many, boundaries are placed anew and all nodes are written again, which costs each
+// node a third more in all.
 #pragma once
 
 #include <cstdint>

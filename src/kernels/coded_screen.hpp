@@ -93,6 +93,11 @@ private:
     void list_nearest(const DenseQuery& query, int row, std::int64_t step, Space& space, const Exact& exact, const Weights& weights) const {
         FineRow& fine = *space.fine;
         if constexpr (mode == Mode::common) {
+            if (d_ <= FewAttributes<Weights>::MOST) {
+                const FewAttributes<Weights> sums{query.x, d_, query.r, weights};
+                space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+                return;
+            }
             fine.fill_common(query.x, query.r, coded_.widths());
             const CommonSums<Weights> sums{query.x, d_, query.r, fine, coded_, weights};
             space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);

@@ -2,8 +2,9 @@
 //
 // An attribute's line is divided evenly between two ends, y becomes Y = round((y - low) / width), cut off at 0 and 32767.
 // The difference of two such numbers, scaled to z = (x - y) r in units of 2^-13, squared, and put through the eighth
-// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 attributes at once: 7 billion terms a second on a core where exact
-// ones come at 0.84 and float32 at 4.6, and from a fourth of the memory, which matters more: survivors lie far apart.
+// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 attributes at once: 3.8 billion terms a second on a busy core
+// where exact ones come at 0.8. float32 is no slower in the first cache, but survivors lie far apart and come from memory,
+// and here that is a fourth of the weights': on Mediamill a search took 110 microseconds instead of 159.
 //
 // Why the sum less its error is a lower bound. Rounding to Y moves each value by at most half a width, and cutting off
 // brings no two values further apart: |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s), shifting and

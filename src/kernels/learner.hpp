@@ -21,6 +21,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "idle.hpp"
 #include "lock.hpp"
 #include "lookahead.hpp"
 #include "model.hpp"
@@ -123,7 +124,7 @@ public:
             const Source* source;
             rows.select(source);
             std::int64_t done = 0;
-            while (done < rows.n && window_.filled < window_.size) done += wait(*source, labels[done], done, host, stop);
+            for (; done < rows.n && window_.filled < window_.size; ++done) wait(*source, labels[done], done, host, stop);
             learn_rest(*source, labels, done, rows.n, n_jobs, host, stop);
         } catch (...) {
             // Nothing here may fail: there may be no memory left.
@@ -145,7 +146,7 @@ public:
             if (settled_) return settled_;
             changes = changes_;
             copy = std::make_shared<LearnerOf>(*this);
-            copy->window_.learned = 0;
+            copy->hide_unlearned();
         }
         // Nobody is kept waiting by the learning, and it can be interrupted.
         Stop stop(host.interrupted);
@@ -215,7 +216,7 @@ public:
         state.group_counts = model_.groups.counts();
         state.group_bandwidths = model_.groups.bandwidths();
         // Rows that another thread is just learning are not part of the model yet.
-        const std::int64_t end = n_waiting() > 0 ? window_.filled : window_.learned;
+        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
         for (std::int64_t j = window_.latest().low; j < end; ++j) append(state.recent, window_.row(j));
         return state;
     }
@@ -226,11 +227,7 @@ public:
         // What another thread foresees while it learns is not part of the model.
         twin->model_.next_groups.reset();
         twin->model_.nodes.withdraw(twin->model_.n_nodes);
-        if (n_waiting() == 0) {
-            twin->window_.drop_after(twin->window_.learned);
-        } else {
-            twin->window_.learned = 0;  // while another thread learns the first window
-        }
+        twin->hide_unlearned();
         return twin;
     }
 
@@ -259,6 +256,15 @@ private:
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
+    // Working space of a prediction.
+    struct Reader {
+        explicit Reader(const Settings& told) : work(told), found(static_cast<std::size_t>(TOGETHER), Shortlist(told.n_neighbors)) {}
+
+        typename ModelHere::Work work;
+        std::vector<Shortlist> found;
+        Array<double> usual;  // the probability of labels without votes
+    };
+
     template <class Read>
     auto reading(Read read) const {
         const std::shared_lock<Lock> guard(lock_);
@@ -273,48 +279,58 @@ private:
 
     std::int64_t n_waiting() const noexcept { return static_cast<std::int64_t>(waiting_starts_.size()) - 1; }
     InputLabels waiting() const noexcept { return {waiting_starts_.data(), waiting_labels_.data()}; }
+    // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
+    void hide_unlearned() noexcept {
+        if (n_waiting() > 0) window_.learned = 0;
+        window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
+    }
     void forget_waiting() noexcept {
         waiting_starts_.resize(1);
         waiting_labels_.clear();
     }
 
-    // Take in one row of the first window; the one that fills it makes all of them learned. Returns 1.
-    std::int64_t wait(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
-        const std::int64_t n_labels = model_.labels.n_labels;
+    // Take in one row of the first window; the one that fills it makes all of them learned.
+    void wait(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
+        if (window_.filled + 1 == window_.size) return fill_window(source, own, row, host, stop);
+        const std::lock_guard<Lock> guard(lock_);
+        std::int64_t n_labels = model_.labels.n_labels;
+        for (std::int64_t place = 0; place < own.n; ++place) n_labels = std::max(n_labels, own.labels[place] + std::int64_t{1});
+        model_.labels.reserve_labels(n_labels);
+        waiting_starts_.reserve(waiting_starts_.size() + 1);
+        waiting_labels_.reserve(waiting_labels_.size() + static_cast<std::size_t>(own.n));
+        window_.take(source, row, 1);
+        waiting_labels_.insert(waiting_labels_.end(), own.labels, own.labels + own.n);
+        waiting_starts_.push_back(static_cast<std::int64_t>(waiting_labels_.size()));
+        model_.labels.n_labels = n_labels;
+        unsettle();
+    }
+
+    // Learn the first window with its last row. Until that is done, the last row is in the buffer, but not among those that
+    // wait: readers do not see it.
+    void fill_window(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
+        ModelHere first(settings());
+        first.labels.reserve_labels(model_.labels.n_labels);
+        first.labels.n_labels = model_.labels.n_labels;
+        Array<std::int64_t> starts = waiting_starts_;
+        Array<std::int32_t> labels = waiting_labels_;
+        labels.insert(labels.end(), own.labels, own.labels + own.n);
+        starts.push_back(static_cast<std::int64_t>(labels.size()));
         {
             const std::lock_guard<Lock> guard(lock_);
-            std::int64_t needed = n_labels;
-            for (std::int64_t place = 0; place < own.n; ++place) needed = std::max(needed, own.labels[place] + std::int64_t{1});
-            model_.labels.reserve_labels(needed);
-            waiting_starts_.reserve(waiting_starts_.size() + 1);
-            waiting_labels_.reserve(waiting_labels_.size() + static_cast<std::size_t>(own.n));
             window_.take(source, row, 1);
-            waiting_labels_.insert(waiting_labels_.end(), own.labels, own.labels + own.n);
-            waiting_starts_.push_back(static_cast<std::int64_t>(waiting_labels_.size()));
-            model_.labels.n_labels = needed;
-            unsettle();
         }
-        if (window_.filled < window_.size) return 1;
         try {
-            ModelHere first(settings());
-            first.labels.reserve_labels(model_.labels.n_labels);
-            first.labels.n_labels = model_.labels.n_labels;
-            learn_stretch(first, window_.size, waiting(), nullptr, host, stop);
-            const std::lock_guard<Lock> guard(lock_);
-            model_ = std::move(first);
-            forget_waiting();
-            unsettle();
+            learn_stretch(first, window_.size, {starts.data(), labels.data()}, nullptr, host, stop);
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
             window_.learned = 0;
             window_.drop_after(window_.size - 1);
-            waiting_starts_.pop_back();
-            waiting_labels_.resize(static_cast<std::size_t>(waiting_starts_.back()));
-            model_.labels.n_labels = n_labels;
-            unsettle();
             throw;
         }
-        return 1;
+        const std::lock_guard<Lock> guard(lock_);
+        model_ = std::move(first);
+        forget_waiting();
+        unsettle();
     }
 
     // Learn all rows behind the first window, by portions.
@@ -418,22 +434,21 @@ private:
     }
 
     void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, double* out) const {
-        typename ModelHere::Work work(settings());
-        std::vector<Shortlist> found(static_cast<std::size_t>(TOGETHER), Shortlist(settings().n_neighbors));
-        Array<double> usual;  // the probability of labels without votes
-        Stop never;           // interrupts are looked for between slices only, when nothing is locked
+        auto reader = idle_readers_.borrow([this] { return std::make_unique<Reader>(settings()); });
+        Stop never;  // interrupts are looked for between slices only, when nothing is locked
         while (first < end) {
             stop.check();
             const std::shared_lock<Lock> guard(lock_);
-            work.votes.reserve(model_.labels.n_labels);
-            fill_in_usual(n_labels, usual);
+            reader->work.votes.reserve(model_.labels.n_labels);
+            fill_in_usual(n_labels, reader->usual);
             const auto begun = Stop::Clock::now();
             do {
                 const std::int64_t n = mode == Mode::clustered ? 1 : std::min(TOGETHER, end - first);
-                predict_some(source, first, n, n_labels, usual, found, work, never, out);
+                predict_some(source, first, n, n_labels, *reader, never, out);
                 first += n;
             } while (first < end && Stop::Clock::now() - begun < SLICE);
         }
+        idle_readers_.give_back(std::move(reader));
     }
 
     void fill_in_usual(std::int64_t n_labels, Array<double>& usual) const {
@@ -442,8 +457,8 @@ private:
         for (std::int64_t i = 0; i < n_labels; ++i) usual[static_cast<std::size_t>(i)] = model_.labels.probability(i, bin, model_.n_nodes).posterior;
     }
 
-    void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Array<double>& usual,
-                      std::vector<Shortlist>& found, typename ModelHere::Work& work, Stop& stop, double* out) const {
+    void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, Reader& reader, Stop& stop, double* out) const {
+        auto& [work, found, usual] = reader;
         if (model_.n_nodes == 0) {
             for (std::int64_t j = 0; j < n; ++j) std::copy(usual.begin(), usual.end(), out + (first + j) * n_labels);
             return;
@@ -607,6 +622,7 @@ private:
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;
     std::int64_t changes_ = 0;  // of the waiting rows
+    mutable Idle<Reader> idle_readers_;
     mutable std::mutex settling_;
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked
 };

@@ -108,7 +108,7 @@ public:
     }
 
     // With attributes in groups; `group(attribute)` has the r and the size of the attribute's group. Roots are steep where
-    // terms are small, so entries are finer: with four in a byte twice as many nodes passed.
+    // terms are small, so entries are finer: 10 % of Yeast's nodes pass, with four in a byte 12 %.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
         begin(2, 1.0);

@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlca.targets import LabelRows, LabelSet, read_targets
+from mlca.targets import LabelRows, LabelSet, exact_match, read_targets
 
 # Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
 _TURNS: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
@@ -136,6 +136,25 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             return [{name} for name in predicted.tolist()]
         return model.labels_.name_rows(predicted)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose labels are predicted exactly.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows to judge.
+        y : indicator matrix, iterables of label names, or 1-D array
+            Their labels, in any form that `fit` takes. A row with a label that the model does not know is missed.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
+
+        Returns
+        -------
+        float
+        """
+        model = self._frozen()
+        return exact_match(y, model.labels_, model.predict(X), sample_weight)
+
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one."""
         fresh = object.__new__(type(self))
@@ -144,6 +163,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         fresh._begin(rows.shape[1], sparse.issparse(rows))
         fresh.labels_ = labels
         self.__dict__ = fresh.__dict__
+
+    def _check_fitted(self) -> None:
+        """Raise NotFittedError if nothing was learned; scikit-learn is asked only then, because it takes its time."""
+        if not hasattr(self, "labels_"):
+            check_is_fitted(self, "labels_")
 
     def _frozen(self) -> Self:
         """Return what this object is now, in case another thread calls `fit` meanwhile."""
@@ -176,7 +200,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         rows = self._read_rows(X, targets)
         if hasattr(self, "feature_names_in_") or not _is_plain(X) or X.shape[1] != self.n_features_in_:
             validate_data(self, X, reset=False, skip_check_array=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable, Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from mlca.base import Rows, StreamClassifier
+from mlca.base import Rows, StreamClassifier, turn_of
 from mlca.learner.core import Learner
 from mlca.learner.parameters import ATTRIBUTES, RULES, VOTES, Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
@@ -78,8 +78,8 @@ class MLCA(StreamClassifier):
     Notes
     -----
     Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
-    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of the
-    rows that `n_seen_` counts, which goes on as if nothing had happened.
+    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of
+    the rows that `n_seen_` counts, which goes on as if nothing had happened.
 
     References
     ----------
@@ -150,7 +150,7 @@ class MLCA(StreamClassifier):
     @property
     def n_seen_(self) -> int:
         """The number of rows learned."""
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         return self._learner.n_seen
 
     @property
@@ -180,12 +180,60 @@ class MLCA(StreamClassifier):
         bandwidths = _read_only(learner.state()["bandwidths"])
         return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
 
+    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
+        """Learn from scratch.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows to learn, in order. A frame may have columns of any kind, and gaps: see `mlca.tables.Recipe`.
+        y : indicator matrix, iterables of label names, or 1-D array
+            Their labels.
+
+        Returns
+        -------
+        self
+        """
+        from mlca import frames
+
+        _refuse(unsupported)
+        if frames.needs_recipe(X):
+            with turn_of(self):
+                frames.fit(self, X, y)
+            return self
+        return super().fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, **unsupported: Any) -> Self:
+        """Go on learning.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            More rows, in order. The columns of a frame are matched by name; new ones, and new categories, are welcome.
+        y : indicator matrix, iterables of label names, or 1-D array
+            Their labels. A wider indicator matrix than before, or a new name, brings a new label.
+        classes : iterable of hashable, optional
+            Labels that may come. Never needed: labels are welcome whenever they turn up.
+
+        Returns
+        -------
+        self
+        """
+        from mlca import frames
+
+        _refuse(unsupported)
+        if frames.goes_by_recipe(self, X):
+            with turn_of(self):
+                frames.partial_fit(self, X, y, classes)
+            return self
+        return super().partial_fit(X, y, classes)
+
     def explain(self, x: Any) -> Explanation:
         """Tell how the labels of one row are predicted.
 
         Parameters
         ----------
-        x : array-like of shape (n_features,) or (1, n_features)
+        x : array-like of shape (n_features,) or (1, n_features), Series or DataFrame of one row
             The row.
 
         Returns
@@ -193,18 +241,17 @@ class MLCA(StreamClassifier):
         Explanation
             The nodes that voted and every number on the way from their label counts to the posterior.
         """
+        from mlca import frames
         from mlca.explanation import Explanation
 
         model = self._frozen()
-        check_is_fitted(model, "labels_")
-        if not hasattr(x, "shape") or len(x.shape) == 1:
-            x = np.asarray(x, dtype=np.float64).reshape(1, -1)
-        rows = model._read_known_rows(x)
+        model._check_fitted()
+        rows = model._read_known_rows(frames.row_of(model, x))
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
         neighbours = model._settled_learner().neighbours(row)
-        return Explanation.of(neighbours, model._labels.names)
+        return frames.with_values(model, Explanation.of(neighbours, model._labels.names), row)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -217,11 +264,11 @@ class MLCA(StreamClassifier):
         from mlca.storage import save
 
         model = self._frozen()
-        check_is_fitted(model, "labels_")
+        model._check_fitted()
         save(model, path)
 
     def __getstate__(self) -> Any:
-        """Return what copies and pickles are made of: a learner of their own, and names for all labels that it knows."""
+        """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
         state = dict(super().__getstate__())
         if "_learner" in state:
             state["_learner"] = state["_learner"].copy()
@@ -283,15 +330,36 @@ class MLCA(StreamClassifier):
             raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
         return rows
 
+    def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        from mlca.frames import rows_of
+
+        self._check_fitted()
+        return super()._read_known_rows(rows_of(self, X), targets)
+
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         return self._settled_learner().probabilities(rows, self._n_threads())
 
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
+    def _check_fitted(self) -> None:
+        if "_labels" not in self.__dict__:
+            super()._check_fitted()
+
     def _settled_learner(self) -> Learner:
-        check_is_fitted(self, "labels_")
+        self._check_fitted()
         return self._learner.settled()
+
+
+def _refuse(unsupported: dict[str, Any]) -> None:
+    """Refuse weights of rows clearly: to learn a row twice is not to count it twice, since it meets its own node."""
+    if "sample_weight" in unsupported:
+        raise TypeError(
+            "sample_weight is not supported: the order of rows matters, and a row that is learned again meets its own "
+            "node; repeat rows where they are to count more, for instance X.repeat(weights, axis=0)"
+        )
+    if unsupported:
+        raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

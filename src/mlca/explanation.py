@@ -88,7 +88,7 @@ class Explanation:
             return []
         n_shown = len(self.values[0][1]) - 1
         titles = ("the row", *(f"node {node}" for node in self.nodes[:n_shown]))
-        width = max(len(shown(name)) for name, _ in self.values)
+        width = max(len("column"), *(len(shown(name)) for name, _ in self.values))
         lines = ["", "The row beside the nearest nodes, where it is least ordinary:"]
         for name, cells in (("column", titles), *self.values):
             padded = "  ".join(f"{_cut(shown(cell)):<{_WIDEST_CELL}}" for cell in cells)
@@ -98,4 +98,3 @@ class Explanation:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
-

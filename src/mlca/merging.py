@@ -9,13 +9,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.classifier import MLCA
 from mlca.learner.merging import merged
-from mlca.targets import LabelSet
+from mlca.storage import extras_of
 
 
 def merge(models: Iterable[MLCA]) -> MLCA:
@@ -68,7 +69,7 @@ def merge(models: Iterable[MLCA]) -> MLCA:
         np.array([names.setdefault(name, len(names)) for name in part.labels_.names], dtype=np.int32) for part in parts
     ]
     whole._learner = merged([part._learner for part in parts], columns, len(names))
-    whole.labels_ = LabelSet(tuple(names), whole.labels_.single)
+    whole.labels_ = replace(whole.labels_, names=tuple(names))
     return whole
 
 
@@ -89,11 +90,22 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             f"model {number} has other feature names, or another order of them, than the first; "
             "learn all parts with the same columns"
         )
+    if _recipe(model) != _recipe(first):
+        raise ValueError(
+            f"model {number} reads its tables otherwise than the first: columns or categories differ, or their order; "
+            "fit one mlca.tables.Recipe and let all parts learn what it transforms"
+        )
     if model.labels_.single != first.labels_.single:
         raise ValueError(
             f"model {number} and the first differ in the kind of labels: one learned a 1-D y, the other label sets; "
             "give all parts labels of one kind"
         )
+
+
+def _recipe(model: MLCA) -> dict[str, Any]:
+    """Return what the columns of a model mean; how it has grown is no part of that."""
+    recipe = extras_of(model).get("recipe", {})
+    return {name: value for name, value in recipe.items() if name != "growth"}
 
 
 def _feature_names(model: MLCA) -> list[str]:

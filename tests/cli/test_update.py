@@ -94,6 +94,31 @@ def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_kno
     assert call_json(*words)["unseen"] == {}
 
 
+def test_a_stream_in_several_files_gives_the_model_of_one(tmp_path, call, monkeypatch):
+    """Though a category comes late: it counts from its row on, wherever the files end."""
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
+    rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather(230, 1))]
+    for name, part in (("all", rows), ("first", rows[:100]), ("second", rows[100:170]), ("third", rows[170:])):
+        write_csv(tmp_path / f"{name}.csv", part)
+    for name in ("all", "first"):
+        words = ["--labels", "tags", "--out", tmp_path / f"{name}.mlca", "--vigilance", ".1"]
+        assert call("train", tmp_path / f"{name}.csv", *words)[0] == 0
+    for name in ("second", "third"):
+        assert call("update", tmp_path / "first.mlca", tmp_path / f"{name}.csv")[0] == 0
+    whole, grown = load(tmp_path / "all.mlca"), load(tmp_path / "first.mlca")
+    np.testing.assert_array_equal(grown.weights_, whole.weights_)
+    np.testing.assert_array_equal(grown.bandwidths_, whole.bandwidths_)
+    assert recipe_of(grown).layout == recipe_of(whole).layout
+
+
+def test_names_that_come_too_late_to_be_columns_are_told(tmp_path, call, monkeypatch):
+    monkeypatch.setattr("mlca.tables.jsonlines.FIRST_OBJECTS", 10)
+    lines = [{"x": i % 3, "tags": "a" if i % 2 else "b"} | ({"late": 1} if i > 20 else {}) for i in range(40)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    code, out, _ = call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")
+    assert code == 0 and "not read: late" in out
+
+
 def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_json):
     head = "x,tag_a,tag_b"
     (tmp_path / "a.csv").write_text(head + "\n" + "1,0,1\n2,1,0\n" * 40)

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from mlca import MLCA
 from mlca.peers import GLOCAL
 
 
@@ -179,4 +180,6 @@ def test_named_columns(model, data):
     assert_array_equal(model.feature_names_in_, ["width", "height"])
     assert_array_equal(model.classes_, ["sea", "sun", "sand"])
     with pytest.raises(ValueError, match="feature names"):
-        model.predict(X[["height", "width"]])
+        model.predict(X.rename(columns={"width": "depth"}))
+    if isinstance(model, MLCA):
+        assert_array_equal(model.predict(X[["height", "width"]]), model.predict(X))

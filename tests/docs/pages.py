@@ -6,8 +6,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(?P<fence>```+)[ ]?(?P<kind>\w*)[^\n`]*\n(?P<text>.*?)^(?P=fence)[ ]*$", re.MULTILINE | re.DOTALL)
-# Minutes of work, or the network.
-NOT_HERE = ("mlca bench", "mlca reproduce", "mlca datasets")
+# Minutes of work, the network, or a service that is not there.
+NOT_HERE = ("mlca bench", "mlca reproduce", "mlca datasets", "mlca serve", "mlca send")
 
 
 @dataclass

@@ -19,6 +19,7 @@ struct Family {
 static const std::vector<Family>& families() {
     static const std::vector<Family> all = {
         {"normal", [](Random& random) { return random.normal(); }, 0.7},
+        {"normal, rather narrow", [](Random& random) { return random.normal(); }, 6.0},
         {"normal, narrow", [](Random& random) { return random.normal(); }, 300.0},
         {"normal, wide", [](Random& random) { return random.normal(); }, 1e-3},
         {"equal", [](Random&) { return 3.25; }, 1.0},
@@ -159,6 +160,37 @@ static void bounds_hold(Random& random) {
                         CHECK(fine.lower(coded.fine(k)) <= sum);
                     }
                 }
+            }
+        }
+    }
+}
+
+// A group of one attribute.
+struct Alone {
+    double r;
+    int64_t size;
+};
+
+// All attributes equal, so that all errors are, and none cancels another.
+static void aligned_errors_are_allowed_for(Random& random) {
+    const Family repeated{"repeated", [value = 0.0, n = 0](Random& source) mutable {
+        if (n++ % FINE_LANES == 0) value = source.uniform();
+        return value;
+    }, 1.0};
+    const Data data(random, repeated, 150, FINE_LANES, 100);
+    const CodedNodes coded = CodedNodes(data.d).renewed(data.n, data);
+    FineRow fine(data.d), grouped(data.d);
+    for (const double r : {1.0, 5.0, 12.0, 30.0, 60.0}) {
+        doing = "repeated values, r = " + std::to_string(r);
+        for (int64_t j = 0; j < data.n_rows; ++j) {
+            const double* x = data.row(j);
+            fine.fill_common(x, r, coded.widths());
+            grouped.fill_grouped(x, [&](int64_t) { return Alone{r, 1}; }, coded.widths());
+            for (int64_t k = 0; k < data.n; ++k) {
+                int64_t roots = 0;
+                for (int64_t i = 0; i < data.d; ++i) roots += group_root(dissimilarity(x[i] - data(k)[i], r), 1);
+                CHECK(fine.lower(coded.fine(k)) <= common_sum(x, data(k), data.d, r));
+                CHECK(grouped.lower(coded.fine(k)) <= roots);
             }
         }
     }
@@ -371,14 +403,14 @@ static void a_failed_allocation_changes_nothing(Random& random) {
     const int64_t d = 9;
     const Data data(random, family, 200, d, 3);
     CodedNodes coded(d);
-    prepare(coded, 100, 64, data);
-    for (int64_t k = 64; k < 100; ++k) coded.enter(k, data(k));
+    prepare(coded, 100, 32, data);
+    for (int64_t k = 32; k < 100; ++k) coded.enter(k, data(k));
     for (int64_t fail = 0;; ++fail) {
         doing = "allocation " + std::to_string(fail) + " fails";
         allocations_left = fail;
         bool failed = false;
         try {
-            prepare(coded, 101 + 1000 * fail, 128, data);
+            prepare(coded, 128 + 1000 * fail, 128, data);  // cells are placed anew
         } catch (const std::bad_alloc&) {
             failed = true;
         }
@@ -400,6 +432,7 @@ int main(int argc, char** argv) {
     scan_gives_the_plain_sum<2>(random);
     sixteen_bits_are_as_close_as_promised();
     bounds_hold(random);
+    aligned_errors_are_allowed_for(random);
     lists_are_those_of_brute_force(random);
     groups_are_bounded_and_listed(random);
     a_wrong_guess_changes_nothing(random);

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 from scipy import sparse
 
-from mlca import MLCA, load
+from mlca import load
 from tests.learner.states import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")
@@ -44,7 +44,3 @@ def assert_saves_and_pickles(model, folder):
     model.save(folder / "model.mlca")
     assert_exactly_same(load(folder / "model.mlca"), model)
     assert_exactly_same(pickle.loads(pickle.dumps(model)), model)
-
-
-def fitted_at_once(X, y, **chosen):
-    return MLCA(**chosen).partial_fit(X, y)

@@ -154,7 +154,7 @@ def test_threads_that_learn_take_turns(kind):
         thread.join(60)
     assert model.n_seen_ == model.counts_.sum() == 3 * N
     counted = dict(zip(model.classes_.tolist(), model.label_counts_.sum(axis=0).tolist(), strict=True))
-    expected = {name: N for name in "abc"} | {f"{name} {part}": 80 for name in "abc" for part in range(3)}
+    expected = dict.fromkeys("abc", N) | {f"{name} {part}": 80 for name in "abc" for part in range(3)}
     assert counted == expected
 
 

@@ -144,7 +144,10 @@ def test_text_as_dates_numbers_and_pandas_kinds_are_read_alike():
     for frame in (written, as_category):
         other = Recipe().fit(frame)
         assert [type(column) for column in other.layout.columns] == [type(c) for c in expected.layout.columns]
-        np.testing.assert_allclose(other.transform(frame), expected.transform(typed))
+        # pandas declares categories beforehand, so that none comes late.
+        place = {name: k for k, name in enumerate(other.get_feature_names_out())}
+        columns = [place[name] for name in expected.get_feature_names_out()]
+        np.testing.assert_allclose(other.transform(frame)[:, columns], expected.transform(typed))
 
 
 class TestWords:

@@ -7,5 +7,7 @@ River. `data` brings the datasets, real ones where they are at hand, else genera
 `running` times one workload after the other in this process, and `results` prints one table of rows a second,
 attribute pairs a second and the ratio to the probe, so that figures from different machines can be compared.
 
+`serve` stands apart: it measures the service through HTTP, beside the same learner in this process.
+
 Nothing here asserts anything: `mlca bench` reports, tests stay out of it.
 """

@@ -79,7 +79,10 @@ def _dense(bench: Bench, name: str, repeats: int = 7, n_rows: int = 3000) -> Non
 
 def _discs(bench: Bench) -> None:
     discs = sample("three discs")
-    for verb, work, wanted in (("learning", workloads.learning, 450_000), ("predicting", workloads.predicting, 1_000_000)):
+    for verb, work, wanted in (
+        ("learning", workloads.learning, 450_000),
+        ("predicting", workloads.predicting, 1_000_000),
+    ):
         one, two = (bench.add(work(discs, n_jobs=n_jobs, vigilance=0.1)) for n_jobs in (1, 2))
         bench.aim(f"{verb} three discs, V .1", wanted, one.rows / one.seconds, "rows/s")
         bench.aim(f"{verb} three discs, two threads", 1.0, one.seconds / two.seconds, "times one thread")

@@ -27,6 +27,8 @@ COMMANDS = {
     "evaluate": "measure a model on rows whose labels are known",
     "inspect": "show what a model knows",
     "explain": "show why a row gets its labels",
+    "send": "send a table to a service, as a stream",
+    "serve": "serve a model that keeps learning, over HTTP",
     "completion": "print a script that completes commands in a shell",
     "bench": "measure speed, in units of this machine's own limits",
     "datasets": "list, describe and fetch the field's datasets",

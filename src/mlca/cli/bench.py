@@ -2,7 +2,8 @@
 
 Probes first how many exponentials a second the machine sums, then prints for each workload rows a second, attribute
 pairs a second and their ratio to the probe, beside plain NumPy, scikit-learn and River. Real datasets are used where
-MLCA_DATA names their folder, else generated ones of the same shapes. Takes a few minutes.
+MLCA_DATA names their folder, else generated ones of the same shapes. Takes a few minutes. `mlca bench serve` measures
+the service beside the same learner in process.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ import argparse
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.add_argument("what", nargs="?", choices=("learner", "serve"), default="learner", help="what is measured")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--long", action="store_true", help="a million rows instead: takes a quarter of an hour")
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
+    if args.what == "serve":
+        from mlca.bench.serve import run_benchmarks as run_service_benchmarks
+
+        service = run_service_benchmarks()
+        print(service.to_json() if args.json else service)
+        return 0
     from mlca.bench.running import run_benchmarks, run_long
 
     results = run_long() if args.long else run_benchmarks()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 
 _FILES = ("FILE", "MODEL")
+_FOLDERS = ("DIR",)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,16 +25,18 @@ def run(args: argparse.Namespace) -> int:
     from mlca.cli import build_parser
 
     parser = build_parser()
-    _complete_files(parser, shtab.FILE)
+    _complete_paths(parser, shtab.FILE, shtab.DIRECTORY)
     print(shtab.complete(parser, args.shell))
     return 0
 
 
-def _complete_files(parser: argparse.ArgumentParser, files: object) -> None:
-    """Mark the arguments that are files, in all commands."""
+def _complete_paths(parser: argparse.ArgumentParser, files: object, folders: object) -> None:
+    """Mark the arguments that are files or folders, in all commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
-                _complete_files(command, files)
+                _complete_paths(command, files, folders)
         elif action.metavar in _FILES:
             vars(action)["complete"] = files
+        elif action.metavar in _FOLDERS:
+            vars(action)["complete"] = folders

@@ -20,7 +20,6 @@ from mlca.showing import shown
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mlca.classifier import MLCA
     from mlca.explanation import Explanation
     from mlca.tables.recipe import Recipe
 
@@ -38,20 +37,13 @@ def run(args: argparse.Namespace) -> int:
     """Explain and print; return the exit code."""
     model, recipe = load_with_recipe(args.model)
     row = _find_row(recipe, args)
-    explanation = explain_row(model, row)
+    explanation = model.explain(row)
     if args.json:
         print(json.dumps(_facts(args.row, explanation)))
         return 0
     predicted = ", ".join(sorted(map(shown, explanation.predicted))) or "no label"
     print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}")
     return 0
-
-
-def explain_row(model: MLCA, row: NDArray[Any]) -> Explanation:
-    """Explain a row, beside the values of its nodes."""
-    from mlca.frames import with_values
-
-    return with_values(model, model.explain(row), row)
 
 
 def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:

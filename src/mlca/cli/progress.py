@@ -48,12 +48,13 @@ class Progress:
         """The time since the beginning."""
         return perf_counter() - self._began
 
-    def advance(self, rows: int, fraction: float | None, nodes: int) -> None:
+    def advance(self, rows: int, fraction: float | None, nodes: int | None = None) -> None:
         """Tell that some more rows are done, and what part of the file that makes."""
         self.rows += rows
         self._clock.note(fraction, self.seconds)
         left = self._clock.left(fraction, self.seconds)
-        facts = f"{self.rows:,} rows, {self.rows / max(self.seconds, 1e-9):,.0f} rows/s, {nodes:,} nodes"
+        facts = f"{self.rows:,} rows, {self.rows / max(self.seconds, 1e-9):,.0f} rows/s"
+        facts += "" if nodes is None else f", {nodes:,} nodes"
         facts += "" if left is None else f", {left // 60}:{left % 60:02} left"
         if self._bar is not None:
             self._bar.update(self._task, total=None if fraction is None else 1.0, completed=fraction or 0, facts=facts)

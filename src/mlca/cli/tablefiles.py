@@ -154,6 +154,9 @@ def oddities_in_words(file: TableFile) -> list[str]:
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
+    if unread := getattr(file.source, "unread", None):
+        named = ", ".join(map(shown, sorted(unread)))
+        lines.append(f"names that no object had among the first 1000, and that were not read: {named}")
     if file.missing:
         named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
         lines.append(f"missing values: {named} (a number becomes the median of the first rows, the rest nothing)")

@@ -60,6 +60,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="choose vigilance and attributes by predicting the first 1000 rows before learning them",
     )
+    add_model_parameters(parser)
+
+
+def add_model_parameters(parser: argparse.ArgumentParser) -> None:
+    """Declare the parameters of a new model."""
     model = parser.add_argument_group("model", "see the documentation of mlca.MLCA")
     model.add_argument("--vigilance", type=float, metavar="V", help="0 keeps every row, 0.3 compresses (default 0.01)")
     model.add_argument("--neighbors", type=int, metavar="N", help="nodes that vote (default 10)")
@@ -161,11 +166,15 @@ def _share(word: str) -> float:
     return share
 
 
+def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of the model that were given, by MLCA's names."""
+    return {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
+
+
 def _new_model(args: argparse.Namespace) -> MLCA:
     from mlca.classifier import MLCA
 
-    chosen = {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
-    model = MLCA(**chosen)
+    model = MLCA(**chosen_parameters(args))
     model._check_parameters()
     return model
 

@@ -5,7 +5,8 @@ How one instance flows through:
 1. It enters the *window*, a buffer of the latest instances. The first `window` of a stream wait there until the window
    is full; from then on each instance is learned as it comes.
 2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
-   with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or with one a group of attributes (MLCA-C).
+   with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or with one a group of attributes
+   (MLCA-C).
 3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the instance becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
@@ -15,9 +16,9 @@ How one instance flows through:
 
 Prediction takes step 2 and the bins of step 4 and reads off each label's posterior.
 
-All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it, `parameters`
-has what it is told, `state` and `checking` turn it into plain arrays and back, `merging` makes one learner of several,
-`widening` lets attributes appear late. Labels are numbers here; names are the classifier's business.
+All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it,
+`parameters` has what it is told, `state` and `checking` turn it into plain arrays and back, `merging` makes one learner
+of several, `widening` lets attributes appear late. Labels are numbers here; names are the classifier's business.
 
 Names beside the paper (Masuyama et al. 2023):
 

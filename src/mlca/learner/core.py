@@ -83,9 +83,7 @@ class Learner:
         """Return a learner that goes on from checked arrays (see `mlca.learner.state`)."""
         settings = parameters.settings(n_features, screen_from)
         rounds = _Rounds(parameters.seed, n_features)
-        return cls._of(
-            parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state)
-        )
+        return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
 
     @property
     def sparse_nodes(self) -> bool:
@@ -121,9 +119,11 @@ class Learner:
         on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
         for first, part in self._in_own_form(rows):
-            bounds = indptr[first : first + part.shape[0] + 1]
-            own = labels[bounds[0] : bounds[-1]]
-            targets = (np.ascontiguousarray(bounds - bounds[0], np.int64), np.ascontiguousarray(own, np.int32))
+            if part is rows:
+                targets = (indptr, labels)
+            else:
+                bounds = indptr[first : first + part.shape[0] + 1]
+                targets = (bounds - bounds[0], labels[bounds[0] : bounds[-1]])
             if self.sparse_nodes:
                 self._compiled.learn_sparse(*_csr_parts(part), *targets, n_labels, n_jobs)
             else:

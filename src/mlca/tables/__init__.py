@@ -7,22 +7,24 @@ on the same readers. A source (`delimited`, `jsonlines`, `parquet`, `arff`,
 which source reads which file. A row that cannot be read is not an exception but a `Fault` in its
 place, so that the stream goes on behind it.
 
-The first rows are looked at before anything is learned. `columns` tells numbers from categories by them, and
-`labels` how the labels are written. Both choices together are a layout (`layout`), which with the history
-of the model's growth is the `Recipe` that the model file keeps: later files are checked against it and
-read by it, whatever they look like themselves.
+The first rows are looked at before anything is learned. `columns` decides by them what each column is, one of the
+`kinds`, and `labels` how the labels are written. Both choices together are a layout (`layout`); the public `Recipe`
+is a layout that learns with the stream: `encoding` makes matrices of cells by it, and lets it grow with the row that
+brings a new category or column. The model file keeps it, and later files and frames are read by it, whatever they look
+like themselves. `cells`, `dates` and `words` make numbers and names of single cells.
 
-`cells` makes numbers and names of single cells, and `batches` ties the ends together: it yields a matrix and label
-names for some rows at a time, and calls back for every fault, by file and line. `differences` says beforehand
-how a file differs from a recipe. The way back, from nodes to the user's own terms, is `telling`.
+`batches` ties the ends together for files: it yields a matrix and label names for some rows at a time, and calls back
+for every fault, by file and line. `differences` says beforehand how a file differs from a recipe. The way back, from
+nodes to the user's own terms, is `telling`.
 
-Three decisions run through all of it:
+Four decisions run through all of it:
 
-* A category becomes one column a value (one-hot), since MLCA's similarity adds up the differences of
-  columns: codes 0, 1, 2 would make some categories nearer to each other than others. A value that the first
-  rows did not have is 0 in all columns of its category: like none of the known, equally far from all.
-* A missing number becomes the median of the first rows, which is neither here nor there; a missing category
-  is 0 in all columns. Empty cells, NA, N/A, NaN, null and ? are missing. Both are counted and reported.
+* A category becomes one number a value (one-hot), since MLCA's similarity adds up the differences of numbers: codes 0,
+  1, 2 would make some categories nearer to each other than others. A value that nobody has learned is 0 in all of
+  them: like none of the known, equally far from all.
+* A missing number becomes the median of the first rows, which is neither here nor there; anything else that is missing
+  is 0. Empty cells, NA, N/A, NaN, null and ? are missing. All are counted and reported.
+* A row is read by what was known when it came, so that portions do not matter.
 * Labels are text. An empty cell means that a row has none.
 """
 

@@ -127,12 +127,8 @@ def encode_growing(
     remarks : Remarks
         What was odd.
     """
-    if decide is not None:
-        layout = _with_new_columns(layout, cells, unusable, decide)
-    X, remarks = encode(layout, cells, n_rows)
-    steps = _steps(layout, cells, remarks, unusable)
-    if len(steps) > 1:
-        X, remarks = encode(steps[-1][1], cells, n_rows)
+    steps = growth(layout, cells, unusable, decide)
+    X, remarks = encode(steps[-1][1], cells, n_rows)
     ends = [*(row for row, _ in steps[1:]), n_rows]
     parts = [
         Part(row, stop, X[row:stop, : known.n_features], known)
@@ -142,17 +138,28 @@ def encode_growing(
     return parts, remarks
 
 
-def _steps(
-    layout: TableLayout, cells: Cells, remarks: Remarks, unusable: Collection[int]
+def growth(
+    layout: TableLayout,
+    cells: Cells,
+    unusable: Collection[int] = (),
+    decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> list[tuple[int, TableLayout]]:
-    """Return the rows at which the layout becomes another, the first of them 0, and what it becomes."""
+    """Return the rows at which the layout becomes another, the first of them 0, and what it becomes.
+
+    The parameters are those of `encode_growing`.
+    """
+    if decide is not None:
+        layout = _with_new_columns(layout, cells, unusable, decide)
     events: dict[int, list[tuple[int, str]]] = {}
+    left_out = set(unusable)
     for place, column in enumerate(layout.columns):
+        if not isinstance(column, Categorical) or column.name not in cells:
+            continue
         room = MOST_VALUES_EVER - column.width
         new: set[str] = set()
-        for row in remarks.unseen.get(column.name, ()):
+        for row in column.encode(cells[column.name]).unseen:
             text = as_text(cells[column.name][row])
-            if len(new) < room and text not in new and row not in remarks.faulty and row not in unusable:
+            if len(new) < room and text not in new and row not in left_out:
                 new.add(text)
                 events.setdefault(row, []).append((place, text))
     steps = [(0, layout)]

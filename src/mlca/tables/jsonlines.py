@@ -10,12 +10,19 @@ from typing import Any
 from mlca.tables.sources import Fault, Row
 from mlca.tables.streams import ByteStream, undecodable
 
-# Objects whose names are the columns. A name that turns up later is not read.
+# Objects whose names are the columns. A name that turns up later is not read, and told.
 FIRST_OBJECTS = 1000
+MOST_UNREAD = 20
 
 
 class JsonLinesSource:
-    """A file of JSON lines."""
+    """A file of JSON lines.
+
+    Attributes
+    ----------
+    unread : set of str
+        Names that turned up too late to be columns, some of them.
+    """
 
     place = "line"
     sparse = False
@@ -24,6 +31,7 @@ class JsonLinesSource:
         self.name = stream.name
         self.fraction = stream.fraction
         self.nominal: dict[str, tuple[str, ...]] = {}
+        self.unread: set[str] = set()
         self.label_columns: tuple[str, ...] = ()
         objects = _objects(stream.lines())
         first = list(islice(objects, FIRST_OBJECTS))
@@ -36,8 +44,14 @@ class JsonLinesSource:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows; a name that an object lacks is missing."""
+        known = set(self.columns)
         for line, found in self._objects:
-            yield line, found if isinstance(found, Fault) else [found.get(name) for name in self.columns]
+            if isinstance(found, Fault):
+                yield line, found
+                continue
+            if not found.keys() <= known and len(self.unread) < MOST_UNREAD:
+                self.unread |= found.keys() - known
+            yield line, [found.get(name) for name in self.columns]
 
 
 def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault]]:

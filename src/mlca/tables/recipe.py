@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.parameters import check_whole
 from mlca.tables import columns as deciding
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
-from mlca.tables.encoding import Part, Remarks, encode, encode_growing, kind_by
+from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
 from mlca.tables.kinds import MOST_PLACES, Categorical, Column, Date, Ignored, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 
@@ -200,11 +200,8 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Any:
         """Return the rows of a table as numbers, as `transform` does, whatever columns it lacks."""
-        layout = self.layout
-        if not isinstance(layout, TableLayout):
-            raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
         cells, _ = cells_of(X)
-        rows, remarks = encode(layout, cells, n_rows_of(cells))
+        rows, remarks = encode(self._table(), cells, n_rows_of(cells))
         _refuse(remarks)
         return rows
 
@@ -213,7 +210,8 @@ class Recipe(TransformerMixin, BaseEstimator):
 
         The recipe itself is left as it is; `by_layout` makes one of the last part's layout.
         """
-        parts, remarks = self._parts(cells_of(X)[0])
+        layout, (cells, _) = self._table(), cells_of(X)
+        parts, remarks = encode_growing(layout, cells, n_rows_of(cells), (), kind_by(self._wishes, layout))
         _refuse(remarks)
         return parts
 
@@ -273,15 +271,14 @@ class Recipe(TransformerMixin, BaseEstimator):
         warn_of_ids(layout.columns)
 
     def _grow(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        parts, _ = self._parts(cells)
-        if parts:
-            self._layout = parts[-1].layout
+        layout = self._table()
+        self._layout = growth(layout, cells, (), kind_by(self._wishes, layout))[-1][1]
 
-    def _parts(self, cells: Mapping[str, Sequence[Any]]) -> tuple[list[Part], Remarks]:
+    def _table(self) -> TableLayout:
         layout = self.layout
         if not isinstance(layout, TableLayout):
             raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
-        return encode_growing(layout, cells, n_rows_of(cells), (), kind_by(self._wishes, layout))
+        return layout
 
 
 def _refuse(remarks: Remarks) -> None:

@@ -93,14 +93,12 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
             y = y.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"y must be an indicator matrix of 0 and 1, not an array of {y.dtype}") from None
-    ones = y == 1
-    if not np.all(ones | (y == 0)):
-        row, column = map(int, np.argwhere(~(ones | (y == 0)))[0])
-        raise _not_a_bit(y[row, column], row, column)
-    rows, columns = np.nonzero(ones)
-    indptr = np.zeros(len(y) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(rows, minlength=len(y)), out=indptr[1:])
-    return indptr, columns.astype(np.int32)
+    rows, columns = y.nonzero()
+    values = y[rows, columns]
+    if not (values == 1).all():
+        first = int(np.argmax(values != 1))
+        raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
+    return rows.searchsorted(np.arange(len(y) + 1)), columns.astype(np.int32)
 
 
 def _not_a_bit(value: Any, row: int, column: int) -> ValueError:

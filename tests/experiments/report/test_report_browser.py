@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 import socket
 from itertools import pairwise
 
@@ -11,37 +10,10 @@ import pytest
 from sample_report import realistic_report
 
 from mlca.experiments.report import Figure, Report, Section, Table, write_report
+from tests.browser import CHROMIUM, CONTRASTS, FLAGS
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
-CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
-
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
-
-# The ratio of WCAG 2 between each text and what lies behind it.
-CONTRASTS = """() => {
-  const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
-  const luminance = (colour) => parse(colour).slice(0, 3)
-    .map((part) => part / 255)
-    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
-  const background = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const colour = getComputedStyle(at).backgroundColor;
-      if (parse(colour)[3] !== 0) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const texts = [...document.body.querySelectorAll("*:not(svg, svg *, script)")]
-    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()));
-  return texts.map((element) => {
-    const [a, b] = [getComputedStyle(element).color, background(element)].map(luminance);
-    return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.textContent];
-  });
-}"""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,314 @@
+"""The service beside the same learner in process: rates through HTTP, waiting times under load, recovery.
+
+One run on one machine: a real `mlca serve` on loopback, and clients in this process that send ready-made requests over
+kept connections, so that little of the time is theirs. Everything shares the machine's cores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca import MLCA
+from mlca.bench.results import Target
+
+ATTRIBUTES, NODES, LABELS, BATCH = 103, 1000, 14, 100
+_LOG_ROWS, _LOG_ATTRIBUTES = 100_000, 20
+_SECONDS = 10.0
+_CONNECTIONS = 16
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Something measured."""
+
+    name: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class ServeResults:
+    """Everything measured, and what was aimed for."""
+
+    cores: int
+    figures: tuple[Figure, ...]
+    targets: tuple[Target, ...]
+
+    def __str__(self) -> str:
+        out = [f"{self.cores} cores, shared by service and clients", ""]
+        out += [f"{figure.name:<72} {figure.value:>12,.4g} {figure.unit}" for figure in self.figures]
+        out += ["", f"{'target':<64} {'wanted':>10} {'found':>12}"]
+        for target in self.targets:
+            sign = "<=" if target.at_most else ">="
+            mark = "" if target.reached else "  MISSED"
+            out.append(f"{target.name:<64} {sign} {target.wanted:>7,.4g} {target.found:>12,.4g} {target.unit}{mark}")
+        return "\n".join(out)
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+
+class Service:
+    """A real `mlca serve`.
+
+    Parameters
+    ----------
+    data : Path
+        Its folder.
+    """
+
+    def __init__(self, data: Path, *words: str) -> None:
+        command = [sys.executable, "-m", "mlca", "serve", "--data", str(data), "--port", "0", *words]
+        self.began = time.perf_counter()
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if "http://" not in line:
+            raise RuntimeError("mlca serve did not start; try it by hand")
+        self.port = int(line.rsplit(":", 1)[1].rstrip("/\n"))
+        self.listening_after = time.perf_counter() - self.began
+
+    def wait_until_ready(self) -> float:
+        """Return the seconds from the start to the first moment that it was ready."""
+        import http.client
+
+        while True:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+            connection.request("GET", "/health/ready")
+            ready = connection.getresponse().status == 200
+            connection.close()
+            if ready:
+                return time.perf_counter() - self.began
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End it gracefully."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(120)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def run_benchmarks() -> ServeResults:
+    """Measure everything; takes some two minutes."""
+    figures: list[Figure] = []
+    targets: list[Target] = []
+    with tempfile.TemporaryDirectory() as folder:
+        _tell("in process")
+        learned_here, predicted_here = _in_process()
+        figures += [
+            Figure(f"learned in process, batches of {BATCH}", learned_here, "rows/s"),
+            Figure(f"predicted in process, batches of {BATCH}", predicted_here, "rows/s"),
+        ]
+        _tell("through HTTP")
+        service = Service(Path(folder) / "rates")
+        figures.append(Figure("from the command to listening, on an empty folder", service.listening_after, "s"))
+        figures.append(Figure("from the command to ready, on an empty folder", service.wait_until_ready(), "s"))
+        predicted = asyncio.run(_predict(service.port))
+        _tell("single rows under load")
+        rate, p50, p99, beside = asyncio.run(_single_rows(service.port))
+        learned = asyncio.run(_learn(service.port, NODES + beside))
+        service.stop()
+        figures += [
+            Figure(f"learned through HTTP, batches of {BATCH}, durable and in the model", learned, "rows/s"),
+            Figure(f"predicted through HTTP, batches of {BATCH}", predicted, "rows/s"),
+            Figure(f"single rows predicted, {_CONNECTIONS} connections, while rows are learned", rate, "rows/s"),
+            Figure("rows learned beside them", beside / _SECONDS, "rows/s"),
+            Figure("median of their waiting times", p50, "ms"),
+            Figure("99th percentile of their waiting times", p99, "ms"),
+        ]
+        for what, found, here in (("learned", learned, learned_here), ("predicted", predicted, predicted_here)):
+            targets.append(
+                Target(f"{what} through HTTP (40 % of in process, or 5,000)", min(5000, 0.4 * here), found, "rows/s")
+            )
+        targets += [
+            Target("single rows predicted beside 500 rows/s learned", 2000, rate, "rows/s"),
+            Target("99th percentile of their waiting times", 25, p99, "ms", at_most=True),
+        ]
+        _tell("recovery")
+        figures += _recovery(Path(folder) / "recovery")
+    return ServeResults(os.cpu_count() or 1, tuple(figures), tuple(targets))
+
+
+def _tell(what: str) -> None:
+    print(f"{what} ...", file=sys.stderr, flush=True)
+
+
+def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]]]:
+    """Return rows of the shape of Yeast, of which nearly each becomes a node, and their labels."""
+    rng = np.random.default_rng([1, start])
+    X = rng.normal(0, 0.1, (n, ATTRIBUTES)).round(6)
+    return X, [tuple(f"class{j}" for j in np.flatnonzero(x[:LABELS] > 0.05)) for x in X]
+
+
+def _in_process() -> tuple[float, float]:
+    """Return the rates of learning the next thousand rows, and of predicting with a thousand nodes."""
+    X, labels = _rows(2 * NODES, 0)
+    model = MLCA().partial_fit(X[:NODES], labels[:NODES])
+    model.predict_proba(X[:BATCH])
+    began = time.perf_counter()
+    for start in range(0, NODES, BATCH):
+        model.predict_proba(X[start : start + BATCH])
+    predicted = NODES / (time.perf_counter() - began)
+    began = time.perf_counter()
+    for start in range(NODES, 2 * NODES, BATCH):
+        model.partial_fit(X[start : start + BATCH], labels[start : start + BATCH])
+    return NODES / (time.perf_counter() - began), predicted
+
+
+class _Connection:
+    """A kept connection that sends ready-made requests."""
+
+    async def open(self, port: int) -> _Connection:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)
+        return self
+
+    async def ask(self, request: bytes) -> Any:
+        """Send a request and return its JSON."""
+        self._writer.write(request)
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        body = await self._reader.readexactly(length)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise RuntimeError(f"refused: {body[:300].decode()}")
+        return body
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _request(path: str, body: dict[str, Any]) -> bytes:
+    content = json.dumps(body).encode()
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(content)}"
+    )
+    return head.encode() + b"\r\n\r\n" + content
+
+
+def _learning(n: int, start: int, ids: str = "") -> list[bytes]:
+    X, labels = _rows(n, start)
+    rows = [{"id": f"{ids}{start + i}", "x": X[i].tolist(), "labels": labels[i]} for i in range(n)]
+    return [_request("/v1/learn", {"rows": rows[first : first + BATCH]}) for first in range(0, n, BATCH)]
+
+
+def _predicting(n: int, rows: int, **wishes: int) -> list[bytes]:
+    X, _ = _rows(n * rows, 7)
+    return [
+        _request("/v1/predict", {"rows": [{"x": x.tolist()} for x in X[i * rows : (i + 1) * rows]], "top": 3, **wishes})
+        for i in range(n)
+    ]
+
+
+async def _send(port: int, requests: list[bytes], connections: int) -> float:
+    """Send requests over some connections; return the seconds until the last is answered."""
+    waiting = iter(requests)
+
+    async def work() -> None:
+        connection = await _Connection().open(port)
+        for request in waiting:
+            await connection.ask(request)
+        connection.close()
+
+    began = time.perf_counter()
+    await asyncio.gather(*(work() for _ in range(connections)))
+    return time.perf_counter() - began
+
+
+async def _predict(port: int) -> float:
+    """Return the rate of predicting with a thousand nodes, through HTTP."""
+    await _send(port, _learning(NODES, 0), 4)
+    await _send(port, _predicting(1, 1, min_position=NODES), 1)
+    return 20 * BATCH / await _send(port, _predicting(20, BATCH), 4)
+
+
+async def _learn(port: int, position: int) -> float:
+    """Return the rate of learning the next thousand rows, through HTTP, until the model knows the last."""
+    learning = _learning(NODES, NODES)
+    began = time.perf_counter()
+    await _send(port, learning, 4)
+    await _send(port, _predicting(1, 1, min_position=position + NODES), 1)
+    return NODES / (time.perf_counter() - began)
+
+
+async def _single_rows(port: int) -> tuple[float, float, float, int]:
+    """Return rate, median and 99th percentile of single-row predictions, and how many rows were learned beside them."""
+    requests = _predicting(200, 1)
+    stop = time.perf_counter() + _SECONDS
+    times: list[float] = []
+
+    async def predict(number: int) -> None:
+        connection = await _Connection().open(port)
+        while (began := time.perf_counter()) < stop:
+            await connection.ask(requests[number % len(requests)])
+            times.append(time.perf_counter() - began)
+            number += _CONNECTIONS
+        connection.close()
+
+    async def learn() -> int:
+        connection = await _Connection().open(port)
+        # Rows like those that are known, so that the nodes stay a thousand.
+        batches = [
+            batch for turn in range(int(500 * _SECONDS / NODES)) for batch in _learning(NODES, 0, f"again{turn}-")
+        ]
+        began = time.perf_counter()
+        done = 0
+        for request in batches:
+            await asyncio.sleep(max(0.0, began + done / 500 - time.perf_counter()))
+            if time.perf_counter() >= stop:
+                break
+            await connection.ask(request)
+            done += BATCH
+        connection.close()
+        return done
+
+    predicting = [asyncio.create_task(predict(number)) for number in range(_CONNECTIONS)]
+    learned = await learn()
+    await asyncio.gather(*predicting)
+    times.sort()
+    milliseconds = [1000 * times[len(times) * share // 100] for share in (50, 99)]
+    return len(times) / _SECONDS, milliseconds[0], milliseconds[1], learned
+
+
+def _recovery(data: Path) -> list[Figure]:
+    """Return the seconds in which a service is ready again, from the log alone and from a snapshot."""
+    from mlca.serve.live import new_parameters
+    from mlca.serve.log import create_log
+    from mlca.serve.requests import Learn
+    from mlca.serve.rows import Columns, pack
+    from mlca.serve.sqlite import SQLite
+
+    data.mkdir()
+    database = SQLite(data / "log.sqlite")
+    log = create_log(database, new_parameters({"vigilance": 0.3}), None, None)
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(200, _LOG_ATTRIBUTES))
+    for start in range(0, _LOG_ROWS, 1000):
+        kinds = rng.integers(0, 200, 1000)
+        X = centres[kinds] + rng.normal(0, 0.1, (1000, _LOG_ATTRIBUTES))
+        ids = [str(start + i) for i in range(1000)]
+        labels: list[tuple[str, ...]] = [(f"class{kind % 10}",) for kind in kinds]
+        log.write([Learn(ids, pack(X), labels, Columns(_LOG_ATTRIBUTES))])
+    database.close()
+    figures = []
+    for source in ("the log alone", "a snapshot"):
+        service = Service(data)
+        seconds = service.wait_until_ready()
+        figures.append(
+            Figure(f"ready after {_LOG_ROWS:,} rows ({_LOG_ATTRIBUTES} attributes), from {source}", seconds, "s")
+        )
+        service.stop()
+    return figures

@@ -1,0 +1,134 @@
+"""Send a table to `mlca serve` as a stream, row by row in order; begun again, it goes on where it stopped.
+
+Every row gets an id, of a column that you name, or made of the file's name, its first row and the row's number; so
+rows are learned once, however often they are sent, and a file that has grown is sent from where it ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from mlca.cli.progress import Progress
+from mlca.cli.tablefiles import Faults, add_data_arguments, positive
+
+if TYPE_CHECKING:
+    from mlca.client import Client
+    from mlca.tables.sources import Source
+
+# Rows by which it is decided how the labels are written, and that one question to the service covers.
+_FIRST_ROWS = 1000
+_LOOKED_OVER = 1000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_data_arguments(parser)
+    parser.add_argument("--to", metavar="URL", required=True, help="the service, such as http://127.0.0.1:8000")
+    parser.add_argument("--labels", metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label")
+    parser.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)"
+    )
+    parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows a request (default 100)")
+    parser.add_argument("--token-file", metavar="FILE", help="holds the token (default: the variable MLCA_TOKEN)")
+    parser.add_argument(
+        "--predict-first",
+        action="store_true",
+        help="have every row predicted before its labels are sent, so that the service measures how well",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send the file; return the exit code."""
+    from mlca.client import Client, ServiceError
+    from mlca.tables.formats import open_source
+    from mlca.tables.streams import ByteStream
+
+    known = 0
+    with Client(args.to, _token(args)) as client, ByteStream(args.data) as stream, Progress() as progress:
+        source = open_source(stream, args.format)
+        try:
+            skipped, rows = _behind_known(_rows(args, source, Faults(args)), client)
+            known += skipped
+            position = None
+            while batch := list(islice(rows, args.batch)):
+                answer = _send(client, batch, args.predict_first)
+                known += len(answer["duplicates"])
+                position = answer["position"]
+                progress.advance(len(batch), source.fraction())
+        except ServiceError as error:
+            raise ValueError(f"{args.to}: {error}\n{progress.rows:,} rows were sent; run it again to go on") from None
+        facts = {"sent": progress.rows, "known": known, "position": position}
+        seconds = progress.seconds
+    if args.json:
+        print(json.dumps(facts))
+    else:
+        print(f"Sent {progress.rows:,} rows in {seconds:.1f} s; {known:,} were known already")
+    return 0
+
+
+def _token(args: argparse.Namespace) -> str | None:
+    if args.token_file is None:
+        return os.environ.get("MLCA_TOKEN")
+    return Path(args.token_file).read_text(encoding="utf-8").strip()
+
+
+def _rows(args: argparse.Namespace, source: Source, on_fault: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the file as the service takes them."""
+    from mlca.tables.cells import as_number, as_text, is_number
+    from mlca.tables.labels import LabelReader, decide_labels
+    from mlca.tables.sources import Fault
+
+    if args.id is not None and args.id not in source.columns:
+        raise ValueError(f"{source.name}: there is no column {args.id!r}; the columns are {', '.join(source.columns)}")
+    rows = source.rows()
+    first = list(islice(rows, _FIRST_ROWS))
+    looked_at = [cells for _, cells in first if not isinstance(cells, Fault)]
+    reader = LabelReader(decide_labels(source, looked_at, args.labels, args.separator), source.columns)
+    numbers = [(i, name) for i, name in enumerate(source.columns) if name not in (*reader.columns, args.id)]
+    made_up = f"{PurePath(source.name).name}-{_fingerprint(source.columns, first)}"
+    for count, (line, cells) in enumerate(chain(first, rows), 1):
+        labels = cells if isinstance(cells, Fault) else reader.read(cells)
+        if isinstance(cells, Fault) or isinstance(labels, Fault):
+            assert isinstance(labels, Fault)
+            on_fault(f"{source.name}, {source.place} {line}: {labels.problem}")
+            continue
+        wrong = next((name for i, name in numbers if not is_number(cells[i])), None)
+        if wrong is not None:
+            on_fault(
+                f"{source.name}, {source.place} {line}: {wrong!r} is no number, and the service takes nothing else"
+            )
+            continue
+        id = f"{made_up}:{count}" if args.id is None else as_text(cells[source.columns.index(args.id)])
+        yield {"id": id, "x": {name: as_number(cells[i]) for i, name in numbers}, "labels": labels}
+
+
+def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
+    """Tell files of one name apart by their columns and first row; the same file, grown, keeps it."""
+    return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
+
+
+def _behind_known(rows: Iterator[dict[str, Any]], client: Client) -> tuple[int, Iterator[dict[str, Any]]]:
+    """Skip the rows that the service has: rows are sent in order, so they are the first ones."""
+    skipped = 0
+    while some := list(islice(rows, _LOOKED_OVER)):
+        if client.row_state(some[-1]["id"]) in ("unknown", "waiting"):
+            fresh = bisect_left(some, True, key=lambda row: client.row_state(row["id"]) in ("unknown", "waiting"))
+            return skipped + fresh, chain(some[fresh:], rows)
+        skipped += len(some)
+    return skipped, rows
+
+
+def _send(client: Client, rows: list[dict[str, Any]], predict_first: bool) -> dict[str, Any]:
+    if not predict_first:
+        return client.learn(rows)
+    client.predict([{"id": row["id"], "x": row["x"]} for row in rows], top=0, keep=True)
+    return client.labels(rows)

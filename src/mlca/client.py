@@ -1,0 +1,380 @@
+"""Talk to `mlca serve` from Python, with nothing but the standard library.
+
+>>> from mlca.client import Client
+>>> with Client("http://127.0.0.1:8000", token="...") as client:        # doctest: +SKIP
+...     client.learn([{"id": "r1", "x": [3.1, 0.4], "labels": ["storm"]}])
+...     client.predict([{"x": [3.0, 0.5]}])["rows"][0]["labels"]
+
+Every row has an id, and a row is learned once however often it is sent; so a request that got no answer is simply sent
+again. Rows without an id get one here, before the first attempt.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import quote, urlsplit
+
+Row = Mapping[str, Any]
+
+# What may succeed when it is sent again.
+_AGAIN = frozenset({408, 429, 502, 503, 504})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+
+class ServiceError(Exception):
+    """The service refused a request, or could not be reached in time.
+
+    Attributes
+    ----------
+    status : int
+        The status of the answer; 0 where there was none.
+    row, field : int or None, str or None
+        The row of the request that was wrong, from 0, and its field.
+    """
+
+    def __init__(self, status: int, problem: str, row: int | None = None, field: str | None = None) -> None:
+        super().__init__(problem)
+        self.status, self.row, self.field = status, row, field
+
+
+class Event(NamedTuple):
+    """Something that happened at the service: "state" every second, "label", "forgotten", "rebuilt"."""
+
+    name: str
+    facts: dict[str, Any]
+
+
+class Client:
+    """A service, as seen from here. Threads may share one; each has a connection of its own.
+
+    Parameters
+    ----------
+    url : str
+        Its address, such as ``http://127.0.0.1:8000``.
+    token : str, optional
+        A token that `mlca serve token` made.
+    timeout : float, default=30
+        Seconds that one attempt may take.
+    patience : float, default=60
+        Seconds in which a request is tried again while the service is busy, restarting or out of reach.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{url!r} is no address of a service; it looks like http://127.0.0.1:8000")
+        if token is not None and not (token.isascii() and token.isprintable() and token):
+            raise ValueError("the token is none that `mlca serve token` makes: it has other characters than those")
+        self._parts, self._token = parts, token
+        self._timeout, self._patience = timeout, patience
+        self._own = threading.local()
+        self._all: list[http.client.HTTPConnection] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        while self._all:
+            self._all.pop().close()
+        self._own = threading.local()
+
+    def learn(self, rows: Iterable[Row]) -> dict[str, Any]:
+        """Learn rows; returns once they are durable.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+            Each has `x` (a list or an array of numbers, or a mapping by column name), `labels`, and perhaps `id`.
+
+        Returns
+        -------
+        dict
+            `position` and `generation` of the log, how many were `learned`, and which ids were `duplicates`.
+        """
+        return self._post("/v1/learn", {"rows": [_plain_row(row) for row in rows]})
+
+    def predict(
+        self, rows: Iterable[Row], *, top: int = 5, keep: bool = False, min_position: int = 0, min_generation: int = 0
+    ) -> dict[str, Any]:
+        """Predict the labels of rows.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+            Each has `x`, and perhaps `id`.
+        top : int, default=5
+            The number of probabilities a row.
+        keep : bool, default=False
+            Whether the rows wait at the service for their labels; see `labels`.
+        min_position, min_generation : int, default=0
+            What the model must know, such as the position that `learn` returned.
+
+        Returns
+        -------
+        dict
+            `position` and `generation` of the model, and for each of the `rows` its `id`, `labels`,
+            `probabilities` and `novelty`.
+        """
+        plain = [_plain_row(row, with_id=keep) for row in rows]
+        wishes = {"top": top, "keep": keep, "min_position": min_position, "min_generation": min_generation}
+        return self._post("/v1/predict", {"rows": plain, **wishes})
+
+    def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
+        """Give rows that wait their labels; returns what `learn` returns.
+
+        Parameters
+        ----------
+        rows : iterable of mappings
+            Each has `id` and `labels`.
+        """
+        return self._post("/v1/labels", {"rows": [{"id": row["id"], "labels": list(row["labels"])} for row in rows]})
+
+    def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
+        """Tell why a row gets its labels: `x`, or a row that the service knows by its id."""
+        return self._post("/v1/explain", {"top": top} | ({"x": _plain_x(x)} if id is None else {"id": id}))
+
+    def forget(self, ids: Iterable[str], *, wait: bool = False) -> dict[str, Any]:
+        """Erase rows; the model is rebuilt without them.
+
+        Parameters
+        ----------
+        ids : iterable of str
+            Their ids.
+        wait : bool, default=False
+            Whether to return only when the model is rebuilt, if that takes seconds.
+
+        Returns
+        -------
+        dict
+            How many were `forgotten`, which were `unknown`, whether the model is `rebuilt`, and otherwise the
+            `generation` at which it will be.
+        """
+        return self._post("/v1/forget", {"ids": list(ids), "wait": wait})
+
+    def row_state(self, id: str) -> str:
+        """Return what the service knows of an id: "unknown", "waiting", "learned" or "forgotten"."""
+        return str(self._ask("GET", f"/v1/rows?id={quote(id, safe='')}")["state"])
+
+    def model(self) -> dict[str, Any]:
+        """Describe the model: parameters, columns, labels with counts, nodes, position."""
+        return self._ask("GET", "/v1/model")
+
+    def events(self) -> Iterator[Event]:
+        """Yield events for ever; a broken stream is opened again, and begins with a state."""
+        while True:
+            connection = self._connect(timeout=60.0)
+            try:
+                connection.request("GET", "/v1/events", headers=self._headers())
+                answer = connection.getresponse()
+                if answer.status == 200:
+                    yield from _read_events(answer)
+                elif answer.status not in _AGAIN:
+                    raise _refusal(answer.status, answer.read())
+            except (OSError, http.client.HTTPException):
+                pass
+            finally:
+                connection.close()
+            time.sleep(1.0)
+
+    def batches(self, size: int = 100, seconds: float = 1.0) -> Batches:
+        """Return a stream that sends rows in the background, many at a time: see `Batches`."""
+        return Batches(self, size, seconds)
+
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self._ask("POST", path, json.dumps(body, allow_nan=False).encode())
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
+        """Send a request until there is an answer that sending it again could not change."""
+        deadline = time.monotonic() + self._patience
+        pause = _FIRST_PAUSE
+        while True:
+            status, content, retry_after = self._attempt(method, path, body)
+            if status == 200:
+                answer: dict[str, Any] = json.loads(content)
+                return answer
+            wait = max(pause, retry_after) * random.uniform(0.5, 1.5)
+            if (status and status not in _AGAIN) or time.monotonic() + wait > deadline:
+                raise _refusal(status, content)
+            time.sleep(wait)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
+        """Return status, content and the seconds that the service asks to wait; status 0 where nobody answered."""
+        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._connect(self._timeout)
+            self._all.append(connection)
+        try:
+            headers = self._headers() | ({"Content-Type": "application/json"} if body is not None else {})
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            retry_after = answer.headers.get("Retry-After", "")
+            return answer.status, answer.read(), float(retry_after) if retry_after.isdecimal() else 0.0
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()  # it opens itself again with the next request
+            return 0, str(error or type(error).__name__).encode(), 0.0
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        assert self._parts.hostname is not None
+        return kind(self._parts.hostname, self._parts.port, timeout=timeout)
+
+    def _headers(self) -> dict[str, str]:
+        return {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
+
+
+class Batches:
+    """Sends rows to learn in the background: in order, some at a time, or after a moment if few come.
+
+    ::
+
+        with client.batches() as stream:
+            for x, labels in measurements:
+                stream.learn(x, labels)
+
+    Leaving the block returns when all rows are durable. What the service refuses is raised by the next call.
+
+    Parameters
+    ----------
+    client : Client
+        The service.
+    size : int
+        Rows that are sent together; at most ten times as many wait before `learn` does.
+    seconds : float
+        The longest that a row waits for others.
+    """
+
+    def __init__(self, client: Client, size: int, seconds: float) -> None:
+        if size < 1:
+            raise ValueError(f"size must be at least 1, not {size}")
+        self._client, self._size, self._seconds = client, size, seconds
+        self._rows: list[Row] = []
+        self._changed = threading.Condition()
+        self._closing = False
+        self._error: BaseException | None = None
+        self.position = 0
+        self.acknowledged = 0
+        self._thread = threading.Thread(target=self._run, name="mlca-batches", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            with suppress(ServiceError):  # the error that is under way says more
+                self.close()
+
+    def learn(self, x: Any, labels: Iterable[str], id: str | None = None) -> str:
+        """Hand over a row; return its id."""
+        row = _plain_row({"x": x, "labels": labels} | ({} if id is None else {"id": id}))
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._rows) < 10 * self._size or self._error)
+            self._raise()
+            self._rows.append(row)
+            self._changed.notify_all()
+        return str(row["id"])
+
+    def close(self) -> None:
+        """Send what is left; return when it is durable."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+        with self._changed:
+            self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._rows or self._closing)
+                if not self._rows:
+                    return
+                self._changed.wait_for(lambda: len(self._rows) >= self._size or self._closing, self._seconds)
+                batch = self._rows[: self._size]
+            try:
+                self.position = self._client.learn(batch)["position"]
+            except Exception as error:
+                with self._changed:
+                    self._error = error
+                    self._changed.notify_all()
+                return
+            with self._changed:
+                self.acknowledged += len(batch)
+                del self._rows[: len(batch)]
+                self._changed.notify_all()
+
+
+def _plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
+    """Return a row as JSON has it, with an id of its own where it has none and needs one."""
+    plain = dict(row)
+    plain["x"] = _plain_x(plain.get("x"))
+    if "labels" in plain:
+        plain["labels"] = [str(name) for name in plain["labels"]]
+    if with_id:
+        plain.setdefault("id", uuid.uuid4().hex)
+    return plain
+
+
+def _plain_x(x: Any) -> Any:
+    """Return lists and plain numbers in place of arrays, frames' rows and their scalars."""
+    if hasattr(x, "to_dict"):
+        x = x.to_dict()
+    if hasattr(x, "tolist"):
+        return x.tolist()
+    if isinstance(x, Mapping):
+        return {str(name): _plain_number(value) for name, value in x.items()}
+    return [_plain_number(value) for value in x]
+
+
+def _plain_number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _refusal(status: int, content: bytes) -> ServiceError:
+    text = content.decode(errors="replace")
+    if status == 0:
+        return ServiceError(0, f"the service cannot be reached ({text}); is it running?")
+    try:
+        error = json.loads(text)["error"]
+        place = "" if error["row"] is None else f"row {error['row']}: "
+        return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
+    except (ValueError, KeyError, TypeError):
+        return ServiceError(status, f"status {status}, which is no answer of mlca serve: {text[:200]}")
+
+
+def _read_events(lines: Iterable[bytes]) -> Iterator[Event]:
+    """Read server-sent events; a stream that breaks off within one does not yield it."""
+    name, data = "message", ""
+    for line in lines:
+        text = line.decode().rstrip("\r\n")
+        if text.startswith("event: "):
+            name = text[7:]
+        elif text.startswith("data: "):
+            data += text[6:]
+        elif not text and data:
+            yield Event(name, json.loads(data))
+            name, data = "message", ""

@@ -1,0 +1,97 @@
+"""One thread that writes: requests that wait while a commit is under way are committed together by the next.
+
+A commit costs a turn of the disk, whatever it holds. Requests of many clients therefore share commits, and
+each hears of its own rows only when they are durable.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+from mlca.serve.database import LogError
+from mlca.serve.log import Log, Receipt
+from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.requests import Request
+
+# Requests that one transaction takes, and that may wait: 50 commits a second are a slow disk's.
+_TOGETHER = 64
+_WAITING = 512
+
+_Job = tuple[Request, "Future[Receipt]"]
+
+
+class Committer:
+    """Writes to the log.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    on_trouble : callable
+        Told in a sentence when the log could not be written.
+    """
+
+    def __init__(self, log: Log, on_trouble: Callable[[str], None]) -> None:
+        self._log = log
+        self._on_trouble = on_trouble
+        self._jobs: queue.Queue[_Job | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run, name="mlca-committer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what is waiting, and end."""
+        if self._thread.is_alive():
+            self._jobs.put(None)
+            self._thread.join()
+
+    def submit(self, request: Request) -> Future[Receipt]:
+        """Hand in a request; the future has its receipt once it is durable."""
+        if self._jobs.qsize() >= _WAITING:
+            raise RefusalError(
+                429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
+            )
+        future: Future[Receipt] = Future()
+        self._jobs.put((request, future))
+        return future
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            jobs = [job]
+            last = False
+            while len(jobs) < _TOGETHER and not last and not self._jobs.empty():
+                more = self._jobs.get()
+                if more is None:
+                    last = True
+                else:
+                    jobs.append(more)
+            self._commit(jobs)
+            if last:
+                return
+
+    def _commit(self, jobs: list[_Job]) -> None:
+        try:
+            outcomes = self._log.write([request for request, _ in jobs])
+        except LogError as error:
+            self._on_trouble(str(error))
+            refusal = unavailable(
+                "the log could not be written, so nothing of this request was taken",
+                "send it again with the same ids; the service's own log tells the reason",
+            )
+            for _, future in jobs:
+                future.set_exception(refusal)
+        except Exception as error:
+            self._on_trouble(repr(error))
+            for _, future in jobs:
+                future.set_exception(error)
+        else:
+            for (_, future), outcome in zip(jobs, outcomes, strict=True):
+                if isinstance(outcome, RefusalError):
+                    future.set_exception(outcome)
+                else:
+                    future.set_result(outcome)

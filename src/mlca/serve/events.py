@@ -1,0 +1,69 @@
+"""Events for whoever listens: server-sent, and dropped for those who do not keep up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mlca.serve.refusals import RefusalError
+
+MOST_LISTENERS = 100
+_WAITING = 16
+# Seconds after which a silent stream gets a comment, so that nobody in between closes it.
+_HEARTBEAT = 15.0
+
+
+class Events:
+    """Hands events to all listeners; used in the event loop only."""
+
+    def __init__(self) -> None:
+        self._listeners: set[asyncio.Queue[str | None]] = set()
+        self._closed = False
+
+    @property
+    def has_listeners(self) -> bool:
+        """Whether anybody would hear."""
+        return bool(self._listeners)
+
+    def publish(self, name: str, facts: dict[str, Any]) -> None:
+        """Hand an event to all listeners; who has too many waiting loses the oldest."""
+        text = f"event: {name}\ndata: {json.dumps(facts)}\n\n"
+        for listener in self._listeners:
+            if listener.full():
+                listener.get_nowait()
+            listener.put_nowait(text)
+
+    def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
+        """Return a stream of events that begins with a state."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            raise RefusalError(429, "too many listen to events", "close some pages", retry_after=10)
+        return self._stream(first)
+
+    def close(self) -> None:
+        """End all streams."""
+        self._closed = True
+        for listener in self._listeners:
+            if listener.full():
+                listener.get_nowait()
+            listener.put_nowait(None)
+
+    async def _stream(self, first: dict[str, Any]) -> AsyncIterator[str]:
+        listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
+        self._listeners.add(listener)
+        if self._closed:
+            listener.put_nowait(None)
+        try:
+            yield f"retry: 1000\nevent: state\ndata: {json.dumps(first)}\n\n"
+            while True:
+                try:
+                    async with asyncio.timeout(_HEARTBEAT):
+                        text = await listener.get()
+                except TimeoutError:
+                    text = ": still here\n\n"
+                if text is None:
+                    return
+                yield text
+        finally:
+            self._listeners.discard(listener)

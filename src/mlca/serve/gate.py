@@ -1,0 +1,264 @@
+"""What every request passes: its id, the host it was sent to, its token, its size and its time.
+
+Errors leave as JSON that tells problem, place and remedy, and nothing about the inside; the same id stands in
+the answer and in the service's log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mlca.serve.diary import tell
+from mlca.serve.measures import Traffic
+from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.tokens import Tokens
+
+MOST_BYTES = 16 * 2**20
+# Seconds in which a body must have come, and in which a request is answered.
+BODY_SECONDS = 20.0
+ANSWER_SECONDS = 60.0
+
+# Ids of requests are unique, not secret: random bits for each would cost a switch of threads.
+_PROCESS, _numbers = secrets.token_hex(4), count(1)
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
+_LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+_NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Gate:
+    """The outermost layer: gives requests an id, tells the operator about them, and adds security headers.
+
+    Parameters
+    ----------
+    app : ASGI application
+        What is behind the gate.
+    traffic : Traffic
+        Counts requests.
+    open_hosts : bool
+        Whether any name of this host will do. Without tokens it must be a loopback one: else a page of some web
+        site, whose name was made to point here, could talk to the service through its reader's browser.
+    """
+
+    def __init__(self, app: ASGIApp, traffic: Traffic, *, open_hosts: bool) -> None:
+        self._app, self._traffic, self._open_hosts = app, traffic, open_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers = dict(scope["headers"])
+        scope["mlca.request"] = request_id = _id_of(headers)
+        status = 499  # the client has gone without an answer
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                names = {name for name, _ in message["headers"]}
+                policy = [] if b"content-security-policy" in names else [(b"content-security-policy", _NO_PAGE)]
+                caching = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
+                own = [(b"x-request-id", request_id.encode()), *_HEADERS, *policy, *caching]
+                message["headers"] = [*message["headers"], *own]
+            await send(message)
+
+        try:
+            refusal = self._misdirected(headers)
+            if refusal is not None:
+                await _answer_refusal(refusal, request_id)(scope, receive, send_with_headers)
+            else:
+                await self._app(scope, receive, send_with_headers)
+        finally:
+            route = scope.get("mlca.route", "other")
+            self._traffic.count_request(route, status, time.perf_counter() - began)
+            tell(
+                "request",
+                at_once=False,
+                request=request_id,
+                method=scope["method"],
+                route=route,
+                status=status,
+                ms=round(1000 * (time.perf_counter() - began), 2),
+                token=scope.get("mlca.token"),
+                rows=scope.get("mlca.rows"),
+            )
+
+    def _misdirected(self, headers: dict[bytes, bytes]) -> RefusalError | None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._open_hosts and not _LOOPBACK.fullmatch(host):
+            remedy = "ask by http://localhost or http://127.0.0.1, or start the service with --tokens"
+            return RefusalError(421, "without tokens the service answers on this machine only", remedy)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        if origin and origin.partition("://")[2] != host:
+            return RefusalError(403, "pages of other sites may not ask here", "ask from a program")
+        return None
+
+
+def _id_of(headers: dict[bytes, bytes]) -> str:
+    given = headers.get(b"x-request-id", b"").decode("latin-1")
+    return given if _REQUEST_ID.fullmatch(given) else f"{_PROCESS}-{next(_numbers)}"
+
+
+def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | None) -> Handler:
+    """Let only those through to a handler who may, in time, and turn its errors into answers.
+
+    Parameters
+    ----------
+    handler : callable
+        Answers requests.
+    route : str
+        What the log and the metrics call it.
+    scope : str or None
+        What a token must be good for; None where everybody may ask.
+    tokens : Tokens or None
+        The tokens; None where none are asked for.
+    """
+
+    async def answer(request: Request) -> Response:
+        request.scope["mlca.route"] = route
+        request_id = request.scope["mlca.request"]
+        try:
+            if scope is not None and tokens is not None:
+                _admit(request, scope, tokens)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await handler(request)
+        except RefusalError as refusal:
+            return _answer_refusal(refusal, request_id)
+        except TimeoutError:
+            late = unavailable(
+                f"no answer within {ANSWER_SECONDS:.0f} seconds",
+                "rows may have been taken: send again with the same ids",
+            )
+            return _answer_refusal(late, request_id)
+        except ClientDisconnect:
+            return Response(status_code=499)  # nobody will see it
+        except HTTPException:
+            raise
+        except Exception as error:
+            tell("fault", request=request_id, route=route, kind=type(error).__name__, at=_place(error))
+            inside = RefusalError(500, "a fault of the service", f"tell its operator the request id {request_id}")
+            return _answer_refusal(inside, request_id)
+
+    return answer
+
+
+def _admit(request: Request, scope: str, tokens: Tokens) -> None:
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    holder = tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+    if holder is None:
+        raise RefusalError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
+    request.scope["mlca.token"] = holder.name
+    if scope not in holder.scopes:
+        raise RefusalError(403, f"this token is not good for {scope!r}", "use one that has this scope")
+
+
+def _answer_refusal(refusal: RefusalError, request_id: str) -> Response:
+    headers = {}
+    if refusal.retry_after is not None:
+        headers["retry-after"] = str(refusal.retry_after)
+    if refusal.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    if refusal.status in (408, 413):
+        headers["connection"] = "close"  # the rest of the body is not read
+    content = {"error": refusal.to_json(), "request": request_id}
+    return JSONResponse(content, refusal.status, headers)
+
+
+async def answer_wrong_address(request: Request, error: Exception) -> Response:
+    """Answer a request for an address or a method that is not there."""
+    assert isinstance(error, HTTPException)
+    remedy = "the addresses are described by /openapi.json"
+    refusal = RefusalError(error.status_code, str(error.detail), remedy)
+    answer = _answer_refusal(refusal, request.scope.get("mlca.request", ""))
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _place(error: BaseException) -> str:
+    """Return where in our own code an error came up, for the operator."""
+    trace, place = error.__traceback__, "?"
+    while trace is not None:
+        place = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Read the JSON object of a request that has no other fields than these."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusalError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
+    try:
+        plain = json.loads(await _read_body(request), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise RefusalError(422, "the JSON is nested too deeply", "send rows as the documentation shows") from None
+    except ValueError as error:
+        where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise RefusalError(
+            422, f"the body is no JSON{where}", "send JSON in UTF-8; NaN and Infinity are none"
+        ) from None
+    if not isinstance(plain, dict):
+        raise RefusalError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
+    for name in plain:
+        if name not in fields:
+            shown = str(name)[:40].encode(errors="replace").decode()
+            raise RefusalError(422, f"there is no field {shown!r} here", f"send {', '.join(fields)}", field=shown)
+    return plain
+
+
+async def _read_body(request: Request) -> bytes:
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                parts.append(part)
+                size += len(part)
+                if size > MOST_BYTES:
+                    problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
+                    raise RefusalError(413, problem, "send the rows in several requests")
+    except TimeoutError:
+        raise RefusalError(408, f"the body did not come within {BODY_SECONDS:.0f} seconds", "send it faster") from None
+    return b"".join(parts)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int:
+    """Read a whole number from 0 on."""
+    value = plain.get(name, default)
+    if type(value) is not int or not 0 <= value <= most:
+        raise RefusalError(
+            422, f"{name} is no whole number from 0 to {most:,}", "leave it out or correct it", field=name
+        )
+    return value
+
+
+def read_flag(plain: dict[str, Any], name: str) -> bool:
+    """Read true or false; false where it is missing."""
+    value = plain.get(name, False)
+    if type(value) is not bool:
+        raise RefusalError(422, f"{name} is neither true nor false", "leave it out or correct it", field=name)
+    return value

@@ -1,0 +1,200 @@
+"""The model in use: one thread lets it learn, any number ask it.
+
+All that the service wants of `mlca.MLCA` is asked here. `LiveModel` guards the model by a lock that is fair: who asks
+gets in between two chunks that are learned, and never waits for a second one. When MLCA itself allows asking
+while it learns, `_guard` becomes `contextlib.nullcontext`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.serve.log import Row
+from mlca.serve.measures import Prequential
+from mlca.serve.rows import unpack
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+    from mlca.explanation import Explanation
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What anybody may know about the model without waiting for it."""
+
+    position: int
+    generation: int
+    seen: int = 0
+    nodes: int = 0
+    width: int | None = None
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the model says of some rows, and as of which position.
+
+    Attributes
+    ----------
+    facts : Facts
+        The model that spoke.
+    probabilities : ndarray of shape (n_rows, n_labels)
+        In the order of `facts.labels`.
+    decided : ndarray of shape (n_rows, n_labels)
+        Which labels each row gets.
+    novelty : ndarray of shape (n_rows,) or None
+        How new each row is to the model; None where the model tells none.
+    """
+
+    facts: Facts
+    probabilities: NDArray[np.float64]
+    decided: NDArray[np.bool_]
+    novelty: NDArray[np.float64] | None
+
+
+class _Turnstile:
+    """A lock that is given in the order of asking."""
+
+    def __init__(self) -> None:
+        self._next, self._inside = threading.Lock(), threading.Lock()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._next:
+            self._inside.acquire()
+        try:
+            yield
+        finally:
+            self._inside.release()
+
+
+@dataclass
+class Learned:
+    """A model, its measures, and the rows that both come from: all up to a position, in a generation."""
+
+    model: MLCA
+    measures: Prequential = field(default_factory=Prequential)
+    position: int = 0
+    generation: int = 0
+
+    def learn(self, rows: Sequence[Row], width: int) -> int:
+        """Learn the rows that are not forgotten; return their number."""
+        here = [row for row in rows if row.x is not None]
+        if here:
+            x = unpack([row.x for row in here if row.x is not None], width)
+            self.model.partial_fit(x, [row.labels for row in here])
+            self.measures.add(here)
+        if rows:
+            self.position = rows[-1].position
+        return len(here)
+
+    def facts(self) -> Facts:
+        """Return what anybody may know."""
+        if not hasattr(self.model, "classes_"):
+            return Facts(self.position, self.generation)
+        names = tuple(self.model.classes_.tolist())
+        return Facts(
+            self.position, self.generation, self.model.n_seen_, self.model.n_nodes_, self.model.n_features_in_, names
+        )
+
+
+class LiveModel:
+    """The model that answers.
+
+    Parameters
+    ----------
+    learned : Learned
+        What it knows at first.
+    """
+
+    def __init__(self, learned: Learned) -> None:
+        self._guard = _Turnstile()
+        self._learned = learned
+        self.facts = learned.facts()
+
+    def learn(self, rows: Sequence[Row], width: int) -> int:
+        """Learn some rows; return how many there were."""
+        with self._guard():
+            count = self._learned.learn(rows, width)
+            self._tell()
+            return count
+
+    def adopt(self, generation: int) -> None:
+        """Take notice of a forgetting that concerns no row learned so far."""
+        with self._guard():
+            self._learned.generation = generation
+            self._tell()
+
+    def become(self, learned: Learned) -> None:
+        """Answer by another model from now on."""
+        with self._guard():
+            self._learned = learned
+            self._tell()
+
+    def predict(self, x: NDArray[np.float64]) -> Judgement:
+        """Judge some rows."""
+        with self._guard():
+            facts, model = self.facts, self._learned.model
+            if facts.width is None:
+                return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
+            probabilities = model.predict_proba(x)
+            # Without a choice of decisions, predicted is what is more likely than not; `predict` costs a second search.
+            decided = model.predict(x).astype(bool) if hasattr(model, "decision") else probabilities > 0.5
+            return Judgement(facts, probabilities, decided, novelty_of(model, x))
+
+    def explain(self, x: NDArray[np.float64]) -> tuple[Facts, Explanation]:
+        """Tell why one row is judged as it is."""
+        with self._guard():
+            return self.facts, self._learned.model.explain(x)
+
+    def snapshot(self, path: Path) -> tuple[Facts, dict[str, Any]]:
+        """Save the model; return where it stood, and its measures."""
+        with self._guard():
+            self._learned.model.save(path)
+            return self.facts, self._learned.measures.to_json()
+
+    @contextmanager
+    def measures(self) -> Iterator[Prequential]:
+        """Look at the measures while nothing is learned."""
+        with self._guard():
+            yield self._learned.measures
+
+    def _tell(self) -> None:
+        self.facts = self._learned.facts()
+        self._learned.measures.note(self.facts.position, self.facts.nodes)
+
+
+def novelty_of(model: MLCA, x: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return how new rows are to a model; None where it cannot tell."""
+    if not hasattr(model, "novelty"):
+        return None
+    return np.asarray(model.novelty(x), dtype=np.float64)
+
+
+def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return all parameters of a new service's model: those chosen, and the defaults of this version.
+
+    All are kept in the log, since a later version may have other defaults and must replay the same model.
+    """
+    from mlca.classifier import MLCA
+
+    known = MLCA().get_params()
+    own = {"recency": True} if "recency" in known else {}
+    model = MLCA(**own | chosen)
+    model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be
+    return {name: value for name, value in model.get_params().items() if name != "n_jobs"}
+
+
+def new_model(parameters: dict[str, Any], n_jobs: int | None) -> MLCA:
+    """Return the model before the first row."""
+    from mlca.classifier import MLCA
+
+    return MLCA(**parameters, n_jobs=n_jobs)

@@ -1,0 +1,216 @@
+"""How well the stream is predicted, and how fast the service is.
+
+`Prequential` is a function of the log alone: of every row that was predicted, kept and labelled later, the pair of
+prediction and truth counts once. It is learned along with the model, saved with it and rebuilt with it, so
+all services agree on it at the same position. `Traffic` is about this process and its clock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from mlca.serve.log import Row
+
+# Pairs that the recent measures are means of.
+RECENT = 500
+# Points of a curve; when there are more, every second goes.
+_POINTS = 240
+# Rows that the page shows.
+_LAST = 30
+# Seconds that rates are shown for.
+_SECONDS = 120
+# Bounds of the latency histogram, in seconds.
+BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+
+@dataclass
+class LabelRecord:
+    """What is known of one label: how many rows had it, where it first came, and how it was predicted."""
+
+    count: int
+    first: int
+    at: float
+    hits: int = 0
+    missed: int = 0
+    in_vain: int = 0
+
+    @property
+    def f1(self) -> float | None:
+        """F1 over all pairs; None while the label was neither true nor predicted in any."""
+        size = 2 * self.hits + self.missed + self.in_vain
+        return 2 * self.hits / size if size else None
+
+
+class Prequential:
+    """Exact match, F1 of the rows and of the labels, over all pairs and over the recent ones."""
+
+    def __init__(self) -> None:
+        self.pairs = self.exact = self.defined = 0
+        self.f1 = 0.0
+        self.recent: deque[tuple[bool, float | None]] = deque(maxlen=RECENT)
+        self.labels: dict[str, LabelRecord] = {}
+        self.curve: list[list[float | None]] = []
+        self.stride = 1
+        self.last: deque[dict[str, Any]] = deque(maxlen=_LAST)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Count rows that were learned."""
+        for row in rows:
+            for name in row.labels:
+                if name in self.labels and self.labels[name].count:
+                    self.labels[name].count += 1
+                else:  # one that was predicted before it came has a record already
+                    self._record(name).count = 1
+                    self.labels[name].first, self.labels[name].at = row.position, row.at
+            if row.predicted is not None:
+                self._add_pair(set(row.predicted), set(row.labels))
+            truth, predicted = list(row.labels), None if row.predicted is None else list(row.predicted)
+            self.last.append({"id": row.id, "position": row.position, "labels": truth, "predicted": predicted})
+
+    def note(self, position: int, nodes: int) -> None:
+        """Put a point on the curves, if one is due."""
+        if self.curve and position - (self.curve[-1][0] or 0) < self.stride:
+            return
+        running, recent = self.running(), self.recently()
+        self.curve.append([position, *running, *recent, nodes, len(self.labels)])
+        if len(self.curve) > _POINTS:
+            self.curve = self.curve[::2]
+            self.stride = max(2 * self.stride, position // _POINTS)
+
+    def running(self) -> tuple[float | None, float | None]:
+        """Return exact match and F1 over all pairs."""
+        return _ratio(self.exact, self.pairs), _ratio(self.f1, self.defined)
+
+    def recently(self) -> tuple[float | None, float | None]:
+        """Return exact match and F1 over the recent pairs."""
+        f1 = [value for _, value in self.recent if value is not None]
+        return _ratio(sum(exact for exact, _ in self.recent), len(self.recent)), _ratio(sum(f1), len(f1))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything, for a snapshot."""
+        return {
+            "pairs": self.pairs,
+            "exact": self.exact,
+            "defined": self.defined,
+            "f1": self.f1,
+            "recent": list(self.recent),
+            "labels": {name: asdict(record) for name, record in self.labels.items()},
+            "curve": self.curve,
+            "stride": self.stride,
+            "last": list(self.last),
+        }
+
+    @classmethod
+    def from_json(cls, plain: dict[str, Any]) -> Prequential:
+        """Read what `to_json` gave."""
+        measures = cls()
+        measures.pairs, measures.exact, measures.defined = plain["pairs"], plain["exact"], plain["defined"]
+        measures.f1, measures.curve, measures.stride = plain["f1"], plain["curve"], plain["stride"]
+        measures.recent.extend((bool(exact), f1) for exact, f1 in plain["recent"])
+        measures.labels = {name: LabelRecord(**record) for name, record in plain["labels"].items()}
+        measures.last.extend(plain["last"])
+        return measures
+
+    def _add_pair(self, predicted: set[str], true: set[str]) -> None:
+        hits = len(predicted & true)
+        f1 = _ratio(2 * hits, len(predicted) + len(true))
+        self.pairs += 1
+        self.exact += predicted == true
+        if f1 is not None:  # as everywhere in mlca: rows without any label have no F1
+            self.f1 += f1
+            self.defined += 1
+        self.recent.append((predicted == true, f1))
+        for name in predicted & true:
+            self._record(name).hits += 1
+        for name in true - predicted:
+            self._record(name).missed += 1
+        for name in predicted - true:
+            self._record(name).in_vain += 1
+
+    def _record(self, name: str) -> LabelRecord:
+        return self.labels.setdefault(name, LabelRecord(0, 0, 0.0))
+
+
+def _ratio(part: float, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+class Traffic:
+    """What this process does: rows and predictions a second, and how long requests take."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self.learned = self.predicted = 0
+        self._requests: dict[tuple[str, int], int] = {}
+        self._buckets: dict[str, list[int]] = {}
+        self._seconds: dict[str, float] = {}
+        self._latest: dict[str, deque[float]] = {}
+        self._novelty: deque[float] = deque(maxlen=RECENT)
+        self._ticks: deque[tuple[int, int]] = deque(maxlen=_SECONDS + 1)
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self._began
+
+    def count_learned(self, rows: int) -> None:
+        """Count rows that the model has learned."""
+        with self._lock:
+            self.learned += rows
+
+    def count_predicted(self, rows: int, novelty: Iterable[float]) -> None:
+        """Count rows that were predicted, and how new they were to the model."""
+        with self._lock:
+            self.predicted += rows
+            self._novelty.extend(novelty)
+
+    def count_request(self, path: str, status: int, seconds: float) -> None:
+        """Count an answer and the time that it took."""
+        with self._lock:
+            self._requests[path, status] = self._requests.get((path, status), 0) + 1
+            if status < 400:
+                self._buckets.setdefault(path, [0] * (len(BOUNDS) + 1))[bisect_left(BOUNDS, seconds)] += 1
+                self._seconds[path] = self._seconds.get(path, 0.0) + seconds
+                self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
+
+    def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
+        """Return answers by path and status, and for each path the histogram and the sum of seconds."""
+        with self._lock:
+            return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
+
+    def tick(self) -> None:
+        """Take the counts of this second; to be called once in each."""
+        with self._lock:
+            self._ticks.append((self.learned, self.predicted))
+
+    def rates(self) -> tuple[list[int], list[int]]:
+        """Return rows learned and rows predicted in each of the last seconds."""
+        with self._lock:
+            ticks = list(self._ticks)
+        steps = list(pairwise(ticks))
+        return [b[0] - a[0] for a, b in steps], [b[1] - a[1] for a, b in steps]
+
+    def latency(self) -> dict[str, dict[str, float]]:
+        """Return the median and the 99th percentile of the latest requests of each path, in milliseconds."""
+        with self._lock:
+            latest = {path: sorted(seconds) for path, seconds in self._latest.items()}
+        return {
+            path: {
+                "p50": round(1000 * seconds[len(seconds) // 2], 3),
+                "p99": round(1000 * seconds[len(seconds) * 99 // 100], 3),
+            }
+            for path, seconds in latest.items()
+        }
+
+    def novelty(self) -> float | None:
+        """Return the mean novelty of the rows predicted lately; None where the model tells none."""
+        with self._lock:
+            return sum(self._novelty) / len(self._novelty) if self._novelty else None

@@ -1,0 +1,231 @@
+"""The contract, as OpenAPI 3.1 has it. Tests hold the service to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlca import __version__
+from mlca.serve.rows import LONGEST_NAME, MOST_COLUMNS, MOST_LABELS
+
+MOST_ROWS = 5000
+MOST_TOP = 1000
+MOST_POSITION = 2**53
+
+Schema = dict[str, Any]
+
+
+def _object(required: str = "", **properties: Schema) -> Schema:
+    names = required.split() if required else list(properties)
+    return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
+
+
+def _list(items: Schema, least: int = 0, most: int | None = None) -> Schema:
+    limits = {"minItems": least} if least else {}
+    return {"type": "array", "items": items, **limits, **({"maxItems": most} if most else {})}
+
+
+def _whole(most: int = MOST_POSITION, **more: Any) -> Schema:
+    return {"type": "integer", "minimum": 0, "maximum": most, **more}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _or_null(kind: str) -> Schema:
+    return {"type": [kind, "null"]}
+
+
+_NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": r"^[^\x00]*$"}
+_NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
+_POSITION = _whole(description="Rows of the log that the model knows, or that the log has.")
+_GENERATION = _whole(description="Rises with each forgetting.")
+_FLAG = {"type": "boolean"}
+_TEXT = {"type": "string"}
+
+_SCHEMAS: dict[str, Schema] = {
+    "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
+    "X": {
+        "description": "The numbers of a row: a list, or an object by column name. The first row decides on columns.",
+        "oneOf": [
+            _list(_NUMBER, 1, MOST_COLUMNS),
+            {
+                "type": "object",
+                "propertyNames": _NAME,
+                "additionalProperties": _NUMBER,
+                "minProperties": 1,
+                "maxProperties": MOST_COLUMNS,
+            },
+        ],
+    },
+    "Labels": {**_list(_NAME, 0, MOST_LABELS), "description": "Names; new ones are welcome at any time."},
+    "Learn": _object(rows=_list(_object(id=_ref("Id"), x=_ref("X"), labels=_ref("Labels")), 1, MOST_ROWS)),
+    "Label": _object(rows=_list(_object(id=_ref("Id"), labels=_ref("Labels")), 1, MOST_ROWS)),
+    "Predict": {
+        **_object(
+            "rows",
+            rows=_list(_object("x", id=_ref("Id"), x=_ref("X")), 1, MOST_ROWS),
+            top=_whole(MOST_TOP, default=5, description="The number of probabilities a row."),
+            keep={**_FLAG, "default": False, "description": "Let the rows wait for their labels; they need ids then."},
+            min_position=_whole(description="Wait until the model knows the log up to here."),
+            min_generation=_whole(description="Wait until the model has followed this forgetting."),
+        ),
+    },
+    "Explain": {
+        **_object(
+            "",
+            x=_ref("X"),
+            id=_ref("Id"),
+            top=_whole(MOST_TOP, default=5),
+            min_position=_whole(),
+            min_generation=_whole(),
+        ),
+        "required": [],
+        "oneOf": [{"required": ["x"]}, {"required": ["id"]}],
+    },
+    "Forget": _object(
+        "ids",
+        ids=_list(_ref("Id"), 1, MOST_ROWS),
+        wait={**_FLAG, "default": False, "description": "Answer when the model is rebuilt, if that is soon."},
+    ),
+    "Taken": _object(position=_POSITION, generation=_GENERATION, learned=_whole(), duplicates=_list(_TEXT)),
+    "Predicted": _object(
+        "position generation rows",
+        position=_POSITION,
+        generation=_GENERATION,
+        kept=_whole(description="Rows that now wait; those whose id is known already do not count."),
+        rows=_list(
+            _object(
+                id=_or_null("string"),
+                labels=_list(_TEXT),
+                probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+                novelty=_or_null("number"),
+            )
+        ),
+    ),
+    "Explained": _object(
+        position=_POSITION,
+        generation=_GENERATION,
+        labels=_list(_TEXT),
+        nodes=_list(
+            _object(
+                node=_whole(),
+                distance={"type": "number"},
+                rows=_whole(),
+                labels={"type": "object", "additionalProperties": {"type": "number"}},
+            )
+        ),
+        probabilities=_list(
+            _object(label=_TEXT, probability={"type": "number"}, prior={"type": "number"}, votes={"type": "number"})
+        ),
+    ),
+    "Forgotten": _object(
+        position=_POSITION,
+        generation=_GENERATION,
+        forgotten=_whole(),
+        unknown=_list(_TEXT),
+        rebuilt={**_FLAG, "description": "Whether the model that answers has followed; else its generation will tell."},
+    ),
+    "RowState": _object(
+        id=_TEXT,
+        state={"enum": ["unknown", "waiting", "learned", "forgotten"]},
+        position=_or_null("integer"),
+    ),
+    "Model": _object(
+        position=_POSITION,
+        generation=_GENERATION,
+        log_position=_POSITION,
+        ready=_FLAG,
+        rebuilding=_FLAG,
+        rows=_whole(),
+        nodes=_whole(),
+        waiting=_whole(),
+        columns={"type": ["object", "null"]},
+        parameters={"type": "object"},
+        labels=_list(
+            _object(label=_TEXT, count=_whole(), first=_whole(), at={"type": "number"}, f1=_or_null("number"))
+        ),
+        snapshots=_list(_whole()),
+    ),
+    "Live": _object(live=_FLAG),
+    "Ready": _object(ready=_FLAG, position=_POSITION, generation=_GENERATION, behind=_whole()),
+    "Error": _object(
+        error=_object(problem=_TEXT, remedy=_TEXT, row=_or_null("integer"), field=_or_null("string")), request=_TEXT
+    ),
+}
+
+# Answers that any route with a body may give, and any route at all.
+_REFUSALS = {
+    "400": "The request is not HTTP.",
+    "401": "A token is needed.",
+    "403": "The token is not good for this, or the page is of another site.",
+    "408": "The body did not come in time.",
+    "413": "The body is too large, or has too many rows.",
+    "415": "The body is not declared as JSON.",
+    "421": "Without tokens the service answers to loopback names only.",
+    "422": "A field or a row is wrong; nothing of the request was taken.",
+    "429": "Too much at a time; come again after Retry-After seconds.",
+    "503": "Not now; come again after Retry-After seconds, with the same ids.",
+}
+
+
+def describe_routes() -> Schema:
+    """Return the description of all routes."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mlca serve",
+            "version": __version__,
+            "description": "A multi-label classifier that keeps learning. Every answer names the position and the "
+            "generation of what it knows; equal ones mean equal bits.",
+        },
+        "paths": {
+            "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),
+            "/v1/labels": _post("Give waiting rows their labels", "Label", "Taken", "learn"),
+            "/v1/predict": _post("Predict the labels of rows", "Predict", "Predicted", "predict"),
+            "/v1/explain": _post("Tell why a row gets its labels", "Explain", "Explained", "predict"),
+            "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
+            "/v1/rows": {
+                **_get("Tell the state of a row", "RowState", "learn"),
+                "parameters": [{"name": "id", "in": "query", "required": True, "schema": _ref("Id")}],
+            },
+            "/v1/model": _get("Describe the model", "Model", "predict"),
+            "/v1/model/file": {
+                **_get("Download the model", None, "admin", "application/octet-stream"),
+                "parameters": [
+                    {"name": name, "in": "query", "required": False, "schema": _whole()}
+                    for name in ("min_position", "min_generation")
+                ],
+            },
+            "/v1/events": _get("Follow events", None, "predict", "text/event-stream"),
+            "/metrics": _get("Metrics for Prometheus", None, "predict", "text/plain"),
+            "/health/live": _get("Tell whether the process answers", "Live", None),
+            "/health/ready": _get("Tell whether the model answers and follows the log", "Ready", None),
+        },
+        "components": {
+            "schemas": _SCHEMAS,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _post(summary: str, asked: str, answered: str, scope: str) -> Schema:
+    operation = _operation(summary, answered, scope, "application/json")
+    operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(asked)}}}
+    return {"post": operation}
+
+
+def _get(summary: str, answered: str | None, scope: str | None, kind: str = "application/json") -> Schema:
+    return {"get": _operation(summary, answered, scope, kind)}
+
+
+def _operation(summary: str, answered: str | None, scope: str | None, kind: str) -> Schema:
+    error = {"application/json": {"schema": _ref("Error")}}
+    content = {kind: {"schema": _ref(answered) if answered else {"type": "string"}}}
+    refusals = {status: {"description": meaning, "content": error} for status, meaning in _REFUSALS.items()}
+    return {
+        "summary": summary,
+        "security": [{"token": []}] if scope else [],
+        "description": f"Needs the scope {scope}, where tokens are asked for." if scope else "Open to everybody.",
+        "responses": {"200": {"description": "Done.", "content": content}, **refusals},
+    }

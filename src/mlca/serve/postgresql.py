@@ -1,0 +1,136 @@
+"""A log in PostgreSQL, for services on several machines.
+
+Writers take an advisory lock for their transaction, so that commits happen in the order of positions, and whoever reads
+up to a position has everything before it. Readers see one state of the database (REPEATABLE READ), or the
+rows and the generation of a chapter could be of different moments. Every commit notifies; whoever misses it,
+because a connection broke, looks again after a moment anyway. A broken connection is replaced when it is next
+needed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import IsolationLevel
+
+from mlca.serve.database import LogError
+
+_CHANNEL = "mlca_log"
+# Any number will do that nobody else uses for advisory locks in this database.
+_WRITERS_LOCK = 0x6D6C6361
+# Whoever cannot get the lock, or an answer, in this time is told so.
+_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "application_name": "mlca serve"}
+_SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_min_messages = warning"
+
+
+class _Session:
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        cursor = self._connection.execute(statement.replace("?", "%s"), values)
+        return cursor.fetchall() if cursor.description else []
+
+    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        if rows:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(statement.replace("?", "%s"), rows)
+
+
+class PostgreSQL:
+    """A database of PostgreSQL.
+
+    Parameters
+    ----------
+    url : str
+        Its address, as libpq reads it.
+    """
+
+    blob = "BYTEA"
+    serial = "BIGSERIAL"
+    shared = True
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._own = threading.local()
+        self._all: list[psycopg.Connection[Any]] = []
+
+    @contextmanager
+    def writing(self) -> Iterator[_Session]:
+        """Open a transaction as the only writer."""
+        with self._transaction("writer", IsolationLevel.READ_COMMITTED) as session:
+            session.execute("SELECT pg_advisory_xact_lock(?)", (_WRITERS_LOCK,))
+            yield session
+            session.execute("SELECT pg_notify(?, '')", (_CHANNEL,))
+
+    @contextmanager
+    def reading(self) -> Iterator[_Session]:
+        """Open a transaction that sees one state."""
+        with self._transaction("reader", IsolationLevel.REPEATABLE_READ) as session:
+            yield session
+
+    def wait(self, seconds: float) -> None:
+        """Return when anybody has committed something, at the latest after some seconds."""
+        with self._translated("listener"):
+            known = hasattr(self._own, "listener")
+            connection = self._connection("listener")
+            connection.autocommit = True
+            if not known:
+                connection.execute(f"LISTEN {_CHANNEL}")
+                return  # something may have happened before we listened
+            for _ in connection.notifies(timeout=seconds, stop_after=1):
+                pass
+
+    def wake(self) -> None:
+        """Leave it to the notification of the commit."""
+
+    def erase(self) -> None:
+        """Let dead versions of rows go; what PostgreSQL's own WAL and backups keep is its operator's."""
+        with self._translated("cleaner"):
+            connection = self._connection("cleaner")
+            connection.autocommit = True
+            connection.execute("VACUUM mlca_rows, mlca_snapshots")
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._all:
+            with suppress(psycopg.Error):
+                connection.close()
+        self._all.clear()
+
+    @contextmanager
+    def _transaction(self, purpose: str, level: IsolationLevel) -> Iterator[_Session]:
+        with self._translated(purpose):
+            connection = self._connection(purpose)
+            connection.isolation_level = level
+            with connection.transaction():
+                yield _Session(connection)
+
+    @contextmanager
+    def _translated(self, purpose: str) -> Iterator[None]:
+        """Turn errors of the database into ours, and give up the connection that had one."""
+        try:
+            yield
+        except psycopg.Error as error:
+            connection = self._own.__dict__.pop(purpose, None)
+            if connection is not None:
+                self._all.remove(connection)
+                with suppress(psycopg.Error):
+                    connection.close()
+            raise LogError(f"PostgreSQL: {str(error).strip() or type(error).__name__}") from error
+
+    def _connection(self, purpose: str) -> psycopg.Connection[Any]:
+        """Return this thread's connection for a purpose."""
+        connection: psycopg.Connection[Any] | None = getattr(self._own, purpose, None)
+        if connection is None:
+            connection = psycopg.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]
+            connection.autocommit = True
+            connection.execute(_SESSION)
+            connection.autocommit = False
+            setattr(self._own, purpose, connection)
+            self._all.append(connection)
+        return connection

@@ -1,0 +1,264 @@
+"""From rows as a request has them to rows as the log keeps them: the one place that reads `x`.
+
+What passes here can be learned: a row that the model would refuse must not become durable, since the log is
+replayed for ever. So everything is checked that any later stage could stumble over, and a fault is told by
+row, field and remedy. `x` is a list of numbers, or an object of numbers by column name; the first row that
+is kept or learned decides which, and how many.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.serve.refusals import RefusalError, bad_row
+
+# Squares of larger numbers would overflow: `mlca.MLCA` refuses them.
+LARGEST_VALUE = 1e150
+MOST_COLUMNS = 100_000
+LONGEST_NAME = 200
+MOST_LABELS = 1000
+
+_NUMBERS = {int, float}
+_FIELDS = ("id", "x", "labels")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What a row consists of.
+
+    Attributes
+    ----------
+    width : int
+        The number of columns.
+    names : tuple of str or None
+        Their names; None where rows come as lists.
+    """
+
+    width: int
+    names: tuple[str, ...] | None = None
+
+    def to_json(self) -> str:
+        """Return the columns as the log keeps them."""
+        return json.dumps({"width": self.width, "names": self.names})
+
+    @classmethod
+    def from_json(cls, text: str) -> Columns:
+        """Read what `to_json` wrote."""
+        plain = json.loads(text)
+        return cls(plain["width"], None if plain["names"] is None else tuple(plain["names"]))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Checked rows of one request.
+
+    Attributes
+    ----------
+    ids : list of str
+        Their ids; empty strings where none were given and none are needed.
+    x : ndarray of shape (n_rows, n_columns)
+        Their numbers.
+    labels : list of tuples of str
+        Their labels; empty where none were asked for.
+    columns : Columns
+        What `x` consists of.
+    """
+
+    ids: list[str]
+    x: NDArray[np.float64]
+    labels: list[tuple[str, ...]]
+    columns: Columns
+
+
+def read_batch(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels: bool, most: int) -> Batch:
+    """Check the rows of a request.
+
+    Parameters
+    ----------
+    rows : object
+        What the request calls its rows.
+    columns : Columns or None
+        The columns of the log; None while it is empty.
+    need_ids, need_labels : bool
+        What each row must have beside `x`.
+    most : int
+        The most rows that a request may have.
+
+    Returns
+    -------
+    Batch
+
+    Raises
+    ------
+    RefusalError
+        On the first fault.
+
+    Examples
+    --------
+    >>> batch = read_batch([{"id": "a", "x": {"t": 3, "u": 0.5}}], None, need_ids=True, need_labels=False, most=9)
+    >>> batch.x.tolist(), batch.columns.names
+    ([[3.0, 0.5]], ('t', 'u'))
+    >>> read_batch([{"id": "a", "x": [1, "2"]}], None, need_ids=True, need_labels=False, most=9)
+    Traceback (most recent call last):
+    mlca.serve.refusals.RefusalError: x[1] is a string, not a number; send numbers
+    """
+    check_list(rows, most)
+    ids, values, labels = [], [], []
+    for number, row in enumerate(rows):
+        check_keys(row, number, _FIELDS if need_labels else _FIELDS[:2])
+        ids.append(read_id(row.get("id"), number) if need_ids or "id" in row else "")
+        if "x" not in row:
+            raise bad_row(number, "x", "the row has no x", "send a list of numbers, or an object by column name")
+        columns = columns or _columns_of(row["x"], number)
+        values.append(_values_of(row["x"], columns, number))
+        if need_labels:
+            labels.append(read_labels(row, number))
+    assert columns is not None  # there is at least one row
+    return Batch(ids, _matrix(values, columns), labels, columns)
+
+
+def check_list(rows: Any, most: int) -> None:
+    """Refuse what is no list of rows, or too long a one."""
+    if not isinstance(rows, list) or not rows:
+        raise RefusalError(422, "rows is no list with at least one row", "send {'rows': [...]}", field="rows")
+    if len(rows) > most:
+        problem = f"the request has {len(rows):,} rows, more than {most:,}"
+        raise RefusalError(413, problem, "send them in several requests", field="rows")
+
+
+def read_id(value: Any, number: int | None) -> str:
+    """Check an id."""
+    return _read_name(value, number, "id", "give every row an id of its own, such as a UUID")
+
+
+def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
+    """Check the labels of a row; of one that is named twice, the first counts."""
+    labels = row.get("labels")
+    remedy = 'send a list of names, such as ["sea", "sun"]; a row without labels has []'
+    if not isinstance(labels, list):
+        raise bad_row(number, "labels", "labels is missing or no list", remedy)
+    if len(labels) > MOST_LABELS:
+        raise bad_row(number, "labels", f"the row has more than {MOST_LABELS} labels", "send fewer")
+    names = (_read_name(label, number, f"labels[{i}]", remedy) for i, label in enumerate(labels))
+    return tuple(dict.fromkeys(names))
+
+
+def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
+    """Refuse a row that is no object, or has fields that mean nothing here."""
+    if not isinstance(row, dict):
+        raise bad_row(number, "", f"row {number} is {_kind(row)}, not an object", f"send {', '.join(fields)}")
+    for key in row:
+        if key not in fields:
+            raise bad_row(number, _shown(key), f"a row has no {_shown(key)!r} here", f"send {', '.join(fields)}")
+
+
+def _read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
+    if not isinstance(value, str):
+        raise bad_row(number, field, f"{field} is {_kind(value)}, not a string", remedy)
+    if not 0 < len(value) <= LONGEST_NAME:
+        raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME}")
+    if "\0" in value or not _is_text(value):
+        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send proper Unicode text")
+    return value
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _columns_of(x: Any, number: int) -> Columns:
+    """Let the first row decide what rows consist of."""
+    if not isinstance(x, list | dict) or not 0 < len(x) <= MOST_COLUMNS:
+        problem = f"x is {_kind(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
+        raise bad_row(number, "x", problem, f"send 1 to {MOST_COLUMNS:,} numbers: a list, or an object by column name")
+    if isinstance(x, list):
+        return Columns(len(x))
+    return Columns(len(x), tuple(_read_name(name, number, "x", "name the columns by text") for name in x))
+
+
+def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
+    fields: tuple[str, ...] | None
+    if isinstance(x, list):
+        if len(x) != columns.width:
+            problem = f"x has {len(x):,} numbers, but rows have {columns.width:,} here"
+            raise bad_row(number, "x", problem, f"send {columns.width:,} numbers in the order of the first rows")
+        values, fields = x, None
+    elif isinstance(x, dict):
+        if columns.names is None:
+            problem = "x is an object, but the columns have no names here: the first rows came as lists"
+            raise bad_row(number, "x", problem, f"send a list of {columns.width:,} numbers")
+        values, fields = _named_values(x, columns.names, number), columns.names
+    else:
+        raise bad_row(number, "x", f"x is {_kind(x)}", "send a list of numbers, or an object by column name")
+    if not set(map(type, values)) <= _NUMBERS:
+        place = next(i for i, value in enumerate(values) if type(value) not in _NUMBERS)
+        field = f"x[{place if fields is None else fields[place]!r}]"
+        raise bad_row(number, field, f"{field} is {_kind(values[place])}, not a number", "send numbers")
+    return values
+
+
+def _named_values(x: dict[str, Any], names: tuple[str, ...], number: int) -> list[Any]:
+    if len(x) == len(names):
+        try:
+            return [x[name] for name in names]
+        except KeyError:
+            pass
+    missing = next((name for name in names if name not in x), None)
+    if missing is not None:
+        raise bad_row(number, f"x[{missing!r}]", f"x lacks the column {missing!r}", "send a number for every column")
+    unknown = _shown(next(name for name in x if name not in set(names)))
+    remedy = f"the columns are those of the first row: {', '.join(map(repr, names[:20]))}"
+    raise bad_row(number, f"x[{unknown!r}]", f"there is no column {unknown!r}", remedy)
+
+
+def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
+    try:
+        matrix = np.array(values, dtype=np.float64)
+        if (np.abs(matrix) <= LARGEST_VALUE).all():
+            return matrix
+    except OverflowError:  # a whole number beyond any float
+        pass
+    number, place = next(
+        (i, j) for i, row in enumerate(values) for j, value in enumerate(row) if not abs(value) <= LARGEST_VALUE
+    )
+    field = f"x[{place if columns.names is None else columns.names[place]!r}]"
+    problem = f"{field} is beyond {LARGEST_VALUE:g}, where squares overflow"
+    raise bad_row(number, field, problem, "send finite numbers, rescaled if they are that large")
+
+
+def _kind(value: Any) -> str:
+    """Name a kind of JSON without showing what the row holds."""
+    kinds = {str: "a string", bool: "a boolean", dict: "an object", list: "a list", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def _shown(name: Any) -> str:
+    return str(name)[:40].encode(errors="replace").decode()
+
+
+def pack(matrix: NDArray[np.float64]) -> list[bytes]:
+    """Return each row of a matrix as the log keeps it: float64, little-endian.
+
+    Examples
+    --------
+    >>> unpack(pack(np.array([[1.5, -0.0], [2.0, 3.0]])), 2).tolist()
+    [[1.5, -0.0], [2.0, 3.0]]
+    """
+    content = np.ascontiguousarray(matrix, dtype="<f8").tobytes()
+    size = 8 * matrix.shape[1]
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def unpack(rows: Sequence[bytes], width: int) -> NDArray[np.float64]:
+    """Return the matrix of packed rows."""
+    return np.frombuffer(b"".join(rows), dtype="<f8").reshape(len(rows), width).astype(np.float64)

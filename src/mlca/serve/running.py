@@ -1,0 +1,131 @@
+"""From settings to a process that serves: the socket, the server and its graceful end."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from mlca.serve.diary import tell
+from mlca.serve.http import make_app
+from mlca.serve.service import Service, Settings
+from mlca.serve.tokens import Tokens
+
+# Seconds that open requests have to end after SIGTERM.
+_DRAIN = 20
+# Seconds in which the head of a connection's first request must have come.
+_HEADER_SECONDS = 20.0
+
+
+def run(settings: Settings, host: str, port: int, tokens: Path | None) -> None:
+    """Serve until SIGTERM or Ctrl-C.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the service is told.
+    host, port : str, int
+        Where it listens; port 0 takes a free one.
+    tokens : Path or None
+        The file of tokens; without it, the host must be a loopback address.
+
+    Raises
+    ------
+    ValueError
+        If it cannot start, with what to do about it.
+    """
+    if tokens is None and not _is_loopback(host):
+        raise ValueError(
+            f"without tokens the service listens on this machine only, not on {host}; make some (mlca serve token) "
+            "and name their file: --tokens FILE"
+        )
+    os.umask(0o077)
+    # Answers must not wait five milliseconds, Python's habit, for a thread that computes.
+    sys.setswitchinterval(0.0005)
+    known = None if tokens is None else Tokens(tokens)
+    listener = _listen(host, port)
+    try:
+        service = Service(settings)
+    except BaseException:
+        listener.close()
+        raise
+    address, number = listener.getsockname()[:2]
+    shown = f"[{address}]" if ":" in address else address
+    print(f"mlca serve: http://{shown}:{number}/", flush=True)
+    if tokens is None:
+        print("No tokens: everybody on this machine may ask, and nobody else", flush=True)
+    tell("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
+    config = uvicorn.Config(
+        make_app(service, known),
+        http=_Protocol,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=_DRAIN,
+        timeout_keep_alive=30,
+    )
+    # uvicorn raises the signal again when all has ended; by then it asks for nothing more.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    _Server(config, service).run(sockets=[listener])
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP that gives up connections on which no request comes: uvicorn would keep them for ever."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._waiting = self.loop.call_later(_HEADER_SECONDS, transport.close)
+
+    def on_headers_complete(self) -> None:
+        """Wait no longer: from here on the gate has limits."""
+        self._waiting.cancel()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._waiting.cancel()
+        super().connection_lost(exc)
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the streams of events when it is told to stop: they would never end by themselves."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, end what is under way, then stop the service."""
+        tell("stopping")
+        self._service.events.close()
+        await super().shutdown(sockets)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise ValueError(
+            f"cannot listen on {host}, port {port} ({error.strerror or error}); take another --port"
+        ) from None

@@ -1,0 +1,329 @@
+"""The service without its doors: a folder, a log, a model that follows it, and the threads that do the work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mlca.serve.committing import Committer
+from mlca.serve.database import Database, LogError
+from mlca.serve.diary import tell, write_out
+from mlca.serve.events import Events
+from mlca.serve.learning import Follower
+from mlca.serve.live import LiveModel, new_parameters
+from mlca.serve.log import Log, Receipt, create_log, open_log
+from mlca.serve.measures import Traffic
+from mlca.serve.predicting import Predictor
+from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.requests import Request
+from mlca.serve.rows import Columns
+from mlca.serve.snapshots import Snapshots
+from mlca.serve.sqlite import SQLite
+
+# Rows that the model may lag behind the log before new ones are refused for a while.
+MOST_BEHIND = 100_000
+# Seconds that a request waits for a position or a generation.
+PATIENCE = 5.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service is told.
+
+    Attributes
+    ----------
+    data : Path
+        The folder of log and snapshots.
+    log : str or None
+        The address of a PostgreSQL database that has the log in place of the folder.
+    model : Path or None
+        The model file that learning goes on from.
+    parameters : dict
+        The chosen parameters of a new model.
+    n_jobs : int or None
+        Threads of the model.
+    """
+
+    data: Path
+    log: str | None = None
+    model: Path | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    n_jobs: int | None = None
+
+
+class Service:
+    """Everything behind the HTTP routes.
+
+    Parameters
+    ----------
+    settings : Settings
+        What it is told.
+
+    Raises
+    ------
+    ValueError
+        If the folder is in use, the log is of other parameters, or anything else that its operator must change.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.folder = FolderLock(settings.data)
+        database = _database(settings)
+        try:
+            self.log = _open(database, settings)
+        except LogError as error:
+            database.close()
+            self.folder.release()
+            raise ValueError(str(error)) from None
+        except BaseException:
+            database.close()
+            self.folder.release()
+            raise
+        self.traffic, self.events = Traffic(), Events()
+        trouble = partial(tell, "trouble")
+        self.snapshots = Snapshots(
+            settings.data / "snapshots", self.log.beginning.identity, lambda problem: trouble(problem=problem)
+        )
+        self.follower = Follower(
+            self.log,
+            self.snapshots,
+            settings.n_jobs,
+            self._progress,
+            self._tell_event,
+            lambda problem: trouble(problem=problem),
+        )
+        self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
+        self.predictor = Predictor(lambda: self.follower.live)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._ticking: asyncio.Task[None] | None = None
+
+    @property
+    def columns(self) -> Columns | None:
+        """What rows consist of; None before the first."""
+        return self.log.head.columns
+
+    async def start(self) -> None:
+        """Start the threads; the model is ready once it has caught up with the log."""
+        self._loop = asyncio.get_running_loop()
+        self.committer.start()
+        self.predictor.start()
+        self.follower.start()
+        self._ticking = asyncio.create_task(self._tick())
+
+    async def stop(self) -> None:
+        """Write, judge and learn what is under way, save the model and let go of the folder."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+        await asyncio.to_thread(self._stop)
+
+    def _stop(self) -> None:
+        self.committer.stop()
+        self.predictor.stop()
+        self.follower.stop()
+        self.log.database.close()
+        self.folder.release()
+        tell("stopped", position=self.log.head.position)
+
+    async def write(self, request: Request) -> Receipt:
+        """Make a request durable."""
+        return await asyncio.wrap_future(self.committer.submit(request))
+
+    def refuse_if_behind(self) -> None:
+        """Refuse new rows while the model lags too far behind, except while it is rebuilt."""
+        if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
+            problem = f"the model is {self.follower.behind:,} rows behind the log"
+            raise RefusalError(429, problem, "wait a little", retry_after=5)
+
+    async def live(self, position: int = 0, generation: int = 0) -> LiveModel:
+        """Return the model once it has come to a position and a generation, or refuse."""
+        reached = self._has_reached(position, generation)
+        if not reached:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append((position, generation, future))
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await future
+            except TimeoutError:
+                pass
+            finally:
+                self._waiters = [waiter for waiter in self._waiters if waiter[2] is not future]
+            reached = self._has_reached(position, generation)
+        live = self.follower.live
+        if live is None:
+            raise unavailable(self.follower.trouble or "the model is being read from snapshot and log", "wait a little")
+        if not reached:
+            problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
+            raise unavailable(problem, "ask again, or for less")
+        return live
+
+    def _has_reached(self, position: int, generation: int) -> bool:
+        live = self.follower.live
+        return live is not None and live.facts.position >= position and live.facts.generation >= generation
+
+    def _progress(self, rows: int) -> None:
+        """Take notice, in the thread that learns, that the model has moved."""
+        self.traffic.count_learned(rows)
+        if self._waiters and self._loop is not None:
+            self._call(self._release_waiters)
+
+    def _release_waiters(self) -> None:
+        for position, generation, future in self._waiters:
+            if not future.done() and self._has_reached(position, generation):
+                future.set_result(None)
+
+    def _tell_event(self, name: str, facts: dict[str, Any]) -> None:
+        if name != "label":  # the name of a label is part of a row
+            tell(name, **facts)
+        self._call(partial(self.events.publish, name, facts))
+
+    def _call(self, function: Any) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
+
+    async def _tick(self) -> None:
+        while True:
+            self.traffic.tick()
+            write_out()
+            if self.events.has_listeners:
+                try:
+                    self.events.publish("state", await asyncio.to_thread(self.state))
+                except LogError as error:
+                    tell("trouble", problem=str(error))
+            await asyncio.sleep(1)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `GET /v1/model` tells."""
+        live, columns = self.follower.live, self.columns
+        facts = None if live is None else live.facts
+        labels: list[dict[str, Any]] = []
+        if live is not None:
+            with live.measures() as measures:
+                records = dict(measures.labels)
+                for name in live.facts.labels:
+                    record = records.get(name)
+                    labels.append(
+                        {
+                            "label": name,
+                            "count": record.count if record else 0,
+                            "first": record.first if record else 0,
+                            "at": record.at if record else 0.0,
+                            "f1": record.f1 if record else None,
+                        }
+                    )
+        return {
+            "position": facts.position if facts else 0,
+            "generation": facts.generation if facts else 0,
+            "log_position": self.log.head.position,
+            "ready": live is not None,
+            "rebuilding": self.follower.rebuilding,
+            "rows": facts.seen if facts else 0,
+            "nodes": facts.nodes if facts else 0,
+            "waiting": self.log.count_waiting(),
+            "columns": None if columns is None else {"width": columns.width, "names": columns.names},
+            "parameters": self.log.beginning.parameters,
+            "labels": labels,
+            "snapshots": self.snapshots.positions(),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Return what the page shows: the model, its measures and the traffic."""
+        about = self.describe()
+        about["labels"] = sorted(about["labels"], key=lambda label: (-label["count"], label["first"]))[:200]
+        learned, predicted = self.traffic.rates()
+        about |= {
+            "rates": {"learned": learned, "predicted": predicted},
+            "latency": self.traffic.latency(),
+            "novelty": self.traffic.novelty(),
+            "uptime": round(self.traffic.uptime, 1),
+            "trouble": self.follower.trouble,
+        }
+        live = self.follower.live
+        if live is not None:
+            with live.measures() as measures:
+                (exact, f1), (exact_recent, f1_recent) = measures.running(), measures.recently()
+                about |= {
+                    "n_labels": len(live.facts.labels),
+                    "pairs": measures.pairs,
+                    "exact_match": {"running": exact, "recent": exact_recent},
+                    "f1": {"running": f1, "recent": f1_recent},
+                    "curve": list(measures.curve),
+                    "last": list(measures.last)[::-1],
+                }
+        return about
+
+
+class FolderLock:
+    """Holds a folder for one process, as long as it lives.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; made where there is none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        import fcntl
+
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise ValueError(
+                f"{folder}: another mlca serve is at work here; stop it, or give this one a folder of its own "
+                "(several services share a log in PostgreSQL: --log postgresql://...)"
+            ) from None
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self._descriptor)
+
+
+def _database(settings: Settings) -> Database:
+    if settings.log is None:
+        return SQLite(settings.data / "log.sqlite")
+    from mlca.serve.postgresql import PostgreSQL
+
+    return PostgreSQL(settings.log)
+
+
+def _open(database: Database, settings: Settings) -> Log:
+    log = open_log(database)
+    if log is None:
+        start, columns = (None, None) if settings.model is None else _read_start(settings.model)
+        parameters = {} if start is not None else new_parameters(settings.parameters)
+        if start is not None and settings.parameters:
+            raise ValueError("the parameters are those of the model that --model names; leave the others out")
+        return create_log(database, parameters, start, columns)
+    if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
+        raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or take a new folder")
+    for name, value in settings.parameters.items():
+        if log.beginning.parameters.get(name) != value:
+            raise ValueError(
+                f"the log began with {name}={log.beginning.parameters.get(name)!r}, not {value!r}; leave it out, or "
+                "take a new folder and replay the rows"
+            )
+    return log
+
+
+def _read_start(path: Path) -> tuple[bytes, Columns]:
+    """Read the model that learning goes on from, and try whether it goes on with rows of label names."""
+    import numpy as np
+
+    from mlca.storage import load
+
+    model = load(path)
+    if not all(isinstance(name, str) for name in model.classes_.tolist()):
+        raise ValueError(f"{path}: its labels are numbers, but the service's are names; train it with label names")
+    names = getattr(model, "feature_names_in_", None)
+    columns = Columns(model.n_features_in_, None if names is None else tuple(map(str, names)))
+    try:
+        model.partial_fit(np.zeros((1, columns.width)), [()])
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return path.read_bytes(), columns

@@ -1,0 +1,158 @@
+"""Models in files, each of a stated position: short cuts through the log, never more than that.
+
+A snapshot is a model file as `MLCA.save` writes it, with one member more, `snapshot.json`: its format version, the
+log that it belongs to, position, generation and measures. It appears whole or not at all, and is believed only
+after every check sum, the note and the model have been read; one that fails is removed, and the one before
+is taken. Nothing is lost with a snapshot but the time to replay.
+
+Old ones are thinned out such that their distances to the newest about double: some twenty of them reach back to
+the beginning of any log, so that rows can be forgotten without replaying all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from mlca.serve.live import Facts, Learned, LiveModel
+from mlca.serve.measures import Prequential
+
+VERSION = 1
+_NOTE = "snapshot.json"
+_NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
+
+
+class Snapshots:
+    """The snapshots of a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they are; made where there is none.
+    identity : str
+        The log that they belong to.
+    on_trouble : callable
+        Told in a sentence about every snapshot that cannot be used.
+    """
+
+    def __init__(self, folder: Path, identity: str, on_trouble: Callable[[str], None]) -> None:
+        self.folder = folder
+        self._identity = identity
+        self._on_trouble = on_trouble
+        folder.mkdir(exist_ok=True)
+        for leftover in folder.glob("*part*"):
+            leftover.unlink()
+
+    def save(self, live: LiveModel) -> Path:
+        """Save the model as it is now."""
+        temporary = self.folder / "new.part"
+        try:
+            path = self.folder / _name_of(self.write(live, temporary))
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _flush(self.folder)
+        self._thin()
+        return path
+
+    def write(self, live: LiveModel, path: Path) -> Facts:
+        """Write the model as it is now to a file of any name; return where it stands."""
+        facts, measures = live.snapshot(path)
+        note = {
+            "version": VERSION,
+            "log": self._identity,
+            "position": facts.position,
+            "generation": facts.generation,
+            "measures": measures,
+        }
+        with path.open("r+b") as file:
+            with zipfile.ZipFile(file, "a", zipfile.ZIP_STORED) as archive:
+                archive.writestr(_NOTE, json.dumps(note))
+            file.flush()
+            os.fsync(file.fileno())
+        return facts
+
+    def newest(self, is_right: Callable[[int, int], bool]) -> Learned | None:
+        """Return the newest good one; remove those that are damaged or, by position and generation, not right."""
+        for position, generation, path in self._all():
+            if is_right(position, generation):
+                learned = self.read(path)
+                if learned is not None:
+                    return learned
+            path.unlink(missing_ok=True)
+        return None
+
+    def read(self, path: Path) -> Learned | None:
+        """Return what a snapshot holds; None, and a word about it, where it is damaged or of another log."""
+        from mlca.storage import load
+
+        try:
+            with zipfile.ZipFile(path) as archive:
+                damaged = archive.testzip()
+                note = json.loads(archive.read(_NOTE))
+            if damaged is not None:
+                raise ValueError(f"the check sum of {damaged} is wrong")
+            if note["version"] != VERSION:
+                raise ValueError(f"it has format version {note['version']}, not {VERSION}")
+            if note["log"] != self._identity:
+                raise ValueError("it belongs to another log")
+            measures = Prequential.from_json(note["measures"])
+            learned = Learned(load(path), measures, int(note["position"]), int(note["generation"]))
+            if path.name != _name_of(learned.facts()):
+                raise ValueError("its name contradicts its content")
+            return learned
+        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); taking the one before")
+            return None
+
+    def take_in(self, content: bytes, position: int, generation: int) -> Learned | None:
+        """Keep a snapshot that another service made, and return what it holds."""
+        path = self.folder / _name_of(Facts(position, generation))
+        temporary = path.with_suffix(".part")
+        temporary.write_bytes(content)
+        temporary.replace(path)
+        learned = self.read(path)
+        if learned is None:
+            path.unlink()
+        return learned
+
+    def drop_from(self, position: int) -> None:
+        """Remove all of a position and behind: they know a row that must be forgotten."""
+        for at, _, path in self._all():
+            if at >= position:
+                path.unlink(missing_ok=True)
+        _flush(self.folder)
+
+    def positions(self) -> list[int]:
+        """Return the positions that there are snapshots of, the newest first."""
+        return [position for position, _, _ in self._all()]
+
+    def _all(self) -> list[tuple[int, int, Path]]:
+        found = ((_NAME.fullmatch(path.name), path) for path in self.folder.iterdir())
+        return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
+
+    def _thin(self) -> None:
+        """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows behind the newest."""
+        all_of_them = self._all()
+        newest = all_of_them[0][0]
+        oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
+        for _, _, path in all_of_them[2:]:
+            if path not in oldest.values():
+                path.unlink(missing_ok=True)
+
+
+def _name_of(facts: Facts) -> str:
+    return f"{facts.position:012}-{facts.generation:06}.mlca"
+
+
+def _flush(folder: Path) -> None:
+    """Let what was renamed or removed survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

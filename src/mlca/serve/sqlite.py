@@ -1,0 +1,119 @@
+"""A log in one file beside the service: SQLite, which survives the loss of power once a commit has returned.
+
+WAL with synchronous=FULL: a commit returns when its pages are on the disk. secure_delete: what is forgotten is
+overwritten by zeros. Connections belong to threads, since a reader must not wait for the writer's commit.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from mlca.serve.database import LogError
+
+# Milliseconds that a transaction waits for another process to let go of the file.
+_PATIENCE = 2000
+
+
+class _Session:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(statement, values).fetchall()
+
+    def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._connection.executemany(statement, rows)
+
+
+class SQLite:
+    """A file of SQLite.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made where there is none.
+    """
+
+    blob = "BLOB"
+    serial = "INTEGER"
+    shared = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._own = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._news = threading.Event()
+
+    @contextmanager
+    def writing(self) -> Iterator[_Session]:
+        """Open a transaction as the only writer."""
+        with self._transaction("BEGIN IMMEDIATE") as session:
+            yield session
+
+    @contextmanager
+    def reading(self) -> Iterator[_Session]:
+        """Open a transaction that sees one state."""
+        with self._transaction("BEGIN") as session:
+            yield session
+
+    def wait(self, seconds: float) -> None:
+        """Return when this process has committed something; there is no other."""
+        self._news.wait(seconds)
+        self._news.clear()
+
+    def wake(self) -> None:
+        """Let `wait` return."""
+        self._news.set()
+
+    def erase(self) -> None:
+        """Empty the WAL, where overwritten pages would live on until it is used again."""
+        with self._translated():
+            busy, _, _ = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise LogError(f"{self._path}: somebody reads what was forgotten; it leaves the WAL when they are done")
+
+    def close(self) -> None:
+        """Close all connections; the last one empties the WAL."""
+        for connection in self._all:
+            with suppress(sqlite3.Error):
+                connection.close()
+        self._all.clear()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[_Session]:
+        with self._translated():
+            connection = self._connection()
+            connection.execute(begin)
+            try:
+                yield _Session(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LogError(f"{self._path}: {error}") from error
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+            self._all.append(connection)
+            connection.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            if mode != "wal":
+                raise LogError(f"{self._path}: the file system allows no WAL (journal mode {mode}); use a local disk")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA secure_delete = ON")
+            self._own.connection = connection
+        return connection

@@ -1,0 +1,55 @@
+"""Streams of rows, and what a model is, bit for bit."""
+
+import hashlib
+import json
+import sqlite3
+import zipfile
+
+import numpy as np
+
+from mlca import MLCA
+
+
+def make_rows(n, start=0, seed=0, width=3):
+    """Rows r0, r1, ... with labels that depend on them; a new label turns up now and then."""
+    rows = []
+    for number in range(start, start + n):
+        x = np.random.default_rng([seed, number]).normal(size=width)
+        labels = [name for name, value in zip(("red", "green", "blue"), x, strict=False) if value > 0]
+        if number % 40 == 39:
+            labels.append(f"late{number // 40 % 5}")
+        rows.append({"id": f"r{number}", "x": x.tolist(), "labels": labels})
+    return rows
+
+
+def state_of(path):
+    """The arrays of a model file and what names its labels: equal for equal models."""
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("mlca.json"))
+        arrays = {
+            name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist() if name.endswith(".npy")
+        }
+    return header["labels"], header["parameters"], arrays
+
+
+def log_of(folder):
+    """The rows of the log in SQLite, in order: position, id, x, labels."""
+    connection = sqlite3.connect(folder / "log.sqlite")
+    try:
+        found = connection.execute(
+            "SELECT position, id, x, labels FROM mlca_rows WHERE position IS NOT NULL ORDER BY 1"
+        )
+        return [
+            (position, id, None if x is None else np.frombuffer(x), None if labels is None else json.loads(labels))
+            for position, id, x, labels in found
+        ]
+    finally:
+        connection.close()
+
+
+def fit_log(log, path, **parameters):
+    """Fit an MLCA to the rows of a log in one go, save it, and return its state."""
+    here = [row for row in log if row[2] is not None]
+    model = MLCA(**parameters).fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
+    model.save(path)
+    return state_of(path)

@@ -1,0 +1,310 @@
+"""Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mlca.cli import main
+from tests.serve.running import Server, ask, until
+from tests.serve.streams import fit_log, log_of, make_rows, state_of
+
+LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def assert_sound(server, tmp_path, rows):
+    """The log has just these rows, in order, and the model is the one that learned them in one fit."""
+    log = log_of(server.data)
+    assert [row[1] for row in log] == [row["id"] for row in rows]
+    status, content, _ = server.ask("GET", f"/v1/model/file?min_position={len(rows)}")
+    assert status == 200, content
+    (tmp_path / "served.mlca").write_bytes(content)
+    assert state_of(tmp_path / "served.mlca") == fit_log(log, tmp_path / "fitted.mlca")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 400 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "mlca-test", str(place)], capture_output=True)
+    if done.returncode:
+        pytest.skip("needs the right to mount a small disk")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def test_a_full_disk_refuses_and_room_heals(nursery, small_disk, tmp_path):
+    server = Server(nursery, small_disk / "data")
+    server.folder = tmp_path
+    server.start()
+    try:
+        ballast = small_disk / "ballast"
+        ballast.write_bytes(bytes(150_000))
+        taken, number = [], 0
+        while True:
+            rows = make_rows(50, start=number)
+            status, answer, headers = server.ask("POST", "/v1/learn", {"rows": rows})
+            if status != 200:
+                break
+            taken += rows
+            number += 50
+        assert status == 503
+        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert headers["Retry-After"] == "1"
+        assert "full" in server.err.read_text()
+        # It goes on answering, and dies and comes back with what it promised.
+        position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"]
+        assert position <= len(taken)
+        server.kill()
+        server.start()
+        assert [row[1] for row in log_of(server.data)] == [row["id"] for row in taken]
+        ballast.unlink()
+        server.learn(rows)
+        assert_sound(server, tmp_path, taken + rows)
+    finally:
+        server.end()
+
+
+def test_a_limit_on_the_size_of_files_is_a_full_disk(serve, tmp_path):
+    """As quotas are: no right to mount is needed."""
+    server = serve(limits={"RLIMIT_FSIZE": 300_000})
+    os.kill(server.pid, 0)
+    taken, number, status = [], 0, 200
+    while status == 200 and number < 20_000:
+        rows = make_rows(200, start=number)
+        status, answer, _ = server.ask("POST", "/v1/learn", {"rows": rows})
+        if status == 200:
+            taken += rows
+        number += 200
+    assert status == 503, answer
+    assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["rows"]
+    assert [row[1] for row in log_of(server.data)] == [row["id"] for row in taken]
+    server.kill()
+    server._limits = {}
+    server.start()
+    server.learn(rows)
+    assert_sound(server, tmp_path, taken + rows)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main(["serve", "--data", str(tmp_path / "file" / "data"), "--port", "0"]) == 1
+    assert "Not a directory" in capsys.readouterr().err
+    folder = tmp_path / "readonly"
+    folder.mkdir()
+    (folder / "log.sqlite").mkdir()  # in the way, even for root
+    assert main(["serve", "--data", str(folder), "--port", "0"]) == 1
+    assert "log.sqlite" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_is_read_only(tmp_path, capsys):
+    folder = tmp_path / "readonly"
+    folder.mkdir(mode=0o500)
+    assert main(["serve", "--data", str(folder), "--port", "0"]) == 1
+    assert "Permission denied" in capsys.readouterr().err
+
+
+def test_two_processes_on_one_folder_are_one_too_many(serve, tmp_path):
+    server = serve()
+    command = [sys.executable, "-m", "mlca", "serve", "--data", str(server.data), "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 1
+    assert "another mlca serve is at work here" in done.stderr
+    server.learn(make_rows(3))
+    server.kill()  # the lock dies with its owner
+    server.start()
+    assert server.get("/v1/model")["log_position"] == 3
+
+
+def test_a_log_that_another_process_has_locked(serve, tmp_path):
+    server = serve()
+    server.learn(make_rows(60))
+    connection = sqlite3.connect(server.data / "log.sqlite", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    status, _, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
+    assert (status, headers["Retry-After"]) == (503, "1")
+    assert "locked" in server.err.read_text()
+    assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["rows"]
+    connection.execute("ROLLBACK")
+    connection.close()
+    assert server.learn(make_rows(1, start=60))["position"] == 61
+    assert_sound(server, tmp_path, make_rows(61))
+
+
+@pytest.mark.parametrize("cut", [10, 60, 150, 400])
+def test_a_request_that_is_cut_in_the_middle_leaves_nothing(shared, cut):
+    before = shared.get("/v1/model")["log_position"]
+    body = json.dumps({"rows": make_rows(5, start=100 * cut)}).encode()
+    head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n"
+    for linger in (False, True):
+        connection = socket.create_connection(("127.0.0.1", shared.port), timeout=30)
+        connection.sendall((head.encode() + body)[: len(head) // 2 + cut])
+        if linger:  # as when a cable is pulled: reset in place of the end
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.close()
+    assert shared.get("/v1/model")["log_position"] == before
+    chunked = f"{LEARN}Transfer-Encoding: chunked\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=30) as connection:
+        connection.sendall(chunked + b"zz\r\nno number\r\n")
+        assert b" 400 " in connection.recv(1000)
+    assert shared.get("/v1/model")["log_position"] == before
+
+
+def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
+    server = serve()
+    body = json.dumps({"rows": make_rows(5, start=5000)}).encode()
+    head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n"
+    slow = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(200)]
+    try:
+        for number, connection in enumerate(slow):
+            connection.sendall(head.encode()[: 30 if number % 2 else None])
+        for turn in range(20):
+            for connection in slow[::2]:
+                connection.sendall(body[turn : turn + 1])
+            server.learn(make_rows(5, start=5 * turn))
+            server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 5 * turn + 5})
+    finally:
+        for connection in slow:
+            connection.close()
+    assert_sound(server, tmp_path, make_rows(100))
+
+
+def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
+    """In this process, with a shorter limit: the same code, not twenty seconds of waiting."""
+    import asyncio
+
+    from starlette.requests import Request
+
+    from mlca.serve import gate
+    from mlca.serve.refusals import RefusalError
+
+    async def never():
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.05)
+    scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "method": "POST", "path": "/"}
+    with pytest.raises(RefusalError) as caught:
+        asyncio.run(gate.read_object(Request(scope, never), ("rows",)))
+    assert caught.value.status == 408
+
+
+def test_clocks_that_are_set_back_change_nothing(serve, tmp_path):
+    """What came before lies decades in the future, or the past: order and model follow positions."""
+    server = serve()
+    rows = make_rows(90)
+    server.learn(rows[:30])
+    for turn in (1, 2):
+        server.kill()
+        connection = sqlite3.connect(server.data / "log.sqlite")
+        connection.execute("UPDATE mlca_rows SET at = at + 1e9")  # what came before is now in the future
+        connection.commit()
+        connection.close()
+        for snapshot in (server.data / "snapshots").glob("*"):
+            os.utime(snapshot, (2e9, 2e9))
+        server.start()
+        server.learn(rows[30 * turn : 30 * turn + 30])
+    assert_sound(server, tmp_path, rows)
+    server.stop()
+    for snapshot in (server.data / "snapshots").glob("*"):
+        os.utime(snapshot, (0, 0))
+    server.start()
+    assert_sound(server, tmp_path, rows)
+
+
+def test_it_stops_gracefully_under_load(serve, tmp_path):
+    server = serve()
+    acknowledged, stop = [], threading.Event()
+
+    def load(number):
+        while not stop.is_set():
+            rows = make_rows(5, start=number)
+            number += 5
+            try:
+                if ask(server.port, "POST", "/v1/learn", {"rows": rows}, seconds=20)[0] == 200:
+                    acknowledged.extend(row["id"] for row in rows)
+            except OSError:
+                return
+
+    threads = [threading.Thread(target=load, args=(100_000 * n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    until(lambda: len(acknowledged) > 50, "under load")
+    server.stop()
+    stop.set()
+    for thread in threads:
+        thread.join(30)
+    ids = [row[1] for row in log_of(server.data)]
+    assert set(acknowledged) <= set(ids)
+    newest = max(path.name for path in (server.data / "snapshots").glob("*.mlca"))
+    assert int(newest.split("-")[0]) == len(ids)
+    assert not (server.data / "log.sqlite-wal").exists()
+
+
+def test_other_parameters_than_the_log_began_with_are_refused(serve, capsys):
+    server = serve("--vigilance", "0.2")
+    server.learn(make_rows(3))
+    server.stop()
+    assert main(["serve", "--data", str(server.data), "--port", "0", "--vigilance", "0.3"]) == 1
+    assert "vigilance=0.2, not 0.3" in capsys.readouterr().err
+    assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vigilance", "7"]) == 1
+    assert "vigilance" in capsys.readouterr().err
+    server.start()  # leaving them out is fine
+    assert server.get("/v1/model")["parameters"]["vigilance"] == 0.2
+
+
+def test_a_log_of_a_newer_version_is_refused(serve, capsys):
+    server = serve()
+    server.stop()
+    connection = sqlite3.connect(server.data / "log.sqlite")
+    connection.execute("UPDATE mlca_log SET version = 99")
+    connection.commit()
+    connection.close()
+    assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
+    assert "format version 99" in capsys.readouterr().err
+
+
+def test_the_command_itself_starts_tells_where_and_stops(tmp_path):
+    """Without the nursery: the way users start it."""
+    command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
+    with (tmp_path / "err").open("w") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        line = process.stdout.readline()
+        assert line.startswith("mlca serve: http://127.0.0.1:"), Path(tmp_path / "err").read_text()
+        port = int(line.rsplit(":", 1)[1].rstrip("/\n"))
+        assert ask(port, "GET", "/health/live")[0] == 200
+        assert ask(port, "POST", "/v1/learn", {"rows": make_rows(2)})[0] == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+        process.stdout.close()
+    assert len(log_of(tmp_path / "data")) == 2
+
+
+@pytest.mark.slow
+def test_slow_bodies_are_given_up_by_the_service_itself(serve):
+    server = serve()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+        connection.sendall(b"POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        connection.sendall(b"Content-Length: 100\r\n\r\n{")
+        began = time.monotonic()
+        assert b" 408 " in connection.recv(1000)
+        assert time.monotonic() - began < 40
+
+
+@pytest.mark.slow
+def test_connections_without_a_request_are_given_up(serve):
+    server = serve()
+    for head in (b"", b"POST /v1/learn HTTP/1.1\r\nHost: "):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(head)
+            assert connection.recv(1000) == b""
+    assert server.get("/health/live") == {"live": True}

@@ -1,0 +1,167 @@
+"""The client and `mlca send`: nothing twice and nothing lost, whatever happens to the service in between."""
+
+import csv
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from mlca.cli import main
+from mlca.client import Client, ServiceError
+from tests.serve.running import until
+from tests.serve.streams import log_of, make_rows
+
+
+def test_everything_once(serve):
+    server = serve()
+    with Client(server.url) as client:
+        rows = make_rows(60)
+        assert client.learn(rows)["learned"] == 60
+        assert client.learn(rows)["duplicates"] == [row["id"] for row in rows]
+        position = client.learn([{"x": np.array([1.0, 2.0, 3.0]), "labels": {"red"}}])["position"]
+        answer = client.predict([{"x": (1, 2, np.float32(3))}], top=2, min_position=position)
+        assert len(answer["rows"][0]["probabilities"]) == 2
+        kept = client.predict([{"x": [3, 2, 1]}], keep=True)
+        id = kept["rows"][0]["id"]
+        assert client.row_state(id) == "waiting"
+        assert client.labels([{"id": id, "labels": ("blue",)}])["learned"] == 1
+        assert client.row_state(id) == "learned"
+        assert client.explain([1, 2, 3])["nodes"]
+        assert client.explain(id=id)["nodes"][0]["distance"] == 0
+        assert client.forget([id, "a/b c?"], wait=True)["unknown"] == ["a/b c?"]
+        assert client.row_state("a/b c?") == "unknown"
+        assert client.model()["generation"] == 1
+
+
+def test_a_refusal_names_row_and_remedy(shared):
+    client = Client(shared.url)
+    client.learn([{"x": [1, 2, 3], "labels": []}])
+    with pytest.raises(ServiceError, match=r"row 1: x has 2 numbers.*send 3 numbers") as caught:
+        client.learn([{"x": [1, 2, 3], "labels": []}, {"x": [1, 2], "labels": []}])
+    assert (caught.value.status, caught.value.row, caught.value.field) == (422, 1, "x")
+    client.close()
+
+
+def test_nobody_there_is_told_in_time():
+    with pytest.raises(ServiceError, match="cannot be reached"):
+        Client("http://127.0.0.1:1", patience=0.3).model()
+    with pytest.raises(ValueError, match="no address"):
+        Client("127.0.0.1:8000")
+    with pytest.raises(ValueError, match="token"):
+        Client("http://127.0.0.1:1", "two\r\nlines")
+
+
+def test_it_goes_on_through_a_crash(serve, nursery):
+    """Batches in the background, while the service is killed and comes back on the same port."""
+    server = serve()
+    server._words = ("--port", server.port)
+    sent = make_rows(600)
+    client = Client(server.url, patience=60)
+
+    def crash():
+        for _ in range(2):
+            server.kill()
+            server.start(ready=False)
+
+    killer = threading.Thread(target=crash)
+    with client.batches(size=20, seconds=0.2) as stream:
+        for number, row in enumerate(sent):
+            stream.learn(row["x"], row["labels"], row["id"])
+            if number == 100:
+                killer.start()
+    killer.join(60)
+    assert stream.acknowledged == 600
+    assert [row[1] for row in log_of(server.data)] == [row["id"] for row in sent]
+    client.close()
+
+
+def test_batches_tell_what_was_refused(shared):
+    client = Client(shared.url)
+    client.learn([{"x": [1, 2, 3], "labels": []}])
+    with pytest.raises(ServiceError, match="labels"), client.batches(size=5) as stream:
+        stream.learn([1, 2, 3], [""])
+    client.close()
+
+
+def test_events_go_on_after_a_restart(serve):
+    server = serve()
+    server._words = ("--port", server.port)
+    with Client(server.url) as client:
+        events = client.events()
+        assert next(events).name == "state"
+        client.learn([{"x": [1, 2], "labels": ["storm"]}])
+        assert next(event for event in events if event.name == "label").facts["label"] == "storm"
+        server.kill()
+        server.start()
+        assert next(event for event in events if event.name == "state").facts["log_position"] == 1
+        events.close()
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(n, name="table.csv", start=0):
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "c", "tags", "key"])
+            for row in make_rows(n, start=start):
+                writer.writerow([*row["x"], "|".join(row["labels"]), row["id"]])
+        return tmp_path / name
+
+    return write
+
+
+def send(capsys, path, server, *words):
+    code = main(["send", str(path), "--to", server.url, "--labels", "tags", "--json", *words])
+    out, err = capsys.readouterr()
+    return code, json.loads(out) if code == 0 else err
+
+
+def test_a_file_is_sent_once_and_its_growth_later(serve, table, capsys):
+    server = serve()
+    words = ("--id", "key", "--batch", "30")
+    assert send(capsys, table(100), server, *words) == (0, {"sent": 100, "known": 0, "position": 100})
+    assert send(capsys, table(130), server, *words) == (0, {"sent": 30, "known": 100, "position": 130})
+    log = log_of(server.data)
+    assert [(row[1], row[2].tolist(), row[3]) for row in log] == [
+        (row["id"], row["x"], row["labels"]) for row in make_rows(130)
+    ]
+    assert server.get("/v1/model")["columns"]["names"] == ["a", "b", "c"]
+
+
+def test_ids_are_made_up_of_file_and_number(serve, table, capsys):
+    server = serve()
+    main(["send", str(table(50)), "--to", server.url, "--labels", "tags,key"])  # flags that are none: refused
+    assert "must be 0 or 1" in capsys.readouterr().err
+    write = table(50)
+    text = write.read_text().splitlines()
+    write.write_text("\n".join(line.rsplit(",", 1)[0] for line in text) + "\n")
+    assert send(capsys, write, server, "--predict-first")[1]["sent"] == 50
+    assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": None}
+    # Another file of the same name is another stream.
+    other = table(5, start=900)
+    other.write_text("\n".join(line.rsplit(",", 1)[0] for line in other.read_text().splitlines()) + "\n")
+    assert send(capsys, other, server)[1]["sent"] == 5
+    until(lambda: b"mlca_pairs_total 50" in server.ask("GET", "/metrics")[1], "50 pairs")
+
+
+def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys):
+    server = serve()
+    path = table(10)
+    lines = path.read_text().splitlines()
+    lines[4] = "1,many,3,red,r3"
+    path.write_text("\n".join(lines) + "\n")
+    code, said = send(capsys, path, server, "--id", "key")
+    assert code == 1
+    assert "line 5: 'b' is no number" in said
+    assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
+    code, said = send(capsys, path, server, "--id", "nokey")
+    assert (code, "'nokey'" in said) == (1, True)
+
+
+def test_a_send_that_was_interrupted_goes_on(serve, table, capsys):
+    server = serve()
+    rows = [{**row, "x": dict(zip("abc", row["x"], strict=True))} for row in make_rows(2300)]
+    server.learn(rows[:1234])
+    found = send(capsys, table(2300), server, "--id", "key", "--batch", "500")
+    assert found == (0, {"sent": 1066, "known": 1234, "position": 2300})

@@ -1,0 +1,255 @@
+"""What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
+
+import json
+import socket
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlca import MLCA, load
+from tests.serve.running import until
+from tests.serve.streams import log_of, make_rows
+
+
+def test_a_stream_from_the_first_row_on(serve):
+    server = serve()
+    assert server.get("/health/live") == {"live": True}
+    first = server.post("/v1/predict", {"rows": [{"id": "a", "x": {"t": 1, "u": 2.5}}], "keep": True})
+    nothing = {"id": "a", "labels": [], "probabilities": {}, "novelty": None}
+    assert first == {"position": 0, "generation": 0, "rows": [nothing], "kept": 1}
+    assert server.get("/v1/rows?id=a") == {"id": "a", "state": "waiting", "position": None}
+    assert server.get("/v1/model")["waiting"] == 1
+    labelled = server.post("/v1/labels", {"rows": [{"id": "a", "labels": ["calm", "calm"]}]})
+    assert labelled == {"position": 1, "generation": 0, "learned": 1, "duplicates": []}
+    assert server.get("/v1/rows?id=a") == {"id": "a", "state": "learned", "position": 1}
+    learned = server.learn([{"id": "b", "x": {"u": 9, "t": 8}, "labels": []}, {"id": "a", "x": [0, 0], "labels": []}])
+    assert learned == {"position": 2, "generation": 0, "learned": 1, "duplicates": ["a"]}
+    answer = server.post("/v1/predict", {"rows": [{"x": [1, 2.5]}], "min_position": 2, "top": 1})
+    assert answer["position"] == 2
+    assert list(answer["rows"][0]["probabilities"]) == ["calm"]
+    model = server.get("/v1/model")
+    assert model["columns"] == {"width": 2, "names": ["t", "u"]}
+    assert [(label["label"], label["count"], label["first"]) for label in model["labels"]] == [("calm", 1, 1)]
+    assert [row[2].tolist() for row in log_of(server.data)] == [[1, 2.5], [8, 9]]
+    explained = server.post("/v1/explain", {"id": "b"})
+    assert explained["nodes"][0]["distance"] == 0
+    assert explained["probabilities"][0]["label"] == "calm"
+
+
+def test_predictions_are_those_of_the_same_learner_here(shared):
+    rows = make_rows(200)
+    shared.learn(rows)
+    model = MLCA().fit(np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows])
+    asked = [row["x"] for row in make_rows(30, start=5000)]
+    body = {"rows": [{"x": x} for x in asked], "top": 1000, "min_position": 200}
+    answer = shared.post("/v1/predict", body)
+    probabilities = [[row["probabilities"][name] for name in model.classes_] for row in answer["rows"]]
+    assert probabilities == model.predict_proba(np.array(asked)).tolist()
+    assert [set(row["labels"]) for row in answer["rows"]] == model.predict_labels(np.array(asked))
+    assert all(list(row["probabilities"].values()) == sorted(row["probabilities"].values(), reverse=True)
+               for row in answer["rows"])  # fmt: skip
+
+
+BAD_ROWS = [
+    ({"x": [1, 2, 3], "labels": []}, "id", "UUID"),
+    ({"id": 7, "x": [1, 2, 3], "labels": []}, "id", "UUID"),
+    ({"id": "", "x": [1, 2, 3], "labels": []}, "id", "1 to 200"),
+    ({"id": "n\0", "x": [1, 2, 3], "labels": []}, "id", "Unicode"),
+    ({"id": "n", "labels": []}, "x", "list of numbers"),
+    ({"id": "n", "x": [1, 2], "labels": []}, "x", "3 numbers"),
+    ({"id": "n", "x": "1 2 3", "labels": []}, "x", "list of numbers"),
+    ({"id": "n", "x": [1, "2", 3], "labels": []}, "x[1]", "numbers"),
+    ({"id": "n", "x": [1, True, 3], "labels": []}, "x[1]", "numbers"),
+    ({"id": "n", "x": [1, None, 3], "labels": []}, "x[1]", "numbers"),
+    ({"id": "n", "x": [1, 2, 10**400], "labels": []}, "x[2]", "finite"),
+    ({"id": "n", "x": [1, 2, -1e200], "labels": []}, "x[2]", "finite"),
+    ({"id": "n", "x": {"a": 1, "b": 2, "c": 3}, "labels": []}, "x", "list of 3"),
+    ({"id": "n", "x": [1, 2, 3]}, "labels", "[]"),
+    ({"id": "n", "x": [1, 2, 3], "labels": "sea"}, "labels", "list of names"),
+    ({"id": "n", "x": [1, 2, 3], "labels": ["sea", 3]}, "labels[1]", "list of names"),
+    ({"id": "n", "x": [1, 2, 3], "labels": [""]}, "labels[0]", "1 to 200"),
+    ({"id": "n", "x": [1, 2, 3], "labels": [], "lables": []}, "lables", "labels"),
+    (["n", [1, 2, 3], []], "", "id"),
+]
+
+
+@pytest.mark.parametrize(("bad", "field", "remedy"), BAD_ROWS, ids=lambda value: str(value)[:30])
+def test_a_bad_row_is_named_and_nothing_of_its_request_is_learned(shared, bad, field, remedy):
+    shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
+    before = shared.get("/v1/model")["log_position"]
+    answer = shared.learn([{"id": "innocent", "x": [1, 2, 3], "labels": []}, bad], status=422)
+    assert (answer["error"]["row"], answer["error"]["field"]) == (1, field)
+    assert remedy in answer["error"]["remedy"]
+    assert shared.get("/v1/rows?id=innocent")["state"] == "unknown"
+    assert shared.get("/v1/model")["log_position"] == before
+
+
+def test_columns_by_name_are_checked_by_name(serve):
+    server = serve()
+    server.learn([{"id": "a", "x": {"t": 1, "u": 2}, "labels": []}])
+    missing = server.learn([{"id": "b", "x": {"t": 1}, "labels": []}], status=422)["error"]
+    assert (missing["field"], missing["problem"]) == ("x['u']", "x lacks the column 'u'")
+    unknown = server.learn([{"id": "b", "x": {"t": 1, "u": 2, "v": 3}, "labels": []}], status=422)["error"]
+    assert unknown["field"] == "x['v']"
+    assert "'t', 'u'" in unknown["remedy"]
+    server.learn([{"id": "b", "x": [1, 2], "labels": []}])
+
+
+def test_two_first_requests_agree_on_columns(serve):
+    """Both were checked while there were no columns yet: one decides, the other is refused, and nothing is mixed."""
+    server = serve()
+    statuses = []
+
+    def learn(name, x):
+        statuses.append(server.ask("POST", "/v1/learn", {"rows": [{"id": name, "x": x, "labels": ["a"]}]})[0])
+
+    threads = [threading.Thread(target=learn, args=(f"n{n}", [1.0] * (n % 2 + 2))) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert set(statuses) <= {200, 422}
+    assert len({len(row[2]) for row in log_of(server.data)}) == 1
+    assert len(log_of(server.data)) == statuses.count(200)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"{", 422),
+        (b"[]", 422),
+        (b"null", 422),
+        (b"\xff\xfe", 422),
+        (b'{"rows": []}', 422),
+        (b'{"rows": 3}', 422),
+        (b'{"rows": [{"id": "n", "x": [NaN, 1, 1], "labels": []}]}', 422),
+        (b'{"rows": [{"id": "n", "x": [1e999, 1, 1], "labels": []}]}', 422),
+        (b'{"rows": [{"id": "\\ud800", "x": [1, 1, 1], "labels": []}]}', 422),
+        (b'{"rows": [{"id": "n", "x": [1, 1, 1], "labels": ["\\udfff"]}]}', 422),
+        (b'{"rows": [{"id": "n", "\\ud800": 1}]}', 422),
+        (b'{"\\ud800": 1}', 422),
+        (b'{"rows": ' + b"[" * 100_000, 422),
+        (b'{"rows": [{"id": "n", "x": [' + b"9" * 5000 + b', 1, 1], "labels": []}]}', 422),
+        (json.dumps({"rows": [{"id": str(i), "x": [1, 1, 1], "labels": []} for i in range(5001)]}).encode(), 413),
+        (b" " * (17 * 2**20), 413),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_bodies_that_are_none(shared, body, status):
+    shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
+    found, answer, _ = shared.ask("POST", "/v1/learn", body)
+    assert found == status
+    assert answer["error"]["remedy"]
+
+
+@settings(max_examples=60)
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+                        st.sampled_from(["rows", "id", "x", "labels", "top", "keep", "wait", "ids", "z"]), inner),
+                    max_leaves=12),
+       st.sampled_from(["/v1/learn", "/v1/labels", "/v1/predict", "/v1/explain", "/v1/forget"]))  # fmt: skip
+def test_no_json_at_all_upsets_it(shared, body, path):
+    status, answer, _ = shared.ask("POST", path, json.dumps(body).encode())
+    assert status in (200, 422, 503), answer
+
+
+def test_wrong_methods_types_and_addresses(shared):
+    assert shared.ask("GET", "/v1/learn")[0] == 405
+    assert shared.ask("GET", "/v2/learn")[0] == 404
+    assert shared.ask("POST", "/v1/learn", b"{}", headers={"Content-Type": "text/plain"})[0] == 415
+    status, answer, headers = shared.ask("GET", "/nowhere", headers={"X-Request-Id": "abc-1"})
+    assert (status, answer["request"], headers["X-Request-Id"]) == (404, "abc-1", "abc-1")
+    assert shared.ask("GET", "/nowhere", headers={"X-Request-Id": "<script>"})[2]["X-Request-Id"] != "<script>"
+
+
+def test_read_your_writes_and_no_further(serve):
+    server = serve()
+    for number in range(30):
+        position = server.learn(make_rows(3, start=3 * number))["position"]
+        answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position})
+        assert answer["position"] >= position
+    # A position that does not come is not waited for without end.
+    began = time.monotonic()
+    status, answer, headers = server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10**6})
+    assert (status, headers["Retry-After"]) == (503, "1")
+    assert "position 90" in answer["error"]["problem"]
+    assert time.monotonic() - began < 30
+
+
+def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
+    position = shared.learn(make_rows(60, start=8000))["position"]
+    status, content, headers = shared.ask("GET", f"/v1/model/file?min_position={position}")
+    assert status == 200
+    (tmp_path / "model.mlca").write_bytes(content)
+    model = load(tmp_path / "model.mlca")
+    assert model.n_seen_ == int(headers["mlca-position"])
+    model.partial_fit([[1.0, 2.0, 3.0]], [("new",)])
+    until(lambda: not list(shared.data.rglob("*.export.part")), "the file that was sent is gone")
+
+
+def test_learning_goes_on_from_a_model(serve, tmp_path):
+    rows = make_rows(80)
+    X, labels = np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows]
+    start = MLCA(vigilance=0.1).fit(X[:60], labels[:60])
+    start.save(tmp_path / "start.mlca")
+    server = serve("--model", tmp_path / "start.mlca")
+    server.learn(rows[60:])
+    asked = {"rows": [{"x": X[3].tolist()}], "top": 1000, "min_position": 20}
+    expected = start.partial_fit(X[60:], labels[60:]).predict_proba(X[3:4])[0].tolist()
+    for _ in range(2):
+        answer = server.post("/v1/predict", asked)
+        assert [answer["rows"][0]["probabilities"][name] for name in start.classes_] == expected
+        server.kill()
+        server.start()
+    server.stop()
+
+
+def test_the_rows_of_prequential_pairs_are_measured(serve):
+    server = serve()
+    server.learn([{"id": f"s{i}", "x": [float(i % 2), 0.0], "labels": [["even", "odd"][i % 2]]} for i in range(60)])
+    rows = [{"id": f"p{i}", "x": [float(i % 2), 0.0]} for i in range(20)]
+    answer = server.post("/v1/predict", {"rows": rows, "keep": True, "min_position": 60})
+    truth = [["even"], ["odd"]] * 9 + [["odd"], ["odd", "new"]]
+    server.post("/v1/labels", {"rows": [{"id": f"p{i}", "labels": truth[i]} for i in range(20)]})
+    pairs = [(set(row["labels"]), set(labels)) for row, labels in zip(answer["rows"], truth, strict=True)]
+    exact = sum(a == b for a, b in pairs) / 20
+    f1 = sum(2 * len(a & b) / (len(a) + len(b)) for a, b in pairs) / 20
+    hits, wrong = sum("odd" in a & b for a, b in pairs), sum("odd" in a ^ b for a, b in pairs)
+    assert 0 < exact < 1
+    for turn in range(2):
+        server.post("/v1/predict", {"rows": [{"x": [0, 0]}], "min_position": 80})
+        metrics = server.ask("GET", "/metrics")[1].decode()
+        assert "mlca_pairs_total 20" in metrics
+        assert f'mlca_prequential_exact_match{{over="all"}} {exact}' in metrics
+        assert float(metrics.split('mlca_prequential_f1{over="recent"} ')[1].split()[0]) == pytest.approx(f1)
+        labels = {label["label"]: label for label in server.get("/v1/model")["labels"]}
+        assert labels["new"]["first"] == 80
+        assert labels["odd"]["f1"] == pytest.approx(2 * hits / (2 * hits + wrong))
+        (server.stop, server.kill)[turn]()  # from a snapshot, and from the log
+        if turn == 0:
+            server.start()
+
+
+def test_events_tell_what_happens(serve):
+    server = serve()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        heard = b""
+
+        def hears(what):
+            nonlocal heard
+            heard += connection.recv(65536)
+            return what in heard
+
+        until(lambda: hears(b"event: state"), "the first state")
+        server.learn([{"id": "a", "x": [1, 2], "labels": ["storm"]}])
+        until(lambda: hears(b'event: label\ndata: {"label": "storm", "position": 1}'), "the new label")
+        until(lambda: hears(b'"log_position": 1'), "the next state")
+        server.post("/v1/forget", {"ids": ["a"]})
+        until(lambda: hears(b"event: rebuilt"), "rebuilt")
+        server.stop()  # although somebody is listening

@@ -1,0 +1,99 @@
+"""Rows that must go: from the log, from the files, from the model, as if they had never come."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from tests.serve.running import until
+from tests.serve.streams import fit_log, log_of, make_rows, state_of
+
+SECRET = 12345.678901234567
+
+
+def served_state(server, tmp_path):
+    status, content, headers = server.ask("GET", "/v1/model/file")
+    assert status == 200, content
+    (tmp_path / "served.mlca").write_bytes(content)
+    return state_of(tmp_path / "served.mlca"), int(headers["mlca-position"]), int(headers["mlca-generation"])
+
+
+def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
+    server = serve()
+    rows = make_rows(300)
+    server.learn(rows)
+    assert server.post("/v1/predict", {"rows": [{"x": rows[0]["x"]}], "min_position": 300})["generation"] == 0
+    gone = ["r7", "r250", "r39", "r39", "nobody"]
+    answer = server.post("/v1/forget", {"ids": gone, "wait": True})
+    assert answer == {"position": 300, "generation": 1, "forgotten": 3, "unknown": ["nobody"], "rebuilt": True}
+    never = [row for row in rows if row["id"] not in gone]
+    fitted = fit_log([(0, r["id"], np.array(r["x"]), r["labels"]) for r in never], tmp_path / "never.mlca")
+    assert served_state(server, tmp_path) == (fitted, 300, 1)
+    # A late retry does not bring them back, and what comes afterwards is learned.
+    assert server.learn([rows[7]])["duplicates"] == ["r7"]
+    server.learn(make_rows(20, start=300))
+    server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 320, "min_generation": 1})
+    expected = fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+    assert served_state(server, tmp_path) == (expected, 320, 1)
+    server.kill()
+    server.start()
+    assert served_state(server, tmp_path) == (expected, 320, 1)
+
+
+def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
+    server = serve()
+    rows = make_rows(60)
+    rows[30] = {"id": "person", "x": [SECRET, -SECRET, 1.0], "labels": ["unmistakable-label"]}
+    server.learn(rows)
+    waiting = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}
+    server.post("/v1/predict", {"rows": [waiting], "keep": True, "min_position": 60})
+    server.stop()  # takes a snapshot that knows the row
+    server.start()
+    payloads = (struct.pack("<d", SECRET), b"unmistakable-label")
+    assert {payload for payload in payloads for content in contents(server) if payload in content} == set(payloads)
+    assert server.post("/v1/forget", {"ids": ["person", "waiting"], "wait": True})["rebuilt"]
+    until(lambda: not any(payload in content for payload in payloads for content in contents(server)), "erased")
+    assert server.get("/v1/rows?id=person")["state"] == server.get("/v1/rows?id=waiting")["state"] == "forgotten"
+    server.post("/v1/explain", {"id": "person"}, 422)
+
+
+def contents(server):
+    return [path.read_bytes() for path in server.data.rglob("*") if path.is_file() and path.suffix != ".part"]
+
+
+def test_rows_that_wait_cost_no_generation(serve):
+    server = serve()
+    server.post("/v1/predict", {"rows": [{"id": "a", "x": [1, 2]}], "keep": True})
+    assert server.post("/v1/forget", {"ids": ["a"]})["generation"] == 0
+    answer = server.post("/v1/labels", {"rows": [{"id": "a", "labels": ["x"]}]})
+    assert (answer["learned"], answer["duplicates"]) == (0, ["a"])
+
+
+def test_all_rows_can_go(serve):
+    server = serve()
+    server.learn(make_rows(5))
+    server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 5})
+    assert server.post("/v1/forget", {"ids": [f"r{i}" for i in range(5)], "wait": True})["rebuilt"]
+    answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}]})
+    assert (answer["position"], answer["generation"], answer["rows"][0]["labels"]) == (5, 1, [])
+    assert server.get("/v1/model")["nodes"] == 0
+    server.learn(make_rows(5, start=5))
+    assert server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10})["rows"][0]["probabilities"]
+
+
+def test_killed_in_the_middle_of_forgetting(serve, tmp_path):
+    server = serve()
+    server.learn(make_rows(400))
+    server.stop()
+    server.start()
+    for turn in range(3):
+        server.post("/v1/forget", {"ids": [f"r{10 * turn + 3}", f"r{300 + turn}"]})
+        server.kill()
+        server.start()
+        fitted = fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+        assert served_state(server, tmp_path) == (fitted, 400, turn + 1)
+
+
+@pytest.mark.parametrize("ids", [[], "r1", [1], [""], None])
+def test_what_is_no_list_of_ids_is_refused(shared, ids):
+    shared.post("/v1/forget", {"ids": ids}, 422)

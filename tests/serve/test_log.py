@@ -1,0 +1,189 @@
+"""The log against a log in plain Python, through any sequence of requests and restarts; and commits that are shared."""
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from mlca.serve.committing import Committer
+from mlca.serve.database import LogError
+from mlca.serve.log import Log, create_log, open_log
+from mlca.serve.refusals import RefusalError
+from mlca.serve.requests import Forget, Keep, Label, Learn
+from mlca.serve.rows import Columns
+from mlca.serve.sqlite import SQLite
+
+IDS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5)
+ONE = Columns(1)
+
+
+def payload(number):
+    return number.to_bytes(8, "little")
+
+
+class PlainLog(RuleBasedStateMachine):
+    """Rows as dictionaries: what the log must be equal to."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "log.sqlite"
+        self.log = create_log(SQLite(self.path), {"p": 1}, None, None)
+        self.rows, self.order, self.generation, self.numbers = {}, [], 0, 0
+
+    def teardown(self):
+        self.log.database.close()
+        self.folder.cleanup()
+
+    def fresh(self, ids):
+        self.numbers += len(ids)
+        return [payload(self.numbers + i) for i in range(len(ids))]
+
+    def learn_plainly(self, id, x, labels):
+        """Return whether the row is learned; otherwise it is a duplicate."""
+        row = self.rows.get(id)
+        if row is not None and row["state"] != "waiting":
+            return False
+        predicted = None if row is None else row["predicted"]
+        self.rows[id] = {"state": "learned", "x": x, "labels": labels, "predicted": predicted}
+        self.order.append(id)
+        return True
+
+    @rule(ids=IDS)
+    def learn(self, ids):
+        xs, labels = self.fresh(ids), [(f"l{i}",) for i in range(len(ids))]
+        duplicates = [id for id, x, own in zip(ids, xs, labels, strict=True) if not self.learn_plainly(id, x, own)]
+        receipt = self.log.write([Learn(ids, xs, labels, ONE)])[0]
+        assert (receipt.taken, receipt.others) == (len(ids) - len(duplicates), duplicates)
+
+    @rule(ids=IDS)
+    def keep(self, ids):
+        xs = self.fresh(ids)
+        new = {}
+        for id, x in zip(ids, xs, strict=True):
+            if id not in self.rows and id not in new:
+                new[id] = {"state": "waiting", "x": x, "labels": (), "predicted": ("p",)}
+        self.rows |= new
+        receipt = self.log.write([Keep(ids, xs, [("p",)] * len(ids), ONE)])[0]
+        assert receipt.taken == len(new)
+
+    @rule(ids=IDS)
+    def label(self, ids):
+        outcome = self.log.write([Label(ids, [("q",)] * len(ids))])[0]
+        if any(id not in self.rows for id in ids):
+            assert isinstance(outcome, RefusalError)
+            assert outcome.row == next(i for i, id in enumerate(ids) if id not in self.rows)
+            return
+        duplicates = [id for id in ids if not self.learn_plainly(id, self.rows[id]["x"], ("q",))]
+        assert outcome.others == duplicates
+
+    @rule(ids=IDS)
+    def forget(self, ids):
+        gone = {id for id in ids if id in self.rows and self.rows[id]["state"] != "forgotten"}
+        self.generation += any(self.rows[id]["state"] == "learned" for id in gone)
+        for id in gone:
+            self.rows[id] = {"state": "forgotten", "x": None, "labels": (), "predicted": None}
+        receipt = self.log.write([Forget(ids)])[0]
+        assert (receipt.taken, receipt.head.generation) == (len(gone), self.generation)
+        assert receipt.others == [id for id in ids if id not in self.rows]
+
+    @rule()
+    def open_again(self):
+        identity = self.log.beginning.identity
+        self.log.database.close()
+        self.log = open_log(SQLite(self.path))
+        assert self.log.beginning.identity == identity
+
+    @rule()
+    def fail_in_the_middle(self):
+        """A transaction that ends by an error leaves everything as it was."""
+        with pytest.raises(KeyError), self.log.database.writing() as session:
+            session.execute("UPDATE mlca_log SET position = position + 7")
+            session.execute("DELETE FROM mlca_rows")
+            raise KeyError
+
+    @invariant()
+    def is_equal(self):
+        chapter = self.log.read(0, 0, 1000)
+        assert chapter.head.position == len(self.order)
+        assert chapter.head.generation == self.generation
+        found = [(row.id, row.x, row.labels, row.predicted) for row in chapter.rows]
+        assert found == [(id, *(self.rows[id][name] for name in ("x", "labels", "predicted"))) for id in self.order]
+        assert (chapter.forgotten is None) == (self.generation == 0)
+        for id, row in self.rows.items():
+            state, position, x = self.log.find(id)
+            assert (state, x) == (row["state"], row["x"])
+            assert position == (self.order.index(id) + 1 if id in self.order else None)
+        assert self.log.count_waiting() == sum(row["state"] == "waiting" for row in self.rows.values())
+
+
+PlainLog.TestCase.settings = settings(max_examples=15, stateful_step_count=12, deadline=None)
+TestPlainLog = PlainLog.TestCase
+
+
+@pytest.fixture
+def log(tmp_path):
+    log = create_log(SQLite(tmp_path / "log.sqlite"), {}, None, None)
+    yield log
+    log.database.close()
+
+
+def test_what_waits_is_committed_together_and_too_much_is_refused(log, tmp_path, monkeypatch):
+    writes, write = [], Log.write
+
+    def counted(self, requests):
+        writes.append(len(requests))
+        return write(self, requests)
+
+    monkeypatch.setattr(Log, "write", counted)
+    committer = Committer(log, lambda problem: None)
+    futures = [committer.submit(Learn([f"r{i}"], [payload(i)], [("a",)], ONE)) for i in range(512)]
+    with pytest.raises(RefusalError) as caught:
+        committer.submit(Forget(["r1"]))
+    assert (caught.value.status, caught.value.retry_after) == (429, 1)
+    committer.start()
+    assert [future.result(30).head.position for future in futures] == list(range(1, 513))
+    committer.stop()
+    assert writes == [64] * 8
+
+
+def test_one_bad_request_does_not_spoil_the_others_of_its_commit(log):
+    outcomes = log.write(
+        [
+            Learn(["a"], [payload(1)], [()], ONE),
+            Label(["nobody"], [()]),
+            Learn(["b"], [payload(2) * 2], [()], Columns(2)),
+            Learn(["c"], [payload(3)], [()], ONE),
+        ]
+    )
+    assert [isinstance(outcome, RefusalError) for outcome in outcomes] == [False, True, True, False]
+    assert [row.id for row in log.read(0, 0, 9).rows] == ["a", "c"]
+
+
+def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
+    told = []
+    committer = Committer(log, told.append)
+    lock = sqlite3.connect(tmp_path / "log.sqlite", isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    futures = [committer.submit(Learn([f"r{i}"], [payload(i)], [()], ONE)) for i in range(3)]
+    committer.start()
+    for future in futures:
+        with pytest.raises(RefusalError, match="same ids"):
+            future.result(30)
+    lock.execute("ROLLBACK")
+    lock.close()
+    assert committer.submit(Learn(["r1"], [payload(1)], [()], ONE)).result(30).head.position == 1
+    committer.stop()
+    assert len(told) == 1
+
+
+def test_rows_that_are_missing_are_noticed(log):
+    log.write([Learn(["a", "b", "c"], [payload(i) for i in range(3)], [()] * 3, ONE)])
+    with log.database.writing() as session:
+        session.execute("DELETE FROM mlca_rows WHERE position = 2")
+    with pytest.raises(LogError, match="damaged"):
+        log.read(0, 0, 9)

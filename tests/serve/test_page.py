@@ -1,0 +1,192 @@
+"""The page in a real Chromium: it moves while a stream is learned, survives a restart, and lets nothing else run."""
+
+import pytest
+
+from mlca.client import Client
+from tests.browser import CHROMIUM, CONTRASTS, FLAGS
+from tests.serve.streams import make_rows
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
+
+EVIL = '</script><img src=x onerror="window.ran=1"><b>'
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens the page of a service in a fresh profile."""
+    contexts = []
+
+    def open_page(server, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.requests, page.errors = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("console", lambda message: page.errors.append(message.text))
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(server.url, wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def stream(server, start, n=60):
+    """Send rows as a stream is: predicted first, labelled then."""
+    rows = [{**row, "x": dict(zip(("heat", "wind", "rain"), row["x"], strict=True))} for row in make_rows(n, start)]
+    with Client(server.url) as client:
+        client.predict([{"id": row["id"], "x": row["x"]} for row in rows], keep=True)
+        position = client.labels(rows)["position"]
+        client.predict([{"x": rows[0]["x"]}], min_position=position)
+    return position
+
+
+@pytest.fixture(scope="module")
+def server(nursery, tmp_path_factory):
+    from tests.serve.running import Server
+
+    server = Server(nursery, tmp_path_factory.mktemp("page") / "data").start()
+    stream(server, 0)
+    position = stream(server, 60)
+    rows = [{"id": EVIL, "x": [0, 0, 0], "labels": [EVIL, "x" * 150]}]
+    server.learn(rows)
+    server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position + 1})
+    yield server
+    server.end()
+
+
+def test_values_move_while_a_stream_is_learned_and_after_a_restart(open_page, serve):
+    server = serve()
+    server._words = ("--port", server.port)
+    page = open_page(server)
+    expect = sync_api.expect
+    expect(page.locator("#status")).to_have_text("live")
+    expect(page.locator("#exact-note")).to_have_text("no pairs yet")
+    stream(server, 0)
+    expect(page.locator("#position")).to_have_text("60", timeout=15_000)
+    stream(server, 60)
+    expect(page.locator("#position")).to_have_text("120", timeout=15_000)
+    expect(page.locator("#exact")).not_to_have_text("–")
+    expect(page.locator("#last tbody tr")).to_have_count(30)
+    expect(page.locator("#labels tbody tr")).to_have_count(6)
+    curve = page.locator("#quality path.line").first.get_attribute("d")
+    assert page.errors == []
+    server.kill()
+    expect(page.locator("#status")).to_have_text("looking for the service", timeout=15_000)
+    server.start()
+    expect(page.locator("#status")).to_have_text("live", timeout=15_000)
+    stream(server, 120)
+    expect(page.locator("#position")).to_have_text("180", timeout=15_000)
+    assert page.locator("#quality path.line").first.get_attribute("d") != curve
+    # That the service was away is all that the console has to say.
+    assert all("ERR_" in error for error in page.errors)
+
+
+def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, server):
+    page = open_page(server)
+    sync_api.expect(page.locator("#last tbody tr").first).to_contain_text(EVIL, timeout=15_000)
+    sync_api.expect(page.locator("#labels")).to_contain_text(EVIL)
+    page.locator("#last button").first.click()
+    sync_api.expect(page.locator("#explanation table tbody tr").first).to_be_visible()
+    assert page.evaluate("window.ran") is None
+    assert page.errors == []
+    assert all(url.startswith((server.url, "data:")) for url in page.requests)
+    # Even if markup came in: the policy would not let it run.
+    page.evaluate("document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 2'}))")
+    page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran=3\">')")
+    page.wait_for_timeout(100)
+    assert page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in error or "Content-Security-Policy" in error for error in page.errors)
+
+
+def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
+    page = open_page(server)
+    expect = sync_api.expect
+    expect(page.locator("#x-hint")).to_have_text("3 columns: heat, wind, rain", timeout=15_000)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("#x")).to_be_focused()
+    page.keyboard.press("Control+A")
+    page.keyboard.type('{"heat": 2, "wind": -2, "rain": -2}')
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#answer")).to_contain_text("Predicted")
+    expect(page.locator("#answer .bars .number").first).to_be_visible()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("#explanation")).to_be_visible()
+    expect(page.locator("#explanation tbody tr")).to_have_count(10)
+    page.keyboard.press("Escape")
+    expect(page.locator("#explanation")).not_to_be_visible()
+    expect(page.locator("#why")).to_be_focused()
+    page.locator("#x").fill('{"heat": 2}')
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer .refused")).to_have_text("x lacks the column 'wind'; send a number for every column")
+    page.locator("#x").fill("[1,")
+    page.get_by_role("button", name="Predict").click()
+    expect(page.locator("#answer .refused")).to_contain_text("no JSON")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out(open_page, server, scheme):
+    page = open_page(server, color_scheme=scheme)
+    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    page.get_by_role("button", name="Predict").click()
+    sync_api.expect(page.locator("#answer")).to_contain_text("Predicted")
+    for explained in (False, True):
+        if explained:
+            page.locator("#why").click()
+            sync_api.expect(page.locator("#explanation tbody tr").first).to_be_visible()
+        contrasts = page.evaluate(CONTRASTS)
+        assert len(contrasts) > 60
+        assert min(contrasts)[0] > 4.5, min(contrasts)
+
+
+@pytest.mark.parametrize("width", [340, 390, 768, 1280, 1920])
+def test_the_page_never_scrolls_sideways(open_page, server, width):
+    page = open_page(server, width)
+    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for svg in page.locator(".charts svg").all():
+        box = svg.bounding_box()
+        assert 200 < box["width"] < width
+        assert svg.locator("text").count() >= 5
+
+
+def test_ids_are_unique_and_everything_has_a_name(open_page, server):
+    page = open_page(server)
+    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
+    assert len(set(ids)) == len(ids)
+    for name in ("The last rows", "Labels"):
+        assert page.get_by_role("region", name=name, exact=True).count() == 1
+    assert page.get_by_role("img", name="exact match").count() == 1
+    assert page.get_by_role("textbox", name="Its numbers").count() == 1
+
+
+def test_a_token_is_asked_for_and_used(open_page, serve, tmp_path, capsys):
+    from mlca.serve.tokens import add_token
+
+    secret = add_token(tmp_path / "tokens.json", "reader", ["predict"])
+    server = serve("--tokens", tmp_path / "tokens.json")
+    page = open_page(server)
+    expect = sync_api.expect
+    expect(page.locator("#token-form")).to_be_visible()
+    page.get_by_label("This service asks for a token").fill("wrong")
+    page.get_by_role("button", name="Use it").click()
+    expect(page.locator("#status")).to_have_text("needs a token")
+    page.get_by_label("This service asks for a token").fill(secret)
+    page.get_by_role("button", name="Use it").click()
+    expect(page.locator("#status")).to_have_text("live", timeout=15_000)
+    expect(page.locator("#token-form")).not_to_be_visible()

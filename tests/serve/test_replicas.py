@@ -1,0 +1,158 @@
+"""Three services, one log in a real PostgreSQL: killed, restarted, forgotten from; at equal positions equal bits."""
+
+import http.client
+import json
+import shutil
+import threading
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tests.serve.cluster import BINARIES, MISSING, Cluster
+from tests.serve.running import ask, until
+from tests.serve.streams import fit_log, make_rows, state_of
+
+pytestmark = pytest.mark.skipif(BINARIES is None or not find_spec("psycopg"), reason=MISSING)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    cluster = Cluster()
+    yield cluster
+    cluster.close()
+
+
+def log_of(url):
+    import psycopg
+
+    with psycopg.connect(url) as connection:
+        rows = connection.execute(
+            "SELECT position, id, x, labels FROM mlca_rows WHERE position IS NOT NULL ORDER BY position"
+        ).fetchall()
+    return [
+        (position, id, None if x is None else np.frombuffer(x), None if labels is None else json.loads(labels))
+        for position, id, x, labels in rows
+    ]
+
+
+def served(server, position, generation, tmp_path):
+    path = f"/v1/model/file?min_position={position}&min_generation={generation}"
+    until(lambda: server.ask("GET", path)[0] == 200, f"position {position}")
+    _, content, headers = server.ask("GET", path)
+    (tmp_path / "served.mlca").write_bytes(content)
+    return state_of(tmp_path / "served.mlca"), int(headers["mlca-position"]), int(headers["mlca-generation"])
+
+
+class Stream:
+    """A client that sends rows to services in turn, again with the same ids until they are acknowledged."""
+
+    def __init__(self, ports, start, n):
+        self.sent = make_rows(n, start=start)
+        self.acknowledged = set()
+        self._ports = ports
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def join(self):
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+        assert self.acknowledged == {row["id"] for row in self.sent}
+
+    def _run(self):
+        for start in range(0, len(self.sent), 10):
+            rows = self.sent[start : start + 10]
+            until(lambda rows=rows, start=start: self._send(rows, start), "acknowledged", 100)
+            self.acknowledged |= {row["id"] for row in rows}
+
+    def _send(self, rows, start):
+        for turn in range(len(self._ports)):
+            port = self._ports[(start // 10 + turn) % len(self._ports)]
+            try:
+                if ask(port, "POST", "/v1/learn", {"rows": rows}, seconds=20)[0] == 200:
+                    return True
+            except (OSError, http.client.HTTPException):
+                continue
+        return False
+
+
+def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_path):
+    url = cluster.url("three")
+    servers = [serve("--log", url, data=f"data{number}") for number in range(3)]
+    ports = [server.port for server in servers]
+    streams = [Stream(ports[n:] + ports[:n], 10_000 * n, 200) for n in range(3)]
+    until(lambda: all(len(stream.acknowledged) >= 50 for stream in streams), "a quarter")
+    servers[1].kill()
+    until(lambda: all(len(stream.acknowledged) >= 100 for stream in streams), "a half")
+    cluster.stop()
+    cluster.start()
+    for stream in streams:
+        stream.join()
+    servers[1].start()
+    log = log_of(url)
+    assert [row[0] for row in log] == list(range(1, 601))  # nothing lost, nothing twice, no gaps
+    assert {row[1] for row in log} == set().union(*(stream.acknowledged for stream in streams))
+    fitted = fit_log(log, tmp_path / "fitted.mlca")
+    for server in servers:
+        assert served(server, 600, 0, tmp_path) == (fitted, 600, 0)
+    x = {"rows": [{"x": [0.1, -0.2, 0.3]}], "top": 1000, "min_position": 600}
+    answers = [server.post("/v1/predict", x) for server in servers]
+    assert answers[0] == answers[1] == answers[2]
+    # What one forgets, all forget; the generation tells who has.
+    generation = servers[2].post("/v1/forget", {"ids": [log[100][1], log[500][1]]})["generation"]
+    assert generation == 1
+    fitted = fit_log(log_of(url), tmp_path / "fitted.mlca")
+    for server in servers:
+        assert served(server, 600, 1, tmp_path) == (fitted, 600, 1)
+    # Rows that wait at one can be labelled at another.
+    servers[0].post("/v1/predict", {"rows": [{"id": "w", "x": [1, 2, 3]}], "keep": True})
+    assert servers[2].post("/v1/labels", {"rows": [{"id": "w", "labels": ["red"]}]})["position"] == 601
+    assert servers[1].post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 601})["position"] == 601
+
+
+def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster, tmp_path):
+    url = cluster.url("snapshots")
+    first = serve("--log", url, "--vigilance", "0.3", data="first")
+    for start in range(0, 6000, 1000):
+        first.learn(make_rows(1000, start=start))
+    fitted = fit_log(log_of(url), tmp_path / "fitted.mlca", vigilance=0.3)
+    assert served(first, 6000, 0, tmp_path) == (fitted, 6000, 0)
+    first.stop()  # leaves its snapshot in the database
+    shutil.rmtree(first.data)
+    second = serve("--log", url, data="second")
+    assert list((second.data / "snapshots").glob("000000006000-*.mlca"))
+    assert served(second, 6000, 0, tmp_path) == (fitted, 6000, 0)
+    # A forgetting takes the shared snapshot with it, in the same commit.
+    second.post("/v1/forget", {"ids": ["r17"]})
+    second.kill()
+    third = serve("--log", url, data="third")
+    assert not list((third.data / "snapshots").glob("000000006000-000000.mlca"))
+    fitted = fit_log(log_of(url), tmp_path / "fitted.mlca", vigilance=0.3)
+    assert served(third, 6000, 1, tmp_path) == (fitted, 6000, 1)
+
+
+def test_two_that_begin_a_log_at_once_begin_one(nursery, serve, cluster):
+    url = cluster.url("begun")
+    servers = [serve("--log", url, data=f"data{number}", ready=False) for number in range(3)]
+    for number, server in enumerate(servers):
+        server.learn([{"id": f"n{number}", "x": [1, 2], "labels": ["a"]}])
+    assert [row[0] for row in log_of(url)] == [1, 2, 3]
+
+
+def test_without_the_database_it_says_so(serve, cluster, tmp_path):
+    url = cluster.url("absent")
+    server = serve("--log", url)
+    server.learn(make_rows(60))
+    server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 60})
+    cluster.stop()
+    try:
+        status, answer, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"] == 60
+        until(lambda: server.ask("GET", "/health/ready")[0] == 503, "not ready")
+        assert server.get("/health/live") == {"live": True}
+    finally:
+        cluster.start()
+    until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready again")
+    assert server.learn(make_rows(1, start=60))["position"] == 61

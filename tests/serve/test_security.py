@@ -1,0 +1,137 @@
+"""Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
+
+import json
+import stat
+
+import pytest
+
+from mlca.cli import main
+from mlca.serve.tokens import Tokens, add_token
+from tests.serve.running import until
+from tests.serve.streams import make_rows
+
+ROUTES = [
+    ("POST", "/v1/predict", {"rows": [{"x": [1, 2, 3]}]}, "predict"),
+    ("POST", "/v1/explain", {"x": [1, 2, 3]}, "predict"),
+    ("POST", "/v1/learn", {"rows": [{"id": "n", "x": [1, 2, 3], "labels": []}]}, "learn"),
+    ("POST", "/v1/labels", {"rows": [{"id": "n", "labels": []}]}, "learn"),
+    ("POST", "/v1/forget", {"ids": ["n"]}, "admin"),
+    ("GET", "/v1/rows?id=n", None, "learn"),
+    ("GET", "/v1/model", None, "predict"),
+    ("GET", "/v1/model/file", None, "admin"),
+    ("GET", "/metrics", None, "predict"),
+    ("GET", "/v1/events", None, "predict"),
+]
+OPEN = ["/health/live", "/health/ready", "/openapi.json", "/"]
+
+
+@pytest.fixture(scope="module")
+def guarded(nursery, tmp_path_factory):
+    """A service that asks for tokens, and a token of each scope."""
+    from tests.serve.running import Server
+
+    folder = tmp_path_factory.mktemp("guarded")
+    tokens = {scope: add_token(folder / "tokens.json", scope, [scope]) for scope in ("predict", "learn", "admin")}
+    server = Server(nursery, folder / "data", "--tokens", folder / "tokens.json").start()
+    server.post("/v1/learn", {"rows": make_rows(60)}, token=tokens["learn"])
+    yield server, tokens, folder / "tokens.json"
+    server.end()
+
+
+@pytest.mark.parametrize(("method", "path", "body", "scope"), ROUTES, ids=[route[1] for route in ROUTES])
+def test_every_route_asks_for_its_scope_and_no_other_will_do(guarded, method, path, body, scope):
+    server, tokens, _ = guarded
+    for wrong in (None, "", "mlca_guess", tokens[scope][:-1], tokens[scope].upper()):
+        status, answer, headers = server.ask(method, path, body, token=wrong)
+        assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), answer
+    for other in tokens:
+        if other != scope:
+            status, answer, _ = server.ask(method, path, body, token=tokens[other])
+            assert status == 403, answer
+    if path != "/v1/events":  # never ends
+        assert server.ask(method, path, body, token=tokens[scope])[0] == 200
+
+
+def test_what_is_open_tells_nothing(guarded):
+    server, _, _ = guarded
+    for path in OPEN:
+        status, content, headers = server.ask("GET", path)
+        assert status == 200
+        assert b"red" not in (content if isinstance(content, bytes) else b"") or path == "/"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert "Access-Control-Allow-Origin" not in headers
+        assert "Server" not in headers
+    described = {path for path, methods in server.get("/openapi.json")["paths"].items()}
+    assert {route[1].partition("?")[0] for route in ROUTES} <= described
+
+
+def test_a_token_is_revoked_by_taking_it_out(guarded):
+    server, _, path = guarded
+    secret = add_token(path, "guest", ["predict"])
+    until(lambda: server.ask("GET", "/v1/model", token=secret)[0] == 200, "the new token is known")
+    plain = json.loads(path.read_text())
+    plain["tokens"] = [token for token in plain["tokens"] if token["name"] != "guest"]
+    path.write_text(json.dumps(plain))
+    until(lambda: server.ask("GET", "/v1/model", token=secret)[0] == 401, "revoked")
+
+
+def test_the_file_has_hashes_only_and_is_its_owners(tmp_path, capsys):
+    path = tmp_path / "tokens.json"
+    assert main(["serve", "token", "--tokens", str(path), "--name", "a", "--scopes", "predict,learn"]) == 0
+    secret = capsys.readouterr().out.strip()
+    assert secret not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Tokens(path).holder(secret).scopes == {"predict", "learn"}
+    assert main(["serve", "token", "--tokens", str(path), "--name", "a"]) == 1
+    assert main(["serve", "token", "--tokens", str(path), "--name", "b", "--scopes", "root"]) == 1
+    path.write_text('{"format": "mlca tokens", "version": 1, "tokens": [{"name": "x"}]}')
+    with pytest.raises(ValueError, match="no file of tokens"):
+        Tokens(path)
+
+
+def test_without_tokens_only_this_machine_may_ask(shared, nursery, tmp_path, capsys):
+    assert main(["serve", "--data", str(tmp_path / "d"), "--host", "0.0.0.0"]) == 1
+    assert "--tokens FILE" in capsys.readouterr().err
+    assert "nobody else" in shared.out.read_text()
+    for host in ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", ""):
+        assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 421
+    for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80"):
+        assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 200
+
+
+def test_pages_of_other_sites_may_not(shared):
+    body = {"rows": [{"id": "evil", "x": [1, 2, 3], "labels": []}]}
+    for origin in ("http://evil.example", "null", f"http://127.0.0.1:{shared.port + 1}", "https://localhost"):
+        assert shared.ask("POST", "/v1/learn", body, headers={"Origin": origin})[0] == 403
+    # What a form or fetch without preflight can send:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert shared.ask("POST", "/v1/learn", body, headers={"Content-Type": kind})[0] == 415
+    assert shared.get("/v1/rows?id=evil")["state"] == "unknown"
+    assert shared.ask("OPTIONS", "/v1/learn", headers={"Origin": "http://evil.example"})[0] in (403, 405)
+
+
+def test_the_operators_log_has_ids_of_requests_and_nothing_of_rows(serve):
+    server = serve()
+    secret = {"id": "secret-id", "x": [1234.5678, 2, 3], "labels": ["secret-label"]}
+    server.learn([secret])
+    server.post("/v1/predict", {"rows": [{"id": "secret-id", "x": secret["x"]}], "min_position": 1})
+    server.learn([{**secret, "secret-field": 1}], status=422)
+    server.learn([{**secret, "x": ["secret-x", 2, 3]}], status=422)
+    server.get("/v1/rows?id=secret-id")
+    server.post("/v1/explain", {"id": "secret-id"})
+    server.ask("GET", "/secret-path?secret=1")
+    server.post("/v1/forget", {"ids": ["secret-id"], "wait": True})
+    server.ask("GET", "/v1/model", headers={"X-Request-Id": "trace-7"})
+    server.stop()
+    said = server.err.read_text()
+    assert "secret" not in said
+    assert "1234.5678" not in said
+    lines = [json.loads(line) for line in said.splitlines()]
+    mine = [line for line in lines if line.get("request") == "trace-7"]
+    assert [(line["route"], line["status"]) for line in mine] == [("/v1/model", 200)]
+    assert {"started", "request", "stopping", "stopped", "rebuilt"} <= {line["event"] for line in lines}
+
+
+def test_files_are_the_owners(shared):
+    modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in [shared.data, *shared.data.rglob("*")]}
+    assert modes == {0}

@@ -1,0 +1,126 @@
+"""Snapshots: whole or not at all, verified, and only ever a short cut."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from mlca import MLCA
+from mlca.serve.live import Learned, LiveModel
+from mlca.serve.log import Row
+from mlca.serve.rows import pack
+from mlca.serve.snapshots import Snapshots
+from tests.serve.streams import fit_log, log_of, make_rows, state_of
+
+
+@pytest.fixture
+def told():
+    return []
+
+
+@pytest.fixture
+def snapshots(tmp_path, told):
+    return Snapshots(tmp_path / "snapshots", "this log", told.append)
+
+
+def grow(live, n):
+    start = live.facts.position
+    rows = make_rows(n, start)
+    packed = pack(np.array([row["x"] for row in rows]))
+    logged = [
+        Row(start + 1 + i, x, tuple(row["labels"]), ("red",), row["id"], 0.0)
+        for i, (row, x) in enumerate(zip(rows, packed, strict=True))
+    ]
+    live.learn(logged, 3)
+
+
+def always(position, generation):
+    return True
+
+
+def test_what_was_saved_comes_back_and_goes_on(snapshots, tmp_path):
+    live = LiveModel(Learned(MLCA()))
+    grow(live, 70)
+    path = snapshots.save(live)
+    again = snapshots.newest(always)
+    assert (again.position, again.generation) == (70, 0)
+    with live.measures() as measures:
+        assert again.measures.to_json() == measures.to_json()
+        assert measures.pairs == 70
+    other = LiveModel(again)
+    for model in (live, other):
+        grow(model, 50)
+    live.snapshot(tmp_path / "a.mlca")
+    other.snapshot(tmp_path / "b.mlca")
+    assert state_of(tmp_path / "a.mlca") == state_of(tmp_path / "b.mlca")
+    assert path.exists()
+
+
+def test_any_damage_falls_back_to_the_one_before(snapshots, told, tmp_path):
+    live = LiveModel(Learned(MLCA()))
+    grow(live, 60)
+    snapshots.save(live)
+    grow(live, 10)
+    path = snapshots.save(live)
+    content = path.read_bytes()
+    good = state_of(path)
+    fallen = 0
+    for place in [*range(0, len(content), 197), *range(len(content) - 200, len(content), 7)]:
+        damaged = bytearray(content)
+        damaged[place] ^= 0x41
+        path.write_bytes(damaged)
+        found = snapshots.newest(always)
+        if found.position == 70:  # a byte that means nothing, such as a time stamp of the archive
+            found.model.save(tmp_path / "again.mlca")
+            assert state_of(tmp_path / "again.mlca") == good
+        else:
+            assert found.position == 60
+            fallen += 1
+            assert not path.exists()
+    assert fallen > 20
+    assert all("cannot be used" in sentence for sentence in told)
+    path.write_bytes(content[: len(content) // 2])
+    assert snapshots.newest(always).position == 60
+
+
+def test_one_of_another_log_is_not_believed(snapshots, told, tmp_path):
+    live = LiveModel(Learned(MLCA()))
+    grow(live, 60)
+    snapshots.save(live)
+    assert Snapshots(tmp_path / "snapshots", "another log", told.append).newest(always) is None
+    assert "another log" in told[0]
+
+
+def test_old_ones_are_thinned_out_but_reach_back(snapshots):
+    live = LiveModel(Learned(MLCA(vigilance=0.3)))
+    for _ in range(40):
+        grow(live, 10)
+        snapshots.save(live)
+    positions = snapshots.positions()
+    assert positions[:2] == [400, 390]
+    assert len(positions) <= 9
+    assert 10 in positions
+    assert any(150 < position < 350 for position in positions)
+
+
+def test_a_service_falls_back_and_replays(serve, tmp_path):
+    server = serve()
+    server.learn(make_rows(120))
+    server.stop()
+    server.start()
+    server.learn(make_rows(80, start=120))
+    server.stop()
+    newest = max((server.data / "snapshots").glob("*.mlca"))
+    newest.write_bytes(newest.read_bytes()[:-30])
+    server.start()
+    assert "cannot be used" in server.err.read_text()
+    _, content, headers = server.ask("GET", "/v1/model/file")
+    (tmp_path / "served.mlca").write_bytes(content)
+    assert headers["mlca-position"] == "200"
+    fitted = fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+    assert state_of(tmp_path / "served.mlca") == fitted
+    server.stop()
+    shutil.rmtree(server.data / "snapshots")  # without any, the log alone is enough
+    server.start()
+    (tmp_path / "served.mlca").write_bytes(server.ask("GET", "/v1/model/file")[1])
+    assert state_of(tmp_path / "served.mlca") == fitted

@@ -1,0 +1,87 @@
+"""The service under everything at once for a while: memory, threads and descriptors stay level.
+
+Fifteen seconds here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
+"""
+
+import os
+import threading
+import time
+
+import psutil
+import pytest
+
+from mlca.client import Client, ServiceError
+from tests.serve.running import ask
+from tests.serve.streams import make_rows
+
+SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "12"))
+
+
+def test_nothing_grows_but_the_log(serve):
+    server = serve("--vigilance", "0.9")
+    process = psutil.Process(server.pid)
+    stop, troubles, done = threading.Event(), [], [0, 0, 0, 0]
+
+    def worker(number):
+        turn = 0
+        with Client(server.url) as client:
+            while not stop.is_set():
+                try:
+                    work(client, number, turn)
+                except (ServiceError, OSError) as error:
+                    troubles.append(repr(error))
+                turn += 1
+                done[number] += 1
+
+    def work(client, number, turn):
+        # The same two hundred rows again and again, under new ids.
+        rows = [{**row, "id": f"{number}-{turn}-{row['id']}"} for row in make_rows(20, start=20 * (turn % 10))]
+        if number == 0:
+            client.learn(rows)
+        elif number == 1:
+            client.predict([{"id": row["id"], "x": row["x"]} for row in rows], keep=True)
+            client.labels(rows)
+        elif number == 2:
+            client.predict([{"x": row["x"]} for row in rows])
+            client.explain(rows[0]["x"])
+            ask(server.port, "GET", "/v1/model/file")
+            ask(server.port, "GET", "/metrics")
+        else:  # somebody looks and goes; somebody sends nonsense; somebody is forgotten
+            events = client.events()
+            next(events)
+            events.close()
+            ask(server.port, "POST", "/v1/learn", b"{")
+            client.forget([f"0-{turn}-r{20 * (turn % 10)}"])
+            stop.wait(SECONDS / 15)
+
+    server.learn(make_rows(200))
+    threads = [threading.Thread(target=worker, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    seen = []
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        stop.wait(SECONDS / 24)
+        seen.append((process.memory_info().rss, process.num_threads(), process.num_fds()))
+    stop.set()
+    for thread in threads:
+        thread.join(120)
+        assert not thread.is_alive()
+    assert not troubles, troubles[:3]
+    assert min(done) > 3
+    early, late = seen[len(seen) // 3 : 2 * len(seen) // 3], seen[2 * len(seen) // 3 :]
+    memory, threads_, descriptors = (max(s[i] for s in late) - max(s[i] for s in early) for i in range(3))
+    print(
+        f"{SECONDS:.0f} s: {sum(done):,} turns; memory {memory / 2**20:+.1f} MiB, "
+        f"threads {threads_:+}, files {descriptors:+}"
+    )
+    assert memory < 24 * 2**20
+    assert threads_ <= 2
+    assert descriptors <= 8
+    server.stop()
+
+
+@pytest.mark.slow
+def test_an_hours_worth_in_a_minute(serve, monkeypatch):
+    monkeypatch.setitem(globals(), "SECONDS", 60.0)
+    test_nothing_grows_but_the_log(serve)

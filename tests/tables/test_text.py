@@ -1,0 +1,25 @@
+"""Free text reaches the model: exact match on made-up tickets beside TF-IDF with logistic regression."""
+
+import pytest
+
+from benchmarks.tickets import ours, reference
+from tests.tables.tickets import tickets
+
+# How far below the reference default MLCA may be. The aim is .05; the correntropy similarity of today does not reach it
+# on all columns (.07 below at 3,000 rows), the learned one is to: then lower this to the aim.
+AIM, ALLOWED = 0.05, 0.15
+
+
+@pytest.mark.filterwarnings("ignore:left out as ids")
+def test_default_mlca_on_tickets_is_near_a_batch_learner_of_text():
+    train, test = tickets(1500, 1), tickets(500, 2)
+    expected = reference(train, test)
+    assert expected > 0.7  # the corpus can be learned, and is not trivial
+    assert ours(train, test) >= expected - ALLOWED
+
+
+@pytest.mark.filterwarnings("ignore:left out as ids")
+def test_text_is_the_main_signal_and_is_not_lost():
+    train, test = tickets(1000, 3), tickets(300, 4)
+    without = tuple((frame.drop(columns="text"), topics) for frame, topics in (train, test))
+    assert ours(train, test, vote="frequencies") > ours(*without, vote="frequencies") + 0.3

@@ -1,0 +1,217 @@
+"""Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mlca import MLCA, load
+from mlca.cli import main
+from mlca.datasets import load_dataset
+from mlca.merging import merge
+from mlca.tables import Recipe
+from tests.tables.tickets import tickets
+
+FRAME, TOPICS = tickets(300, 1)
+FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # categories that come late
+NEW, _ = tickets(40, 2)
+
+pytestmark = pytest.mark.filterwarnings("ignore:left out as ids")
+
+
+@pytest.fixture(autouse=True)
+def few_first_rows(monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
+
+
+def assert_same(a, b, frame=NEW):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    np.testing.assert_array_equal(a.predict_proba(frame), b.predict_proba(frame))
+    assert a.n_nodes_ == b.n_nodes_ and a.n_seen_ == b.n_seen_
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return MLCA(vigilance=0.1).fit(FRAME, TOPICS)
+
+
+class TestMixedFrames:
+    def test_a_frame_is_learned_by_its_recipe(self, whole):
+        rows = Recipe().fit(FRAME).transform(FRAME)
+        expected = MLCA(vigilance=0.1).fit(rows, TOPICS)
+        np.testing.assert_array_equal(
+            whole.predict_proba(FRAME), expected.predict_proba(Recipe().fit(FRAME).transform(FRAME))
+        )
+
+    @settings(max_examples=15, deadline=None)
+    @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
+    def test_portions_do_not_matter(self, whole, cuts):
+        model, start = MLCA(vigilance=0.1), 0
+        for stop in [*cuts, 300]:
+            if stop > start:
+                model.partial_fit(FRAME[start:stop], TOPICS[start:stop])
+                model.predict(NEW[:2])
+            start = stop
+        assert_same(model, whole)
+
+    def test_columns_are_matched_by_name(self, whole):
+        shuffled = NEW[NEW.columns[::-1]]
+        np.testing.assert_array_equal(whole.predict_proba(shuffled), whole.predict_proba(NEW))
+        assert whole.score(FRAME[FRAME.columns[::-1]], TOPICS) == whole.score(FRAME, TOPICS)
+        with pytest.raises(ValueError, match="X lacks the columns 'priority'"):
+            whole.predict(NEW.drop(columns="priority"))
+
+    def test_what_cannot_be_learned_changes_nothing(self, whole):
+        model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
+        before = model.predict_proba(NEW)
+        for frame, topics, message in [
+            (FRAME.assign(hours="soon"), TOPICS, "row 0 of X: 'soon' is no number"),
+            (FRAME, TOPICS[1:], "X has 300 rows but y has 299"),
+            (FRAME, [["a"], None, *TOPICS[2:]], "row 1 of y is None"),
+        ]:
+            with pytest.raises(ValueError, match=message):
+                model.partial_fit(frame, topics)
+        assert model.n_seen_ == 300
+        np.testing.assert_array_equal(model.predict_proba(NEW), before)
+
+    def test_new_columns_values_and_labels_go_on(self):
+        model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
+        width = model.n_features_in_
+        more = NEW.assign(priority="deferred", floor=np.arange(40) % 7.0)
+        model.partial_fit(more, [["roof"]] * 40)
+        assert model.n_features_in_ == width + 2 and model.classes_.tolist()[-1] == "roof"
+        roof = model.predict_proba(more)[:, -1].mean()
+        assert roof > model.predict_proba(NEW)[:, -1].mean()  # which lacks what came late
+        model.partial_fit(FRAME, TOPICS)
+        assert model.n_seen_ == 640
+
+    def test_within_the_first_rows_late_columns_were_known_from_the_start(self):
+        late = FRAME[:50].copy()
+        late.loc[late.index[:20], "hours"] = None
+        portions = MLCA(vigilance=0.1)
+        portions.partial_fit(late[:20].drop(columns="hours"), TOPICS[:20]).partial_fit(late[20:], TOPICS[20:50])
+        at_once = MLCA(vigilance=0.1).partial_fit(late, TOPICS[:50])
+        order = ["ticket", "text", "priority", "returning", "opened", "hours"]
+        assert sorted(portions.predict_proba(NEW).ravel()) == sorted(at_once.predict_proba(NEW[order]).ravel())
+
+    def test_an_explanation_names_columns_and_values(self, whole):
+        row = NEW.iloc[0]
+        explanation = whole.explain(row)
+        names = [name for name, _ in explanation.values]
+        assert {"text", "hours"} <= set(names) and "ticket" not in names
+        assert dict(explanation.values)["hours"][0] == f"{row['hours']:.4g}"
+        text = str(explanation)
+        assert "distance" in text and "similarity" not in text and "the row" in text
+        np.testing.assert_array_equal(explanation.posterior, whole.predict_proba(NEW[:1])[0])
+
+    def test_score_takes_label_lists_and_frames(self, whole):
+        indicator = pd.DataFrame(
+            {name: [int(name in own) for own in TOPICS] for name in reversed(whole.classes_.tolist())}
+        )
+        assert whole.score(FRAME, TOPICS) == whole.score(FRAME, indicator) > 0.3
+
+    def test_sample_weight_is_refused_with_a_remedy(self):
+        with pytest.raises(TypeError, match=r"sample_weight.*repeat"):
+            MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
+
+
+NUMBERS = pd.DataFrame(np.random.default_rng(5).normal(size=(120, 3)), columns=["a", "b", "c"])
+LABELS = [["up"] if a > 0 else ["down"] for a in NUMBERS["a"]]
+
+
+def test_models_that_read_tables_otherwise_are_not_merged():
+    one = MLCA(vigilance=0.1).fit(FRAME[:60], TOPICS[:60])
+    other = MLCA(vigilance=0.1).fit(FRAME[60:120], TOPICS[60:120])
+    assert one.n_features_in_ == other.n_features_in_
+    with pytest.raises(ValueError, match="reads its tables otherwise"):
+        merge([one, other])
+    recipe = Recipe().fit(FRAME)
+    parts = [MLCA(vigilance=0.1).fit(recipe.transform(FRAME[i : i + 100]), TOPICS[i : i + 100]) for i in (0, 100, 200)]
+    assert merge(parts).n_seen_ == 300
+
+
+class TestPlainFrames:
+    def test_numbers_are_what_an_array_is(self):
+        framed, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
+        np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
+        np.testing.assert_array_equal(framed.weights_, plain.weights_)
+
+    def test_columns_are_matched_by_name(self):
+        model = MLCA().fit(NUMBERS, LABELS)
+        shuffled = NUMBERS[["c", "a", "b"]]
+        np.testing.assert_array_equal(model.predict_proba(shuffled), model.predict_proba(NUMBERS))
+        assert model.explain(shuffled.iloc[0]).values[0][0] in ("a", "b", "c")
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(NUMBERS.rename(columns={"a": "z"}))
+
+    def test_gaps_and_new_columns_go_on(self):
+        model = MLCA().fit(NUMBERS, LABELS)
+        with_gap = NUMBERS.copy()
+        with_gap.loc[3, "b"] = None
+        model.partial_fit(with_gap, LABELS)
+        model.partial_fit(NUMBERS.assign(colour="red"), LABELS)
+        assert model.n_seen_ == 360 and model.n_features_in_ == 4
+        assert model.predict(with_gap).shape == (120, 2)
+
+
+class TestShell:
+    def test_a_model_of_the_shell_predicts_a_frame(self, tmp_path):
+        FRAME.assign(tags=["|".join(own) for own in TOPICS]).to_csv(tmp_path / "a.csv", index=False)
+        words = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", ".1"]
+        assert main([*map(str, words), "--json"]) == 0
+        model = load(tmp_path / "m.mlca")
+        again = pd.read_csv(tmp_path / "a.csv")
+        assert model.score(again.drop(columns="tags"), TOPICS) > 0.3
+        model.partial_fit(NEW, [["new"]] * 40)
+        assert "new" in model.classes_.tolist()
+
+    def test_a_model_of_python_predicts_a_file(self, tmp_path, capsys):
+        model = MLCA(vigilance=0.1).fit(FRAME, TOPICS)
+        model.save(tmp_path / "m.mlca")
+        NEW.to_csv(tmp_path / "new.csv", index=False)
+        words = ["predict", tmp_path / "m.mlca", tmp_path / "new.csv", "--id", "ticket", "--top", "1"]
+        assert main([*map(str, words), "--out", str(tmp_path / "p.csv")]) == 0
+        found = pd.read_csv(tmp_path / "p.csv")
+        assert found["ticket"].tolist() == NEW["ticket"].tolist()
+        probabilities = model.predict_proba(pd.read_csv(tmp_path / "new.csv"))
+        np.testing.assert_allclose(found["probabilities"], probabilities.max(axis=1), rtol=1e-5)
+        FRAME.assign(tags=["|".join(own) for own in TOPICS]).to_csv(tmp_path / "a.csv", index=False)
+        for words in (["evaluate", "--json"], ["update", "--json"]):
+            command = [words[0], str(tmp_path / "m.mlca"), str(tmp_path / "a.csv"), *words[1:]]
+            assert main(command) == 1
+            assert "--labels tags" in capsys.readouterr().err
+            assert main([*command, "--labels", "tags"]) == 0
+        assert load(tmp_path / "m.mlca").n_seen_ == 600
+
+    def test_labels_that_are_numbers_stay_numbers(self, tmp_path):
+        frame = NUMBERS
+        MLCA().fit(frame, [{7} if a > 0 else {9} for a in frame["a"]]).save(tmp_path / "m.mlca")
+        frame.assign(tags=["7" if a > 0 else "9" for a in frame["a"]]).to_csv(tmp_path / "a.csv", index=False)
+        words = ["update", tmp_path / "m.mlca", tmp_path / "a.csv", "--labels", "tags", "--json"]
+        assert main([*map(str, words)]) == 0
+        assert set(load(tmp_path / "m.mlca").classes_.tolist()) == {7, 9}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["flags", "emotions", "birds", "yeast", "genbase"])
+def test_real_tables_with_names(name, monkeypatch):
+    """Categories by their names, numbers, gaps; learned in portions with shuffled columns."""
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
+    data = load_dataset(name)
+    rows = data.X.toarray() if sparse.issparse(data.X) else data.X
+    frame = pd.DataFrame(rows, columns=data.feature_names)
+    for column, values in data.categories.items():
+        frame[column] = frame[column].map(lambda code, values=values: values[int(code)] if code == code else None)
+    rng = np.random.default_rng(0)
+    frame = frame.astype(object).mask(rng.random(frame.shape) < 0.02)
+    frame = frame.infer_objects()
+    labels = [[data.label_names[j] for j in row] for row in np.split(data.Y.indices, data.Y.indptr[1:-1])]
+    n = min(400, len(frame))
+    half = n // 2
+    at_once = MLCA().fit(frame[:n], labels[:n])
+    portions = MLCA().partial_fit(frame[:half], labels[:half])
+    portions.partial_fit(frame[frame.columns[::-1]][half:n], labels[half:n])
+    np.testing.assert_array_equal(portions.predict_proba(frame[:50]), at_once.predict_proba(frame[:50]))
+    assert at_once.score(frame[:n], labels[:n]) > 0

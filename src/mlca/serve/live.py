@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mlca.classifier import MLCA
     from mlca.explanation import Explanation
 
+# The extra of a model file that makes it a snapshot.
+NOTE = "snapshot"
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -155,11 +158,16 @@ class LiveModel:
         with self._guard():
             return self.facts, self._learned.model.explain(x)
 
-    def snapshot(self, path: Path) -> tuple[Facts, dict[str, Any]]:
-        """Save the model; return where it stood, and its measures."""
+    def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
+        """Save the model with a note of where it stands; return where that is."""
+        from mlca.storage import set_extra
+
         with self._guard():
-            self._learned.model.save(path)
-            return self.facts, self._learned.measures.to_json()
+            facts, model = self.facts, self._learned.model
+            stands = {"position": facts.position, "generation": facts.generation}
+            set_extra(model, NOTE, about | stands | {"measures": self._learned.measures.to_json()})
+            model.save(path)
+            return facts
 
     @contextmanager
     def measures(self) -> Iterator[Prequential]:

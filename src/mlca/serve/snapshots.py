@@ -1,9 +1,9 @@
 """Models in files, each of a stated position: short cuts through the log, never more than that.
 
-A snapshot is a model file as `MLCA.save` writes it, with one member more, `snapshot.json`: its format version, the
-log that it belongs to, position, generation and measures. It appears whole or not at all, and is believed only
-after every check sum, the note and the model have been read; one that fails is removed, and the one before
-is taken. Nothing is lost with a snapshot but the time to replay.
+A snapshot is a model file as `MLCA.save` writes it, with a note among its extras: the note's format version, the log
+that it belongs to, position, generation and measures. It appears whole or not at all, and is believed only after the
+file's check sum, the model and the note have been read; one that fails is removed, and the one before is taken. Nothing
+is lost with a snapshot but the time to replay.
 
 Old ones are thinned out such that their distances to the newest about double: some twenty of them reach back to
 the beginning of any log, so that rows can be forgotten without replaying all of it.
@@ -11,18 +11,15 @@ the beginning of any log, so that rows can be forgotten without replaying all of
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mlca.serve.live import Facts, Learned, LiveModel
+from mlca.serve.live import NOTE, Facts, Learned, LiveModel
 from mlca.serve.measures import Prequential
 
 VERSION = 1
-_NOTE = "snapshot.json"
 _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
 
 
@@ -61,20 +58,7 @@ class Snapshots:
 
     def write(self, live: LiveModel, path: Path) -> Facts:
         """Write the model as it is now to a file of any name; return where it stands."""
-        facts, measures = live.snapshot(path)
-        note = {
-            "version": VERSION,
-            "log": self._identity,
-            "position": facts.position,
-            "generation": facts.generation,
-            "measures": measures,
-        }
-        with path.open("r+b") as file:
-            with zipfile.ZipFile(file, "a", zipfile.ZIP_STORED) as archive:
-                archive.writestr(_NOTE, json.dumps(note))
-            file.flush()
-            os.fsync(file.fileno())
-        return facts
+        return live.snapshot(path, {"version": VERSION, "log": self._identity})
 
     def newest(self, is_right: Callable[[int, int], bool]) -> Learned | None:
         """Return the newest good one; remove those that are damaged or, by position and generation, not right."""
@@ -88,24 +72,21 @@ class Snapshots:
 
     def read(self, path: Path) -> Learned | None:
         """Return what a snapshot holds; None, and a word about it, where it is damaged or of another log."""
-        from mlca.storage import load
+        from mlca.storage import extras_of, load
 
         try:
-            with zipfile.ZipFile(path) as archive:
-                damaged = archive.testzip()
-                note = json.loads(archive.read(_NOTE))
-            if damaged is not None:
-                raise ValueError(f"the check sum of {damaged} is wrong")
+            model = load(path)
+            note = extras_of(model)[NOTE]
             if note["version"] != VERSION:
                 raise ValueError(f"it has format version {note['version']}, not {VERSION}")
             if note["log"] != self._identity:
                 raise ValueError("it belongs to another log")
             measures = Prequential.from_json(note["measures"])
-            learned = Learned(load(path), measures, int(note["position"]), int(note["generation"]))
+            learned = Learned(model, measures, int(note["position"]), int(note["generation"]))
             if path.name != _name_of(learned.facts()):
                 raise ValueError("its name contradicts its content")
             return learned
-        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        except (ValueError, KeyError, TypeError, OSError) as error:
             self._on_trouble(f"snapshot {path.name} cannot be used ({error}); taking the one before")
             return None
 

@@ -191,7 +191,7 @@ def test_blocks_that_do_not_match_are_refused():
     rows = da.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match="X has 3 blocks and Y 2"):
         mlca.dask.partial_fit(MLCA(), rows, db.from_sequence([{"a"}] * 300, partition_size=150))
-    with pytest.raises(ValueError, match="X has 100 rows but Y has 90") as refused:
+    with pytest.raises(ValueError, match="X has 100 rows but y has 90") as refused:
         mlca.dask.partial_fit(MLCA(), rows, db.from_sequence([{"a"}] * 270, partition_size=90))
     assert refused.value.__notes__ == ["This was block 0 of X and Y; the blocks before it are learned."]
 

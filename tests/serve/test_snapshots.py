@@ -50,8 +50,8 @@ def test_what_was_saved_comes_back_and_goes_on(snapshots, tmp_path):
     other = LiveModel(again)
     for model in (live, other):
         grow(model, 50)
-    live.snapshot(tmp_path / "a.mlca")
-    other.snapshot(tmp_path / "b.mlca")
+    live.snapshot(tmp_path / "a.mlca", {})
+    other.snapshot(tmp_path / "b.mlca", {})
     assert state_of(tmp_path / "a.mlca") == state_of(tmp_path / "b.mlca")
     assert path.exists()
 

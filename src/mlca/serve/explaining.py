@@ -33,7 +33,7 @@ def explanation_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
                 "labels": {str(names[j]): float(own[j]) for j in np.flatnonzero(own)},
             }
             for node, distance, count, own in zip(
-                explanation.nodes, explanation.similarities, explanation.counts, explanation.label_counts, strict=True
+                explanation.nodes, explanation.distances, explanation.counts, explanation.label_counts, strict=True
             )
         ],
         "probabilities": [

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import mlca
+from mlca import kernels
 from mlca.experiments.tasks import Task, in_order
 
 TASK = Task("fold", "MLCA", (("vigilance", 0.1),), "flags", repetition=0, fold=1)
@@ -40,6 +41,9 @@ def test_every_field_is_part_of_the_key():
 def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp_path):
     copy = tmp_path / "mlca"
     shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for level in kernels.available():  # an editable install keeps compiled modules elsewhere
+        module = Path(kernels.load(level).__file__)
+        shutil.copy(module, copy / module.name)
     key = _key_in(tmp_path)
     for name in ("plots/style.py", "experiments/studies/nodes.py"):
         _append_comment(copy / name)
@@ -53,7 +57,9 @@ def _append_comment(path):
 
 
 def _key_in(folder):
-    ask = f"from mlca.experiments.tasks import Task; print({TASK!r}.key)"
+    # An editable install finds its own sources before any path.
+    ask = "import sys; sys.meta_path[:] = [one for one in sys.meta_path if 'Redirect' not in type(one).__name__]; "
+    ask += f"from mlca.experiments.tasks import Task; print({TASK!r}.key)"
     environment = os.environ | {"PYTHONPATH": str(folder)}
     return subprocess.run(
         [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True

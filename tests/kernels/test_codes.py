@@ -31,7 +31,7 @@ FLAGS = [
 ]
 # What the processor must be able to do so that code of a level runs.
 NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512bw"}}
-USUAL = ("x86-64-v2", "x86-64-v3")
+USUAL = ("x86-64-v3",)
 
 compiler = shutil.which("g++")
 pytestmark = pytest.mark.skipif(compiler is None, reason="no g++ here")

@@ -1,5 +1,6 @@
 """The plain learner of beyond.md: near the stored outputs of the specification's program, and the same in any order."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,9 @@ from tests.learner.beyond import Beyond, Novelty, auto_vigilance
 from tests.learner.drift import Drift
 from tests.learner.streams import streams
 
-ORACLES = Path(__file__).parent.parent / "data"
+# Generated streams are kept here; rows of real datasets never are: those oracles lie beside the datasets.
+GENERATED = Path(__file__).parent.parent / "data"
+OF_DATASETS = Path(os.environ.get("MLCA_DATA", "nowhere")).parent / "oracle"
 CHOSEN = {
     "vigilance": 0.0,
     "n_neighbors": 10,
@@ -62,7 +65,11 @@ def prequential(model, X, Y, learned):
     ],
 )
 def test_it_is_near_the_specification(name):
-    oracle = np.load(ORACLES / f"beyond_{name}.npz")
+    file = f"beyond_{name}.npz"
+    path = GENERATED / file if (GENERATED / file).exists() else OF_DATASETS / file
+    if not path.exists():
+        pytest.skip(f"needs {file} in the folder oracle beside that of MLCA_DATA")
+    oracle = np.load(path)
     kind, learned = DistinctDrift if oracle["drift"] else DistinctBeyond, int(oracle["learned"])
     model = kind(recency=bool(oracle["recency"]), **CHOSEN)
     p, predicted = prequential(model, oracle["X"], oracle["Y"], learned)

@@ -26,10 +26,13 @@ public:
         grow_to(total, n_slots * WIDTH_OF_SLOT);
     }
 
-    double probability(std::int64_t slot, double share) const noexcept {
+    double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * come_true_at(slot, share); }
+
+    // How often such a share came true.
+    double come_true_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = come_true(slot, place.cell), high = come_true(slot, place.cell + 1);
-        return 0.5 * share + 0.5 * ((1.0 - place.f) * low + place.f * high);
+        return (1.0 - place.f) * low + place.f * high;
     }
 
     // Count a row of these slots, sorted; there must be room.

@@ -1,8 +1,8 @@
 // From near nodes to probabilities, and what is learned from the truth afterwards.
 //
-// For each row a ballot: nodes are offered to it with their keys; then votes are counted and the experts say what they make
-// of them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool:
-// all nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
+// For each row it is found who votes: the nearest nodes; then votes are counted and the experts say what they make of
+// them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
+// nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
 //
 // `View` is a view of the nodes as in weighing.hpp: count(k) and for_each_label(k, f).
 #pragma once
@@ -17,20 +17,24 @@
 #include "novelty.hpp"
 #include "pool.hpp"
 #include "recency.hpp"
+#include "settings.hpp"
 #include "voters.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t MOST_ELECTORATES = 3;
 
-// What is needed to decide about one row. Each thread has its own.
-struct Ballot {
+// Who votes on a row.
+struct Poll {
     Voters voters[MOST_ELECTORATES];
+    Voter nearest[Segments::MOST];  // of each segment; only when learning
+    Array<std::int64_t> scores;     // of the background; whoever has a learned similarity fills them in
+};
+
+// What they say. Each thread has its own.
+struct Ballot {
     Shares shares[MOST_ELECTORATES];
-    Voter nearest[Segments::MOST];         // of each segment
-    bool is_trusted[Segments::MOST];
-    std::int64_t n_nodes = 0;
-    Array<std::int64_t> scores;            // of the background; whoever has a learned similarity fills them in
 };
 
 class Decision {
@@ -38,6 +42,7 @@ public:
     Decision(bool with_recency, bool follows_drift) : n_electorates(follows_drift ? MOST_ELECTORATES : 1) {
         if (with_recency) recency.emplace();
         if (with_recency || follows_drift) pool.emplace(n_electorates + (with_recency ? Recency::N_LIVES : 0));
+        reserve(1, 0);  // "none" is always there
     }
 
     // Make room for a row of so many labels; learning it cannot fail then. Nothing that is known changes.
@@ -48,49 +53,77 @@ public:
         frequencies.reserve(n_slots);  // last: slots are known when all have room for them
     }
 
+    // Keep so many slots and nodes exactly, as a state has them.
+    void resize(std::int64_t n_slots, std::int64_t n_nodes) {
+        reserve(n_slots, 0);
+        const auto n = static_cast<std::size_t>(n_slots);
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            calibrations[e].total.resize(n * Calibration::WIDTH_OF_SLOT);
+            calibrations[e].present.resize(n * Calibration::WIDTH_OF_SLOT);
+        }
+        if (recency) recency->counts.resize(n * Recency::N_LIVES);
+        frequencies.totals.resize(n);
+        if (n_electorates > 1 && n_nodes == 0) fading = Fading();
+    }
+
     // Slots that there is room for.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
 
-    // Begin a row that so many nodes, the oldest, may vote on; `counts` are the rows of each node.
-    void begin(Ballot& ballot, const Ruler& ruler, const std::int64_t* counts, std::int64_t n_nodes) const {
-        for (std::int64_t e = 0; e < n_electorates; ++e) {
-            ballot.shares[e].reserve(n_slots());
-            ballot.voters[e].begin(ruler, counts);
-        }
-        ballot.n_nodes = n_nodes;
-        for (std::int64_t i = 0; i < segments.n && n_electorates > 1; ++i) {
-            ballot.nearest[i] = {Voters::NO_LIMIT, Voters::NO_LIMIT, 0};
-            ballot.is_trusted[i] = segments.is_trusted(i);
-        }
+    // Make room for a vote, so that counting it cannot fail.
+    void reserve(Ballot& ballot) const {
+        for (std::int64_t e = 0; e < n_electorates; ++e) ballot.shares[e].reserve(n_slots());
     }
 
-    // Offer a node; nodes may come in any order.
-    void offer(Ballot& ballot, std::int64_t key, std::int64_t node) const noexcept {
-        ballot.voters[0].offer(key, node);
+    // Whether the row's background scores are needed to learn it: experts are compared by what they say.
+    bool learns_opinions() const noexcept { return pool.has_value(); }
+
+    // There is no node yet.
+    void find_no_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
+        for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
+    }
+
+    // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n) lists the n nearest of the
+    // nodes from `low` up to `high`.
+    template <class NearestIn>
+    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, bool learning,
+                     const NearestIn& nearest_in) const {
+        const Stretch all{0, n_nodes};
+        const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
+            // The nearest of all are among the nearest of each part, so these are all voters if fewer vote than were listed.
+            for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
+                voters.begin(ruler, counts);
+                for (std::int64_t i = 0; i < n_parts; ++i) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n));
+                if (voters.size() < n || n == MOST_LISTED) return;
+            }
+        };
+        find(poll.voters[0], &all, 1);
         if (n_electorates == 1) return;
-        const std::int64_t segment = segments.of(node);
-        if (ballot.is_trusted[segment]) ballot.voters[1].offer(key, node);
-        if (node >= Fading::oldest(ballot.n_nodes)) ballot.voters[2].offer(key, node);
-        ballot.nearest[segment] = std::min(ballot.nearest[segment], Voter{key, node, 0});
+        Stretch trusted[Segments::MOST];
+        const std::int64_t n_trusted = segments.trusted(n_nodes, trusted);
+        if (n_trusted == 0 || trusted[0] == all) {
+            poll.voters[1] = poll.voters[0];
+        } else {
+            find(poll.voters[1], trusted, n_trusted);
+        }
+        const Stretch last{Fading::oldest(n_nodes), n_nodes};
+        if (last == all) {
+            poll.voters[2] = poll.voters[0];
+        } else {
+            find(poll.voters[2], &last, 1);
+        }
+        for (std::int64_t i = 0; learning && i < segments.n; ++i) {
+            const Shortlist& list = nearest_in(segments.first[i], i + 1 < segments.n ? segments.first[i + 1] : n_nodes, 1);
+            poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
+        }
     }
 
-    // A node need not be offered if its key is beyond this.
-    std::int64_t limit(const Ballot& ballot, std::int64_t node) const noexcept {
-        std::int64_t limit = ballot.voters[0].limit();
-        if (n_electorates == 1) return limit;
-        const std::int64_t segment = segments.of(node);
-        if (ballot.is_trusted[segment]) limit = std::max(limit, ballot.voters[1].limit());
-        if (node >= Fading::oldest(ballot.n_nodes)) limit = std::max(limit, ballot.voters[2].limit());
-        return std::max(limit, ballot.nearest[segment].key);
-    }
-
-    // Count the votes when all nodes were offered.
+    // Count the votes; there must be room.
     template <class View>
-    void count_votes(Ballot& ballot, const View& view) const {
+    void count_votes(Poll& poll, Ballot& ballot, const View& view) const noexcept {
         const auto count = [&](std::int64_t node) { return view.count(node); };
         const auto labels = [&](std::int64_t node, auto f) { view.for_each_label(node, f); };
         for (std::int64_t e = 0; e < n_electorates; ++e) {
-            Voters& voters = ballot.voters[e];
+            Voters& voters = poll.voters[e];
             voters.weigh();
             if (voters.far()) {
                 share_frequencies(ballot.shares[e]);
@@ -105,11 +138,11 @@ public:
     }
 
     // The probability of each slot; that of a label that has not come is 0. `learned` may be missing.
-    void probabilities(const Ballot& ballot, const Learned* learned, double* p) const noexcept {
+    void probabilities(const Poll& poll, const Ballot& ballot, const Learned* learned, double* p) const noexcept {
         std::fill_n(p, n_slots(), 0.0);
         double said[Pool::MOST_EXPERTS];
         const auto put = [&](std::int32_t slot) {
-            opinions(ballot, learned, slot, said);
+            opinions(poll, ballot, learned, slot, said);
             p[slot] = pool ? pool->mix(said) : said[0];
         };
         put(0);
@@ -117,15 +150,15 @@ public:
     }
 
     // What each expert says of a slot.
-    void opinions(const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
+    void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
         const double prior = frequencies.prior(slot);
         double background = -1.0;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
             double p = ballot.shares[e][slot];
-            if (!ballot.voters[e].far()) {
+            if (!poll.voters[e].far()) {
                 p = calibrations[e].probability(slot, p);
                 if (learned != nullptr && learned->has_background) {
-                    if (background < 0.0) background = learned->background.probability(ballot.scores.data(), slot, prior);
+                    if (background < 0.0) background = learned->background.probability(poll.scores.data(), slot, prior);
                     p = 0.9 * p + 0.1 * background;
                 }
             }
@@ -138,20 +171,20 @@ public:
 
     // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. There must be room.
     template <class View>
-    void learn(const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
         if (pool) {
             pool->begin();
-            hear(ballot, learned, 0, own[0] == 0);
-            for (const std::int32_t slot : frequencies.arrived) hear(ballot, learned, slot, std::binary_search(own, own + n_own, slot));
+            hear(poll, ballot, learned, 0, own[0] == 0);
+            for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(own, own + n_own, slot));
             for (std::int64_t i = 0; i < n_own; ++i) {  // labels that come with this row
-                if (own[i] > 0 && frequencies.totals.data()[own[i]] == 0) hear(ballot, learned, own[i], true);
+                if (own[i] > 0 && frequencies.totals.data()[own[i]] == 0) hear(poll, ballot, learned, own[i], true);
             }
             pool->learn();
         }
-        if (n_electorates > 1) trust_segments(ballot, view, own, n_own);
+        if (n_electorates > 1) trust_segments(poll, view, own, n_own);
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].learn(ballot.shares[e], own, n_own);
         if (recency) recency->learn(own, n_own);
-        if (ballot.voters[0].size() > 0) novelty.learn(ballot.voters[0].distance(0));
+        if (poll.voters[0].size() > 0) novelty.learn(poll.voters[0].distance(0));
         frequencies.learn(own, n_own);
     }
 
@@ -185,28 +218,33 @@ public:
     Fading fading;
 
 private:
+    // How many nodes are worth listing at first: those that fifty rows are likely to take, and one beyond them.
+    std::int64_t likely_voters(std::int64_t n_nodes) const noexcept {
+        return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
+    }
+
     void share_frequencies(Shares& shares) const noexcept {
         shares.clear();
         if (frequencies.totals.data()[0] > 0) shares.add(0, frequencies.share(0));
         for (const std::int32_t slot : frequencies.arrived) shares.add(slot, frequencies.share(slot));
     }
 
-    void hear(const Ballot& ballot, const Learned* learned, std::int64_t slot, bool has_label) noexcept {
+    void hear(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, bool has_label) noexcept {
         double said[Pool::MOST_EXPERTS];
-        opinions(ballot, learned, slot, said);
+        opinions(poll, ballot, learned, slot, said);
         pool->hear(said, has_label);
     }
 
     // Overlap of the row's labels with the label shares of each segment's nearest node.
     template <class View>
-    void trust_segments(const Ballot& ballot, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void trust_segments(const Poll& poll, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
         for (std::int64_t i = 0; i < segments.n; ++i) {
             std::int64_t both = 0, all = 0;
-            view.for_each_label(ballot.nearest[i].node, [&](std::int64_t slot, std::int64_t rows) {
+            view.for_each_label(poll.nearest[i].node, [&](std::int64_t slot, std::int64_t rows) {
                 all += rows;
                 if (std::binary_search(own, own + n_own, static_cast<std::int32_t>(slot))) both += rows;
             });
-            const auto count = static_cast<double>(view.count(ballot.nearest[i].node));
+            const auto count = static_cast<double>(view.count(poll.nearest[i].node));
             const double shared = static_cast<double>(both) / count;
             segments.learn(i, shared / (static_cast<double>(all) / count + static_cast<double>(n_own) - shared));
         }

@@ -52,18 +52,18 @@ public:
         screen_.enter(node, weights_[node], factors(node));
     }
 
-    // Move a node towards a target: y += (target - y) / step.
-    void move(std::int64_t node, Row target, double step) noexcept {
+    // Move a node towards a target: y += (target - y) / step. Return whether it may have changed.
+    bool move(std::int64_t node, Row target, double step) noexcept {
         double* y = weights_[node];
         for (std::int64_t i = 0; i < d_; ++i) y[i] += (target[i] - y[i]) / step;
         screen_.enter(node, y, factors(node));
+        return true;
     }
 
     // Unmake the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
     void withdraw(std::int64_t) noexcept {}
 
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    void unfold(std::int64_t node, double* weights) const noexcept { std::copy_n(weights_[node], d_, weights); }
     static const double* unfolded(Row x, Space&) noexcept { return x; }
 
     // About how many pairs of attributes a search among so many nodes compares.
@@ -87,17 +87,29 @@ public:
                 screen_.search(some, together, space.screen, stop, exact, [this](std::int64_t node) { return row(node); });
             } else {
                 for (std::int64_t j = 0; j < together; ++j) {
-                    for (std::int64_t k = 0; k < some[j].n_nodes; ++k) {
-                        if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-                        some[j].found->offer(k, exact(some[j], k));
-                    }
+                    sum_all(some[j], space, stop, [&](std::int64_t k, std::int64_t total) { some[j].found->offer(k, total); });
                 }
             }
         }
     }
 
+    // f(node, sum) for all nodes that are asked about, in order.
+    template <class F>
+    void for_each_sum(const DenseQuery& query, Space& space, Stop& stop, const F& f) const {
+        if constexpr (mode == Mode::clustered) lay_out(query, space);
+        sum_all(query, space, stop, f);
+    }
+
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
+
+    template <class F>
+    void sum_all(const DenseQuery& query, Space& space, Stop& stop, const F& f) const {
+        for (std::int64_t k = 0; k < query.n_nodes; ++k) {
+            if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
+            f(k, sum(query, k, space));
+        }
+    }
 
     const double* factors(std::int64_t node) const noexcept { return mode == Mode::individual ? factors_[node] : nullptr; }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "memory.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -22,10 +23,14 @@ public:
     // A node was made: every 64th begins a segment, with the trust of the one before. Of too many, the two neighbours
     // of closest trust become one; not the newest, and of equals the oldest pair.
     void enter(std::int64_t node) noexcept {
-        if (node % NODES != 0) return;
+        if (node % NODES == 0) append(node, 1, n > 0 ? trust[n - 1] : 0.5);
+    }
+
+    // A segment begins with this node.
+    void append(std::int64_t node, std::int64_t made_of, double trusted) noexcept {
         first[n] = node;
-        parts[n] = 1;
-        trust[n] = n > 0 ? trust[n - 1] : 0.5;
+        parts[n] = made_of;
+        trust[n] = trusted;
         if (++n <= MOST) return;
         std::int64_t pair = 0;
         for (std::int64_t i = 1; i + 2 < n; ++i) {
@@ -46,6 +51,21 @@ public:
     std::int64_t of(std::int64_t node) const noexcept { return std::upper_bound(first, first + n, node) - first - 1; }
 
     bool is_trusted(std::int64_t segment) const noexcept { return trust[segment] >= 0.7 * *std::max_element(trust, trust + n); }
+
+    // Write down the stretches of consecutive nodes that are trusted, out of the first n; return how many.
+    std::int64_t trusted(std::int64_t n_nodes, Stretch* stretches) const noexcept {
+        std::int64_t n_stretches = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (!is_trusted(i)) continue;
+            const std::int64_t end = i + 1 < n ? first[i + 1] : n_nodes;
+            if (n_stretches > 0 && stretches[n_stretches - 1].high == first[i]) {
+                stretches[n_stretches - 1].high = end;
+            } else {
+                stretches[n_stretches++] = {first[i], end};
+            }
+        }
+        return n_stretches;
+    }
 
     // How much the labels of a segment's nearest node were those of a row, 0 to 1.
     void learn(std::int64_t segment, double overlap) noexcept { trust[segment] += 0.1 * (overlap - trust[segment]); }

@@ -19,13 +19,15 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// An instance's labels; or those of many instances at one place, and how many of them had each.
+// An instance's labels; or those of many instances at one place, and how many of them had each, and how many none.
 struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
     const std::int64_t* counts = nullptr;
+    std::int64_t unlabelled = 0;
 
     std::int64_t count(std::int64_t place) const noexcept { return counts == nullptr ? 1 : counts[place]; }
+    std::int64_t count_none() const noexcept { return counts == nullptr ? n == 0 : unlabelled; }
 };
 
 // Working space of a vote: the share of every label, zero between uses, and the labels that have one.
@@ -57,6 +59,7 @@ public:
     std::int64_t n_voted_alone = 0;    // and with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
     Array<std::int64_t> node_counts;   // how many instances each node stands for
+    Array<std::int64_t> unlabelled;    // how many of them had no label
     Array<std::int64_t> totals;        // instances of each label
 
     // Make sure that so many labels can be known.
@@ -70,6 +73,7 @@ public:
     void reserve_node(const LabelRow& own) {
         at_nodes.reserve(own.n);
         if (node_counts.size() == node_counts.capacity()) node_counts.reserve(node_counts.size() + node_counts.size() / 2 + 64);
+        unlabelled.reserve(node_counts.capacity());
     }
     void reserve_join(std::int64_t winner, const LabelRow& own) { at_nodes.make_room(winner, own.n); }
 
@@ -77,10 +81,20 @@ public:
         at_nodes.open(own.n);
         for (std::int64_t place = 0; place < own.n; ++place) at_nodes.append(at_nodes.size() - 1, own.labels[place], own.count(place));
         node_counts.push_back(count);
+        unlabelled.push_back(own.count_none());
     }
 
     void join_node(std::int64_t node, const LabelRow& own) noexcept {
         for (std::int64_t place = 0; place < own.n; ++place) at_nodes.add_to(node, own.labels[place], own.count(place));
+        unlabelled[static_cast<std::size_t>(node)] += own.count_none();
+    }
+
+    // f(slot, instances) for what the instances of a node had: slot 0 is "none", label i has slot i + 1.
+    template <class F>
+    void for_each_slot(std::int64_t node, F f) const {
+        if (const std::int64_t none = unlabelled.data()[node]; none > 0) f(std::int64_t{0}, none);
+        const auto& row = at_nodes[node];
+        for (std::int32_t place = 0; place < row.length; ++place) f(std::int64_t{row.keys[place]} + 1, row.values[place]);
     }
 
     // Add up the neighbours' votes in their order.

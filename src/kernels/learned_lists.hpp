@@ -68,6 +68,19 @@ public:
         is_listed_.push_back(1);
     }
 
+    // Unmake the youngest node, of these attributes.
+    void withdraw(const std::int32_t* keys, std::int64_t n) noexcept {
+        for (std::int64_t p = 0; p < n; ++p) --lists_[keys[p]].length;
+        alone_.pop_back();
+        is_listed_.pop_back();
+    }
+    void withdraw_dense(const double* weights, std::int64_t d) noexcept {
+        for (std::int64_t j = 0; j < d; ++j) lists_[j].length -= weights[j] != 0.0;
+        alone_.pop_back();
+        is_listed_.pop_back();
+    }
+    std::int64_t n_nodes() const noexcept { return static_cast<std::int64_t>(alone_.size()); }
+
     // The node has moved.
     void leave(std::int64_t node) noexcept { is_listed_.data()[node] = 0; }
     bool lists(std::int64_t node) const noexcept { return is_listed_.data()[node]; }

@@ -22,72 +22,17 @@
 #include <vector>
 
 #include "idle.hpp"
+#include "interface.hpp"
 #include "lock.hpp"
 #include "lookahead.hpp"
+#include "merging.hpp"
 #include "model.hpp"
-#include "sparse_window.hpp"
-#include "state.hpp"
+#include "prediction.hpp"
+#include "restoring.hpp"
 #include "stop.hpp"
+#include "vigilance.hpp"
 
 namespace mlca::MLCA_LEVEL {
-
-// Rows to learn or to judge; a learner reads the form that its nodes have.
-struct InputRows {
-    std::int64_t n;
-    DenseRows dense;
-    SparseRows sparse;
-
-    void select(const DenseRows*& rows) const noexcept { rows = &dense; }
-    void select(const SparseRows*& rows) const noexcept { rows = &sparse; }
-};
-
-// The labels of rows: row j has labels[indptr[j]] to labels[indptr[j + 1]].
-struct InputLabels {
-    const std::int64_t* indptr;
-    const std::int32_t* labels;
-
-    LabelRow operator[](std::int64_t j) const noexcept { return {labels + indptr[j], indptr[j + 1] - indptr[j]}; }
-};
-
-// What the learner asks its surroundings for.
-struct Host {
-    // Whether the user has interrupted; may be empty.
-    std::function<bool()> interrupted;
-    // The order of d attributes in a round of grouping (clustered only).
-    std::function<Array<std::int64_t>(std::int64_t)> order_of_round;
-};
-
-// How one row's labels are predicted, with every number on the way.
-struct Explained {
-    Array<std::int64_t> nodes, node_counts, bins, label_counts;  // label_counts: one row a node
-    Array<double> distances, votes, prior, likelihood_with, likelihood_without, posterior;
-};
-
-class Learner {
-public:
-    virtual ~Learner() = default;
-
-    virtual bool is_sparse() const noexcept = 0;
-    virtual const Settings& settings() const noexcept = 0;
-    virtual std::int64_t n_labels() const = 0;
-    virtual std::int64_t n_seen() const = 0;
-    virtual std::int64_t n_nodes() const = 0;
-    // Whether rows wait for the first window to fill.
-    virtual bool waits() const = 0;
-
-    // Learn rows in order; at least `n_labels` labels are known afterwards. Throws Stopped after an interrupt.
-    virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;
-    // A learner in which all that came is learned: nullptr if that is this one.
-    virtual std::shared_ptr<const Learner> settled(const Host& host) const = 0;
-    // Write the probability of the first `n_labels` labels for each row. The learner must be settled.
-    virtual void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, double* out) const = 0;
-    virtual Explained explain(const InputRows& row) const = 0;
-    virtual State state() const = 0;
-    virtual std::unique_ptr<Learner> copy() const = 0;
-    // Replay the nodes of another settled learner of the same kind; `columns` gives the numbers of its labels here. A
-    // failure or an interrupt leaves this learner half-way. Both must be copies that nobody else knows.
-    virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, const Host& host) = 0;
-};
 
 template <Mode mode, template <Mode> class NodesOf>
 class LearnerOf final : public Learner {
@@ -98,18 +43,28 @@ public:
     using Row = typename Nodes::Row;
     using ModelHere = Model<mode, Nodes>;
     using Instance = typename ModelHere::Instance;
+    using PredictionHere = Prediction<ModelHere>;
 
-    explicit LearnerOf(const Settings& settings) : model_(settings), window_(settings.window, settings.n_features), work_(settings) {}
+    explicit LearnerOf(const Settings& settings) : told_(settings), model_(settings), window_(settings.window, settings.n_features), work_(settings) {}
     LearnerOf(const Settings& settings, const State& state) : LearnerOf(settings) { restore(state); }
     LearnerOf(const LearnerOf& other)
-        : model_(other.model_), window_(other.window_), work_(other.model_.settings), waiting_starts_(other.waiting_starts_), waiting_labels_(other.waiting_labels_) {}
+        : told_(other.told_), model_(other.model_), window_(other.window_), work_(other.told_), waiting_starts_(other.waiting_starts_), waiting_labels_(other.waiting_labels_) {}
 
     bool is_sparse() const noexcept override { return std::is_same_v<Row, SparseRow>; }
-    const Settings& settings() const noexcept override { return model_.settings; }
+    const Settings& settings() const noexcept override { return told_; }
     std::int64_t n_labels() const override { return reading([&] { return model_.labels.n_labels; }); }
     std::int64_t n_seen() const override { return reading([&] { return model_.labels.n_learned + n_waiting(); }); }
     std::int64_t n_nodes() const override { return reading([&] { return model_.n_nodes; }); }
-    bool waits() const override { return reading([&] { return n_waiting() > 0; }); }
+    double vigilance() const override { return reading([&] { return model_.settings.vigilance; }); }
+    bool waits() const override { return reading([&] { return is_unsettled(); }); }
+    Array<std::int32_t> arrived() const override {
+        return reading([&] {
+            Array<std::int32_t> labels;
+            if (model_.decision) labels = model_.decision->frequencies.arrived;
+            for (std::int32_t& label : labels) --label;
+            return labels;
+        });
+    }
 
     void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) override {
         const std::lock_guard<std::mutex> turn(turn_);
@@ -124,6 +79,7 @@ public:
             const Source* source;
             rows.select(source);
             std::int64_t done = 0;
+            renew_similarity(model_, stop);  // a failure may have kept it from being computed
             for (; done < rows.n && window_.filled < window_.size; ++done) wait(*source, labels[done], done, host, stop);
             learn_rest(*source, labels, done, rows.n, n_jobs, host, stop);
         } catch (...) {
@@ -141,7 +97,7 @@ public:
         std::int64_t changes = 0;
         {
             const std::shared_lock<Lock> guard(lock_);
-            if (n_waiting() == 0) return nullptr;
+            if (!is_unsettled()) return nullptr;
             const std::lock_guard<std::mutex> one(settling_);
             if (settled_) return settled_;
             changes = changes_;
@@ -150,6 +106,8 @@ public:
         }
         // Nobody is kept waiting by the learning, and it can be interrupted.
         Stop stop(host.interrupted);
+        copy->renew_similarity(copy->model_, stop);
+        copy->find_vigilance(copy->model_, host);
         copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting(), nullptr, host, stop);
         copy->forget_waiting();
         const std::shared_lock<Lock> guard(lock_);
@@ -158,7 +116,7 @@ public:
         return copy;
     }
 
-    void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, double* out) const override {
+    void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const override {
         const Source* source;
         rows.select(source);
         const std::int64_t n_parts = std::min(n_jobs, (rows.n + TOGETHER - 1) / TOGETHER);
@@ -166,7 +124,7 @@ public:
         Team team(std::max<std::int64_t>(1, n_parts));
         team.run([&](std::int64_t part) {
             try {
-                predict_part(*source, rows.n * part / team.size(), rows.n * (part + 1) / team.size(), n_labels, stop, out);
+                predict_part(*source, rows.n * part / team.size(), rows.n * (part + 1) / team.size(), n_labels, stop, answers);
             } catch (...) {
                 stop.request();
                 throw;
@@ -177,47 +135,26 @@ public:
     Explained explain(const InputRows& row) const override {
         const Source* source;
         row.select(source);
-        typename ModelHere::Work work(settings());
-        Stop never;
+        PredictionHere prediction(settings());
         const std::shared_lock<Lock> guard(lock_);
-        if (model_.n_nodes > 0) {
-            Query<Row> query = model_.query_to_predict((*source)[0], work.found, work.grouping, work.space);
-            model_.nodes.search(&query, 1, work.space, never);
-        }
-        work.votes.reserve(model_.labels.n_labels);
-        model_.labels.collect(work.found, work.votes);
-        return explained(work);
+        return prediction.explain(model_, (*source)[0]);
     }
 
     State state() const override {
+        if (reading([&] { return model_.similarity_is_due(); })) {
+            LearnerOf twin(*this);
+            Stop never;
+            twin.renew_similarity(twin.model_, never);
+            return twin.state();
+        }
         const std::shared_lock<Lock> guard(lock_);
         State state;
-        const LabelMemory& labels = model_.labels;
-        const std::int64_t n = model_.n_nodes, width = model_.bandwidths.width();
-        state.n_labels = labels.n_labels;
-        state.tally = {n, labels.n_learned, labels.n_voted, labels.n_voted_alone};
-        state.counts = labels.node_counts;
-        state.bandwidths.resize(static_cast<std::size_t>(n * width));
-        for (std::int64_t k = 0; k < n; ++k) {
-            std::copy_n(model_.bandwidths[k], width, state.bandwidths.data() + k * width);
-            append(state.weights, model_.nodes.row(k));
-            const auto& own = labels.at_nodes[k];
-            state.label_counts.append(own.keys, own.values, own.length);
-        }
-        for (std::int64_t i = 0; i < labels.n_labels; ++i) {
-            for (std::int64_t bin = 0; bin < settings().n_bins(); ++bin) {
-                state.with_label.push_back(labels.with_full(i, bin));
-                state.without_label.push_back(labels.without_full(i, bin));
-            }
-        }
+        write_state(model_, state);
         state.waiting_indptr = waiting_starts_;
         state.waiting_labels = waiting_labels_;
-        state.group_centres = model_.groups.centres();
-        state.group_counts = model_.groups.counts();
-        state.group_bandwidths = model_.groups.bandwidths();
         // Rows that another thread is just learning are not part of the model yet.
         const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
-        for (std::int64_t j = window_.latest().low; j < end; ++j) append(state.recent, window_.row(j));
+        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
         return state;
     }
 
@@ -226,7 +163,7 @@ public:
         auto twin = std::make_unique<LearnerOf>(*this);
         // What another thread foresees while it learns is not part of the model.
         twin->model_.next_groups.reset();
-        twin->model_.nodes.withdraw(twin->model_.n_nodes);
+        twin->model_.withdraw();
         twin->hide_unlearned();
         return twin;
     }
@@ -238,11 +175,16 @@ public:
         model_.labels.reserve_labels(n_labels);
         model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
         Stop stop(host.interrupted);
+        Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another
         for (std::int64_t k = 0; k < other.model_.n_nodes; ++k) {
             stop.check();
+            places.push_back(model_.n_nodes);
             replay(other.model_, k, columns, stop);
         }
-        if constexpr (mode == Mode::clustered) model_.groups.absorb(other.model_.groups, settings().common_threshold(1));
+        places.push_back(model_.n_nodes);
+        if constexpr (mode == Mode::clustered) model_.groups.absorb(other.model_.groups, model_.settings.common_threshold(1));
+        if (model_.decision) absorb_decision(*model_.decision, *other.model_.decision, columns, n_labels + 1, places, typename ModelHere::View(other.model_));
+        if (settings().learned) model_.take_similarity(model_.weighed(stop));
         // The other's latest instances follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
         take_rows(other.window_, low, other.window_.learned);
@@ -256,15 +198,6 @@ private:
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
-    // Working space of a prediction.
-    struct Reader {
-        explicit Reader(const Settings& told) : work(told), found(static_cast<std::size_t>(TOGETHER), Shortlist(told.n_neighbors)) {}
-
-        typename ModelHere::Work work;
-        std::vector<Shortlist> found;
-        Array<double> usual;  // the probability of labels without votes
-    };
-
     template <class Read>
     auto reading(Read read) const {
         const std::shared_lock<Lock> guard(lock_);
@@ -277,6 +210,8 @@ private:
         settled_.reset();
     }
 
+    // Whether readers need a copy in which all is done.
+    bool is_unsettled() const noexcept { return n_waiting() > 0 || model_.similarity_is_due(); }
     std::int64_t n_waiting() const noexcept { return static_cast<std::int64_t>(waiting_starts_.size()) - 1; }
     InputLabels waiting() const noexcept { return {waiting_starts_.data(), waiting_labels_.data()}; }
     // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
@@ -320,6 +255,7 @@ private:
             window_.take(source, row, 1);
         }
         try {
+            find_vigilance(first, host);
             learn_stretch(first, window_.size, {starts.data(), labels.data()}, nullptr, host, stop);
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
@@ -356,52 +292,71 @@ private:
         while (window_.learned < end) {
             const std::int64_t until = std::min(end, hold_round(model, host));
             while (window_.learned < until) {
-                const std::int64_t rest = until - window_.learned;
-                const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
-                if (block > 0) {
-                    renew(model);
-                    const std::int64_t start = window_.learned;
-                    ahead->learn(model, window_, block, until, [&](std::int64_t j) { return own(start + j); }, work_.votes, lock_, stop);
-                    continue;
-                }
-                const std::int64_t start = window_.learned, nodes = model.n_nodes;
-                const std::int64_t n = ahead != nullptr ? std::min(rest, LookAhead<ModelHere>::PAUSE) : rest;
-                for (std::int64_t j = 0; j < n; ++j) learn_one(model, own(start + j), stop);
-                if (ahead != nullptr) ahead->note(n, model.n_nodes - nodes);
+                // A similarity holds for the rows up to the next one.
+                const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
+                learn_some(model, std::min(until - window_.learned, left), until, own, ahead, stop);
+                renew_similarity(model, stop);
             }
         }
     }
 
+    // Learn some of the next so many rows.
+    template <class Own>
+    void learn_some(ModelHere& model, std::int64_t rest, std::int64_t stretch_end, const Own& own, LookAhead<ModelHere>* ahead, Stop& stop) {
+        const std::int64_t start = window_.learned;
+        const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
+        if (block > 0) {
+            renew_screen(model);
+            ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return own(start + j); }, work_, lock_, stop);
+            return;
+        }
+        const std::int64_t nodes = model.n_nodes;
+        const std::int64_t n = ahead != nullptr ? std::min(rest, LookAhead<ModelHere>::PAUSE) : rest;
+        for (std::int64_t j = 0; j < n; ++j) learn_one(model, own(start + j), stop);
+        if (ahead != nullptr) ahead->note(n, model.n_nodes - nodes);
+    }
+
     // Let the nodes renew what they need for searching, if it is time.
-    void renew(ModelHere& model) {
+    void renew_screen(ModelHere& model) {
         if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) {
             const std::lock_guard<Lock> guard(lock_);
             model.nodes.take(std::move(*successor));
         }
     }
 
+    // Compute the learned similarity anew if it is time. A failure leaves it due: readers get a copy that has it.
+    void renew_similarity(ModelHere& model, Stop& stop) {
+        if (!model.similarity_is_due()) return;
+        typename ModelHere::Learnt next = model.weighed(stop);
+        const std::lock_guard<Lock> guard(lock_);
+        model.take_similarity(std::move(next));
+        if (&model == &model_) unsettle();
+    }
+
     // Learn the next row of the window.
     void learn_one(ModelHere& model, const LabelRow& own, Stop& stop) {
         stop.check();
-        renew(model);
+        renew_screen(model);
         const std::int64_t position = window_.learned;
         const Instance instance{window_.row(position), own};
         work_.found.clear();
+        Query<Row> query{.x = instance.x, .found = &work_.found};
         if (model.n_nodes > 0) {
-            Query<Row> query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
-            model.nodes.search(&query, 1, work_.space, stop);
+            query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
+            model.nodes.search(&query, 1, work_.space.nodes, stop);
         }
-        const std::int64_t threshold = settings().threshold(work_.grouping);
+        model.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
+        const std::int64_t threshold = model.settings.threshold(work_.grouping);
         const bool joining = ModelHere::joins(work_.found, threshold);
         if (!joining) estimate_bandwidths(position);
         const std::lock_guard<Lock> guard(lock_);
-        model.prepare(instance, work_.found, joining, work_.votes);
+        model.prepare(instance, work_.found, joining, work_);
         if (joining) {
-            model.join_winner(instance, threshold, work_.found, work_.votes);
+            model.join_winner(instance, threshold, work_.found, work_.voting, work_);
         } else {
-            model.prepare_node(instance);
-            model.nodes.create(model.n_nodes, instance.x, bandwidths_.data());
-            model.become_node(instance, bandwidths_.data(), work_.found, work_.votes);
+            model.reserve_node(model.n_nodes + 1, instance.x);
+            model.create_node(model.n_nodes, instance.x, bandwidths_.data());
+            model.become_node(instance, bandwidths_.data(), work_.found, work_.voting, work_);
         }
         ++window_.learned;
     }
@@ -415,104 +370,74 @@ private:
         }
     }
 
+    // Find the vigilance from the rows of the first window, or of all that have come, if that was asked for: rows are compared
+    // as nodes of that window would be when predicting, with the groups of vigilance .01.
+    void find_vigilance(ModelHere& model, const Host& host) {
+        if (!model.settings.finds_vigilance()) return;
+        Settings usual = settings();
+        usual.vigilance = 0.01;
+        usual.learned = usual.calibrated = false;
+        ModelHere plain(usual);
+        typename ModelHere::Work work(usual);
+        if constexpr (mode == Mode::clustered) plain.groups = round_of_groups(plain, 1, host);
+        const std::int64_t n = window_.filled;
+        for (std::int64_t k = 0; k < n; ++k) {
+            estimate_bandwidths(k);
+            const Instance instance{window_.row(k), {nullptr, 0}};
+            plain.prepare(instance, work.found, false, work);
+            plain.reserve_node(k + 1, instance.x);
+            plain.create_node(k, instance.x, bandwidths_.data());
+            work.found.clear();
+            plain.become_node(instance, bandwidths_.data(), work.found, work.voting, work);
+        }
+        Array<double> nearest;
+        Stop never;
+        for (std::int64_t k = 0; k < n; ++k) {
+            Query<Row> query = plain.query_to_predict(window_.row(k), work.found, work.grouping, work.space);
+            plain.nodes.search(&query, 1, work.space.nodes, never);
+            if (work.found.size() > 1) nearest.push_back(plain.correntropy_ruler(work.grouping).distance(work.found.sums[1]));
+        }
+        model.settings.vigilance = vigilance_of(nearest.data(), static_cast<std::int64_t>(nearest.size()));
+    }
+
     // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
     // of the model only with that instance.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if constexpr (mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
         if (number == 1 || number % size == 0) {
-            const Array<double>& means = walker_.means(window_, window_.learned);
-            const Array<std::int64_t> order = host.order_of_round(number / size);
-            Array<double> values(means.size());
-            for (std::size_t i = 0; i < values.size(); ++i) values[i] = means[static_cast<std::size_t>(order[i])];
-            Groups next = model.groups;
-            next.learn(values, size, settings().common_threshold(1));
+            Groups next = round_of_groups(model, number, host);
             const std::lock_guard<Lock> guard(lock_);
             model.next_groups = std::move(next);
         }
         return window_.learned + size - number % size;
     }
 
-    void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, double* out) const {
-        auto reader = idle_readers_.borrow([this] { return std::make_unique<Reader>(settings()); });
+    Groups round_of_groups(const ModelHere& model, std::int64_t number, const Host& host) {
+        const Array<double>& means = walker_.means(window_, window_.learned);
+        const Array<std::int64_t> order = host.order_of_round(number / window_.size);
+        Array<double> values(means.size());
+        for (std::size_t i = 0; i < values.size(); ++i) values[i] = means[static_cast<std::size_t>(order[i])];
+        Groups next = model.groups;
+        next.learn(values, window_.size, model.settings.common_threshold(1));
+        return next;
+    }
+
+    void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) const {
+        auto prediction = idle_predictions_.borrow([this] { return std::make_unique<PredictionHere>(settings()); });
         Stop never;  // interrupts are looked for between slices only, when nothing is locked
         while (first < end) {
             stop.check();
             const std::shared_lock<Lock> guard(lock_);
-            reader->work.votes.reserve(model_.labels.n_labels);
-            fill_in_usual(n_labels, reader->usual);
+            prediction->begin(model_, n_labels);
             const auto begun = Stop::Clock::now();
             do {
-                const std::int64_t n = mode == Mode::clustered ? 1 : std::min(TOGETHER, end - first);
-                predict_some(source, first, n, n_labels, *reader, never, out);
+                const std::int64_t n = std::min(TOGETHER, end - first);
+                prediction->answer(model_, source, first, n, n_labels, answers, never);
                 first += n;
             } while (first < end && Stop::Clock::now() - begun < SLICE);
         }
-        idle_readers_.give_back(std::move(reader));
-    }
-
-    void fill_in_usual(std::int64_t n_labels, Array<double>& usual) const {
-        usual.resize(static_cast<std::size_t>(n_labels));
-        const std::int64_t bin = std::min(settings().n_neighbors, model_.n_nodes) == 1 ? settings().n_neighbors : 0;
-        for (std::int64_t i = 0; i < n_labels; ++i) usual[static_cast<std::size_t>(i)] = model_.labels.probability(i, bin, model_.n_nodes).posterior;
-    }
-
-    void predict_some(const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, Reader& reader, Stop& stop, double* out) const {
-        auto& [work, found, usual] = reader;
-        if (model_.n_nodes == 0) {
-            for (std::int64_t j = 0; j < n; ++j) std::copy(usual.begin(), usual.end(), out + (first + j) * n_labels);
-            return;
-        }
-        Query<Row> queries[TOGETHER];
-        for (std::int64_t j = 0; j < n; ++j) {
-            queries[j] = model_.query_to_predict(source[first + j], found[static_cast<std::size_t>(j)], work.grouping, work.space);
-        }
-        model_.nodes.search(queries, n, work.space, stop);
-        for (std::int64_t j = 0; j < n; ++j) {
-            double* row = out + (first + j) * n_labels;
-            std::copy(usual.begin(), usual.end(), row);
-            Votes& votes = work.votes;
-            model_.labels.collect(found[static_cast<std::size_t>(j)], votes);
-            for (std::size_t v = 0; v < votes.n_voted; ++v) {
-                const std::int32_t label = votes.voted[v];
-                if (label >= n_labels) continue;
-                const std::int64_t bin = model_.labels.bin(votes.share[static_cast<std::size_t>(label)], votes);
-                row[label] = model_.labels.probability(label, bin, model_.n_nodes).posterior;
-            }
-            votes.clear();
-        }
-    }
-
-    Explained explained(const typename ModelHere::Work& work) const {
-        Explained result;
-        const LabelMemory& labels = model_.labels;
-        const auto d = static_cast<double>(settings().n_features);
-        result.label_counts.assign(static_cast<std::size_t>(work.found.size() * labels.n_labels), 0);
-        for (std::int64_t j = 0; j < work.found.size(); ++j) {
-            const std::int64_t node = work.found.nodes[static_cast<std::size_t>(j)];
-            const double sum = static_cast<double>(work.found.sums[static_cast<std::size_t>(j)]) * UNIT;
-            result.nodes.push_back(node);
-            result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
-            if constexpr (mode == Mode::common) result.distances.push_back(std::sqrt(sum / d));
-            if constexpr (mode == Mode::individual) result.distances.push_back(sum / d);
-            if constexpr (mode == Mode::clustered) result.distances.push_back(sum / static_cast<double>(work.grouping.n_groups));
-            const auto& own = labels.at_nodes[node];
-            for (std::int32_t place = 0; place < own.length; ++place) {
-                result.label_counts[static_cast<std::size_t>(j * labels.n_labels + own.keys[place])] = own.values[place];
-            }
-        }
-        for (std::int64_t i = 0; i < labels.n_labels; ++i) {
-            const double share = work.votes.share[static_cast<std::size_t>(i)];
-            const std::int64_t bin = labels.bin(share, work.votes);
-            const auto p = labels.probability(i, bin, model_.n_nodes);
-            result.votes.push_back(share);
-            result.bins.push_back(bin);
-            result.prior.push_back(p.prior);
-            result.likelihood_with.push_back(p.likelihood_with);
-            result.likelihood_without.push_back(p.likelihood_without);
-            result.posterior.push_back(p.posterior);
-        }
-        return result;
+        idle_predictions_.give_back(std::move(prediction));
     }
 
     // Learn a node of another model as all the instances it stands for.
@@ -521,80 +446,32 @@ private:
         Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
         for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
         if (auto successor = model_.nodes.successor(model_.n_nodes, model_.learning_r())) model_.nodes.take(std::move(*successor));
-        const Instance instance{other.nodes.row(node), {labels.data(), own.length, own.values}, other.labels.node_counts[static_cast<std::size_t>(node)]};
+        const Instance instance{other.nodes.row(node),
+                                {labels.data(), own.length, own.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
+                                other.labels.node_counts[static_cast<std::size_t>(node)],
+                                true};
         Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
-        model_.nodes.search(&query, 1, work_.space, stop);
-        const std::int64_t threshold = settings().threshold(work_.grouping);
+        model_.nodes.search(&query, 1, work_.space.nodes, stop);
+        if (!model_.decision) model_.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
+        const std::int64_t threshold = model_.settings.threshold(work_.grouping);
         const bool joining = ModelHere::joins(work_.found, threshold);
-        model_.prepare(instance, work_.found, joining, work_.votes);
+        model_.prepare(instance, work_.found, joining, work_);
         if (joining) {
-            model_.join_winner(instance, threshold, work_.found, work_.votes);
+            model_.join_winner(instance, threshold, work_.found, work_.voting, work_);
         } else {
-            model_.prepare_node(instance);
-            model_.nodes.create(model_.n_nodes, instance.x, other.bandwidths[node]);
-            model_.become_node(instance, other.bandwidths[node], work_.found, work_.votes);
+            model_.reserve_node(model_.n_nodes + 1, instance.x);
+            model_.create_node(model_.n_nodes, instance.x, other.bandwidths[node]);
+            model_.become_node(instance, other.bandwidths[node], work_.found, work_.voting, work_);
         }
     }
 
-    void append(StateRows& rows, const double* row) const { rows.dense.insert(rows.dense.end(), row, row + settings().n_features); }
-    void append(StateRows& rows, const SparseRow& row) const { rows.sparse.append(row.keys, row.values, row.n); }
-
     void restore(const State& state) {
-        LabelMemory& labels = model_.labels;
-        const std::int64_t n = state.tally[0], width = model_.bandwidths.width();
-        labels.n_learned = state.tally[1];
-        labels.n_voted = state.tally[2];
-        labels.n_voted_alone = state.tally[3];
-        labels.reserve_labels(state.n_labels);
-        labels.n_labels = state.n_labels;
-        for (std::int64_t i = 0; i < state.n_labels; ++i) {
-            for (std::int64_t bin = 0; bin < settings().n_bins(); ++bin) {
-                const auto place = static_cast<std::size_t>(i * settings().n_bins() + bin);
-                labels.set_counters(i, bin, state.with_label[place], state.without_label[place]);
-            }
-        }
-        model_.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);
-        const Source weights = source_of(state.weights);
-        for (std::int64_t k = 0; k < n; ++k) restore_node(state, weights[k], k, width);
-        if (auto successor = model_.nodes.successor(n, model_.learning_r())) model_.nodes.take(std::move(*successor));
-        const Source recent = source_of(state.recent);
-        const std::int64_t n_recent = n_rows(state.recent);
-        if (n_recent > 0) window_.take(recent, 0, n_recent);
+        read_state(model_, state);
+        const std::int64_t n_recent = RowsOfState<Row>::count(state.recent, settings().n_features);
+        if (n_recent > 0) window_.take(RowsOfState<Row>::source(state.recent, settings().n_features), 0, n_recent);
         waiting_starts_ = state.waiting_indptr;
         waiting_labels_ = state.waiting_labels;
         window_.learned = n_recent - n_waiting();
-    }
-
-    void restore_node(const State& state, const Row& x, std::int64_t k, std::int64_t width) {
-        LabelMemory& labels = model_.labels;
-        const double* own_bandwidths = state.bandwidths.data() + k * width;
-        model_.nodes.reserve(k + 1, x);
-        model_.nodes.create(k, x, own_bandwidths);
-        model_.bandwidths.reserve(k + 1);
-        std::copy_n(own_bandwidths, width, model_.bandwidths[k]);
-        // In the order of their making, as they were first added up.
-        for (std::int64_t i = 0; i < width; ++i) model_.bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
-        model_.median_bandwidth.reserve();
-        if constexpr (mode == Mode::common) model_.median_bandwidth.add(own_bandwidths[0]);
-        const std::int64_t start = state.label_counts.indptr[static_cast<std::size_t>(k)];
-        const LabelRow own{state.label_counts.indices.data() + start, state.label_counts.indptr[static_cast<std::size_t>(k + 1)] - start,
-                           state.label_counts.data.data() + start};
-        labels.reserve_node(own);
-        labels.open_node(own, state.counts[static_cast<std::size_t>(k)]);
-        for (std::int64_t place = 0; place < own.n; ++place) labels.totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
-        ++model_.n_nodes;
-    }
-
-    Source source_of(const StateRows& rows) const {
-        if constexpr (std::is_same_v<Row, SparseRow>) {
-            return {rows.sparse.indptr.data(), rows.sparse.indices.data(), rows.sparse.data.data()};
-        } else {
-            return {rows.dense.data(), n_rows(rows), settings().n_features};
-        }
-    }
-    std::int64_t n_rows(const StateRows& rows) const {
-        if constexpr (std::is_same_v<Row, SparseRow>) return static_cast<std::int64_t>(rows.sparse.indptr.size()) - 1;
-        return static_cast<std::int64_t>(rows.dense.size()) / settings().n_features;
     }
 
     // Let rows of another window follow those of this one.
@@ -611,6 +488,7 @@ private:
         }
     }
 
+    const Settings told_;  // the model has its vigilance resolved
     mutable Lock lock_;
     std::mutex turn_;  // learners take turns
     ModelHere model_;
@@ -622,7 +500,7 @@ private:
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;
     std::int64_t changes_ = 0;  // of the waiting rows
-    mutable Idle<Reader> idle_readers_;
+    mutable Idle<PredictionHere> idle_predictions_;
     mutable std::mutex settling_;
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked
 };

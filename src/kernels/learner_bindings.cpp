@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "arrays_of_state.hpp"
 #include "learners.hpp"
 
 namespace nb = nanobind;
@@ -17,28 +18,6 @@ namespace nb = nanobind;
 namespace mlca::MLCA_LEVEL {
 
 namespace {
-
-template <class T, int dimensions>
-using In = nb::ndarray<const T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
-
-// A NumPy array that owns what was in a vector.
-template <class T>
-nb::object to_numpy(Array<T> values, std::initializer_list<std::size_t> shape) {
-    auto* kept = new Array<T>(std::move(values));
-    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<Array<T>*>(memory); });
-    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
-}
-template <class T>
-nb::object to_numpy(Array<T> values) {
-    const std::size_t n = values.size();
-    return to_numpy(std::move(values), {n});
-}
-
-template <class T>
-Array<T> from_numpy(const nb::dict& arrays, const char* name) {
-    const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(arrays[name]);
-    return Array<T>(array.data(), array.data() + array.size());
-}
 
 std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr) {
     return sparse ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
@@ -53,7 +32,8 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
     throw std::invalid_argument("unknown word '" + word + "'");
 }
 
-Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, std::int64_t n_features,
+Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
+                       const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
                        std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
     if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
     if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
@@ -65,7 +45,12 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
             .window = window,
             .vigilance = vigilance,
             .smoothing = smoothing,
-            .screen_from = screen_from};
+            .screen_from = screen_from,
+            .learned = place_of(similarity, {"correntropy", "learned"}) == 1,
+            .calibrated = place_of(decision, {"bayes", "calibrated"}) == 1,
+            .recency = recency,
+            .follows_drift = place_of(drift, {"off", "follow"}) == 1,
+            .max_nodes = max_nodes};
 }
 
 // Rows as they came from Python, kept alive and checked.
@@ -122,17 +107,30 @@ public:
         run([&](const Host& host) { learner_->learn(rows.input, {indptr.data(), labels.data()}, n_labels, n_jobs, host); });
     }
 
-    nb::object predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs) const {
+    // Probabilities of the labels, of "none", and novelty; those that are not wanted, or not known, are None.
+    nb::tuple predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
         if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
-        Array<double> out(static_cast<std::size_t>(rows.input.n * n_labels));
-        run([&](const Host& host) { learner_->predict(rows.input, n_labels, n_jobs, host, out.data()); });
-        return to_numpy(std::move(out), {static_cast<std::size_t>(rows.input.n), static_cast<std::size_t>(n_labels)});
+        const auto n = static_cast<std::size_t>(rows.input.n);
+        const bool calibrated = settings().calibrated;
+        if (wants_novelty && !calibrated) throw std::invalid_argument("only a calibrated decision knows what is new");
+        Array<double> out(wants_probabilities ? n * static_cast<std::size_t>(n_labels) : 0);
+        Array<double> none(wants_probabilities && calibrated ? n : 0), novelty(wants_novelty ? n : 0);
+        const Answers answers{.probabilities = wants_probabilities ? out.data() : nullptr,
+                              .none = none.empty() ? nullptr : none.data(),
+                              .novelty = wants_novelty ? novelty.data() : nullptr};
+        run([&](const Host& host) { learner_->predict(rows.input, n_labels, n_jobs, host, answers); });
+        nb::object results[3] = {nb::none(), nb::none(), nb::none()};
+        if (wants_probabilities) results[0] = to_numpy(std::move(out), {n, static_cast<std::size_t>(n_labels)});
+        if (wants_probabilities && calibrated) results[1] = to_numpy(std::move(none));
+        if (wants_novelty) results[2] = to_numpy(std::move(novelty));
+        return nb::make_tuple(results[0], results[1], results[2]);
     }
 
     nb::dict explain(const CheckedRows& row) const {
         Explained explained;
         run([&](const Host&) { explained = learner_->explain(row.input); });
-        const std::size_t n = explained.nodes.size(), q = explained.prior.size();
+        const std::size_t n = explained.nodes.size(), q = static_cast<std::size_t>(n_labels());
+        const std::size_t slots = explained.shares.size();
         nb::dict result;
         result["nodes"] = to_numpy(std::move(explained.nodes));
         result["distances"] = to_numpy(std::move(explained.distances));
@@ -144,6 +142,21 @@ public:
         result["likelihood_with"] = to_numpy(std::move(explained.likelihood_with));
         result["likelihood_without"] = to_numpy(std::move(explained.likelihood_without));
         result["posterior"] = to_numpy(std::move(explained.posterior));
+        result["unlabelled"] = to_numpy(std::move(explained.unlabelled));
+        result["background"] = to_numpy(std::move(explained.background));
+        result["agreeing"] = to_numpy(std::move(explained.agreeing));
+        result["agreement"] = to_numpy(std::move(explained.agreement));
+        result["weights"] = to_numpy(std::move(explained.weights));
+        result["shares"] = to_numpy(std::move(explained.shares));
+        result["calibrated"] = to_numpy(std::move(explained.calibrated));
+        result["frequencies"] = to_numpy(std::move(explained.frequencies));
+        const std::size_t experts = slots == 0 ? 0 : explained.opinions.size() / slots;
+        result["opinions"] = to_numpy(std::move(explained.opinions), {slots, experts});
+        result["probabilities"] = to_numpy(std::move(explained.probabilities));
+        result["expert_weights"] = to_numpy(std::move(explained.expert_weights));
+        result["trust"] = to_numpy(std::move(explained.trust));
+        result["novelty"] = explained.novelty;
+        result["far"] = explained.far;
         return result;
     }
 
@@ -157,8 +170,16 @@ public:
         result["counts"] = to_numpy(std::move(state.counts));
         result["bandwidths"] = to_numpy(std::move(state.bandwidths), {n, width});
         put(result, "label_counts", std::move(state.label_counts));
-        result["with"] = to_numpy(std::move(state.with_label), {q, bins});
-        result["without"] = to_numpy(std::move(state.without_label), {q, bins});
+        if (!settings().calibrated) {
+            result["with"] = to_numpy(std::move(state.with_label), {q, bins});
+            result["without"] = to_numpy(std::move(state.without_label), {q, bins});
+        }
+        if (settings().learned || settings().calibrated) result["unlabelled"] = to_numpy(std::move(state.unlabelled));
+        if (settings().learned) put_similarity(result, state);
+        if (settings().calibrated) {
+            put_decision(result, *state.decision);
+            put_drift(result, *state.decision, static_cast<std::int64_t>(n));
+        }
         result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
         result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
         result["group_centres"] = to_numpy(std::move(state.group_centres));
@@ -191,7 +212,14 @@ public:
         run([&](const Host& host) { learner_->absorb(*other.learner_, columns.data(), n_labels, host); });
     }
 
+    nb::object arrived() const {
+        Array<std::int32_t> labels;
+        run([&](const Host&) { labels = learner_->arrived(); });
+        return to_numpy(std::move(labels));
+    }
+
     bool is_sparse() const { return learner_->is_sparse(); }
+    double vigilance() const { return asking(&Learner::vigilance); }
     const Settings& settings() const { return learner_->settings(); }
     std::int64_t n_labels() const { return asking(&Learner::n_labels); }
     std::int64_t n_seen() const { return asking(&Learner::n_seen); }
@@ -265,15 +293,21 @@ Csr<Value> csr_from(const nb::dict& arrays, const std::string& name) {
     return rows;
 }
 
-State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse) {
+State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, const Settings& settings) {
     State state;
     state.n_labels = n_labels;
+    state.vigilance = settings.vigilance;
     state.tally = from_numpy<std::int64_t>(arrays, "tally");
     state.counts = from_numpy<std::int64_t>(arrays, "counts");
     state.bandwidths = from_numpy<double>(arrays, "bandwidths");
     state.label_counts = csr_from<std::int64_t>(arrays, "label_counts");
-    state.with_label = from_numpy<std::int64_t>(arrays, "with");
-    state.without_label = from_numpy<std::int64_t>(arrays, "without");
+    if (!settings.calibrated) {
+        state.with_label = from_numpy<std::int64_t>(arrays, "with");
+        state.without_label = from_numpy<std::int64_t>(arrays, "without");
+    }
+    if (settings.learned || settings.calibrated) state.unlabelled = from_numpy<std::int64_t>(arrays, "unlabelled");
+    if (settings.learned) take_similarity(arrays, state);
+    if (settings.calibrated) state.decision = decision_from(arrays, settings, static_cast<std::int64_t>(state.counts.size()));
     state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
     state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
     state.group_centres = from_numpy<double>(arrays, "group_centres");
@@ -294,12 +328,15 @@ State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse) {
 void bind_learner(nb::module_& module) {
     nb::class_<Settings>(module, "Settings")
         .def("__init__",
-             [](Settings* place, const std::string& attributes, const std::string& rule, const std::string& vote, std::int64_t n_features,
+             [](Settings* place, const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
+                const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
                 std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
-                 new (place) Settings(make_settings(attributes, rule, vote, n_features, n_neighbors, window, vigilance, smoothing, screen_from));
+                 new (place) Settings(make_settings(attributes, rule, vote, similarity, decision, recency, drift, max_nodes, n_features, n_neighbors,
+                                                    window, vigilance, smoothing, screen_from));
              },
-             nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"),
-             nb::arg("vigilance"), nb::arg("smoothing"), nb::arg("screen_from"));
+             nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("similarity"), nb::arg("decision"), nb::arg("recency"),
+             nb::arg("drift"), nb::arg("max_nodes"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"), nb::arg("vigilance"),
+             nb::arg("smoothing"), nb::arg("screen_from"));
 
     using Indptr = In<std::int64_t, 1>;
     using Indices = In<std::int32_t, 1>;
@@ -312,7 +349,7 @@ void bind_learner(nb::module_& module) {
              nb::arg("settings"), nb::arg("sparse"), nb::arg("rounds"))
         .def_static("restore",
                     [](const Settings& settings, bool sparse, nb::object rounds, std::int64_t n_labels, const nb::dict& arrays) {
-                        const State state = state_from(arrays, n_labels, sparse);
+                        const State state = state_from(arrays, n_labels, sparse, settings);
                         return BoundLearner(make_learner(sparse, settings, &state), std::move(rounds));
                     })
         .def("learn_dense",
@@ -325,12 +362,13 @@ void bind_learner(nb::module_& module) {
                  self.learn(CheckedRows(indptr, indices, data, self.settings()), bounds, labels, n_labels, n_jobs);
              })
         .def("predict_dense",
-             [](const BoundLearner& self, const In<double, 2>& rows, std::int64_t n_labels, std::int64_t n_jobs) {
-                 return self.predict(CheckedRows(rows, self.settings()), n_labels, n_jobs);
+             [](const BoundLearner& self, const In<double, 2>& rows, std::int64_t n_labels, std::int64_t n_jobs, bool probabilities, bool novelty) {
+                 return self.predict(CheckedRows(rows, self.settings()), n_labels, n_jobs, probabilities, novelty);
              })
         .def("predict_sparse",
-             [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, std::int64_t n_labels, std::int64_t n_jobs) {
-                 return self.predict(CheckedRows(indptr, indices, data, self.settings()), n_labels, n_jobs);
+             [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data, std::int64_t n_labels, std::int64_t n_jobs,
+                bool probabilities, bool novelty) {
+                 return self.predict(CheckedRows(indptr, indices, data, self.settings()), n_labels, n_jobs, probabilities, novelty);
              })
         .def("explain_dense", [](const BoundLearner& self, const In<double, 2>& row) { return self.explain(CheckedRows(row, self.settings())); })
         .def("explain_sparse",
@@ -341,6 +379,8 @@ void bind_learner(nb::module_& module) {
         .def("settled", &BoundLearner::settled)
         .def("copy", &BoundLearner::copy)
         .def("absorb", &BoundLearner::absorb)
+        .def_prop_ro("arrived", &BoundLearner::arrived)
+        .def_prop_ro("vigilance", &BoundLearner::vigilance)
         .def_prop_ro("sparse", &BoundLearner::is_sparse)
         .def_prop_ro("n_labels", &BoundLearner::n_labels)
         .def_prop_ro("n_seen", &BoundLearner::n_seen)

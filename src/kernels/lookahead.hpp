@@ -33,13 +33,18 @@ class LookAhead {
 public:
     using Window = typename ModelOf::Nodes::Window;
     using Instance = typename ModelOf::Instance;
-    using Space = typename ModelOf::Nodes::Space;
+    using Space = typename ModelOf::Space;
+    using Voting = typename ModelOf::Voting;
+    using Work = typename ModelOf::Work;
 
     // Rows before it is asked again whether to look ahead.
     static constexpr std::int64_t PAUSE = 32;
 
     LookAhead(std::int64_t n_threads, const Settings& settings) : team_(n_threads), helpers_(static_cast<std::size_t>(n_threads)) {
-        for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) found_.emplace_back(settings.n_neighbors);
+        for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) {
+            found_.emplace_back(settings.n_listed());
+            votings_.emplace_back(settings);
+        }
     }
 
     // Rows from `position` on that are worth looking ahead for together; 0 if one by one is better.
@@ -57,7 +62,7 @@ public:
     // Learn a block of rows of the window from `position` on; return how many were learned. `own(j)` gives the labels of
     // row j of the block, `stretch_end` is where the rows that are at hand end.
     template <class Own>
-    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, Own own, Votes& votes, Lock& lock, Stop& stop) {
+    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, Own own, Work& work, Lock& lock, Stop& stop) {
         const std::int64_t first = window.learned;
         foresee_bandwidths(model, window, first, stretch_end, stop);
         Assumption assumption(model, lock);
@@ -73,7 +78,7 @@ public:
                 throw;
             }
         });
-        return commit(model, window, n, own, votes, lock, assumption);
+        return commit(model, window, n, own, work, lock, assumption);
     }
 
     // What was foreseen of bandwidths belongs to rows that have moved or gone.
@@ -105,14 +110,14 @@ private:
 
         void add(const typename ModelOf::Row& x, const double* bandwidths) {
             const std::lock_guard<Lock> guard(lock_);
-            model_.nodes.reserve(end_ + 1, x);
-            model_.nodes.create(end_, x, bandwidths);
+            model_.reserve_node(end_ + 1, x);
+            model_.create_node(end_, x, bandwidths);
             ++end_;
         }
 
         // The model is locked.
         void withdraw() noexcept {
-            model_.nodes.withdraw(model_.n_nodes);
+            model_.withdraw();
             end_ = model_.n_nodes;
         }
 
@@ -178,7 +183,12 @@ private:
                                                    found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
                     thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
                 }
-                model.nodes.search(queries, together, helper.space, stop);
+                model.nodes.search(queries, together, helper.space.nodes, stop);
+                if (foresees_votes(model) && !model.settings.learned) {
+                    for (std::int64_t j = start; j < start + together; ++j) {
+                        model.ask_listed(queries[j - start], helper.grouping, true, votings_[static_cast<std::size_t>(j)], helper.space, stop);
+                    }
+                }
             }
             for (std::int64_t j = low; j < high; ++j) {
                 if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
@@ -186,12 +196,30 @@ private:
                 }
                 return;
             }
+            if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
         }
+    }
+
+    // Whether it can be known beforehand who votes on a row: which segments are trusted changes with every row.
+    static bool foresees_votes(const ModelOf& model) noexcept {
+        return model.decision ? !model.settings.follows_drift : model.settings.learned;
+    }
+
+    void ask_learned(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Space& space, Stop& stop) {
+        typename ModelOf::Row rows[TOGETHER];
+        std::int64_t n_nodes[TOGETHER];
+        for (std::int64_t j = low; j < high; ++j) {
+            rows[j - low] = window.row(first + j);
+            n_nodes[j - low] = model.n_nodes + j;
+        }
+        const bool with_scores = model.decision && model.decision->learns_opinions();
+        const auto voting_of = [&](std::int64_t q) -> Voting& { return votings_[static_cast<std::size_t>(low + q)]; };
+        model.ask_learned(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
     }
 
     // Learn what was foreseen until it no longer holds.
     template <class Own>
-    std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, Own own, Votes& votes, Lock& lock, Assumption& assumption) {
+    std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, Own own, Work& work, Lock& lock, Assumption& assumption) {
         const std::int64_t first = window.learned;
         const std::lock_guard<Lock> guard(lock);
         for (std::int64_t j = 0; j < n; ++j) {
@@ -199,17 +227,19 @@ private:
             const std::int64_t threshold = thresholds_[static_cast<std::size_t>(j)];
             const Instance instance{window.row(first + j), own(j)};
             const bool joining = ModelOf::joins(found, threshold);
+            Voting& voting = votings_[static_cast<std::size_t>(j)];
             if (joining) assumption.withdraw();
             try {
-                model.prepare(instance, found, joining, votes);
+                if (model.decision && !foresees_votes(model)) ask_now(model, instance.x, j, work);
+                model.prepare(instance, found, joining, work);
             } catch (...) {
                 assumption.withdraw();
                 throw;
             }
             if (joining) {
-                model.join_winner(instance, threshold, found, votes);
+                model.join_winner(instance, threshold, found, voting, work);
             } else {
-                model.become_node(instance, bandwidths(model, first + j), found, votes);
+                model.become_node(instance, bandwidths(model, first + j), found, voting, work);
             }
             ++window.learned;
             if (joining) {
@@ -221,9 +251,17 @@ private:
         return n;
     }
 
+    // Find who votes when a row's turn has come. The model is locked, so interrupts have to wait.
+    void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
+        Stop never;
+        Query<typename ModelOf::Row> query = model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);
+        model.ask_to_learn(query, work.grouping, votings_[static_cast<std::size_t>(j)], work.space, never);
+    }
+
     Team team_;
     std::vector<Helper> helpers_;
     std::vector<Shortlist> found_;
+    std::vector<Voting> votings_;
     Stretch known_{0, 0};  // positions whose bandwidths are known
     Array<double> bandwidths_, sums_before_;
     Array<std::int64_t> thresholds_;

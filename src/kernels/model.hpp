@@ -1,20 +1,26 @@
 // The model, and the one step by which it learns.
 //
-// A step has a part that only reads (`query_to_learn`, a search by the nodes) and a part that changes the model: `prepare` makes all
-// room that may be needed and may fail, `commit` cannot. Learning takes steps one after the other; looking ahead searches
+// A step has a part that only reads (a search by the nodes, and who votes) and a part that changes the model: `prepare` makes
+// all room that may be needed and may fail, the rest cannot. Learning takes steps one after the other; looking ahead searches
 // for a block of instances before it commits them; merging replays the nodes of another model, each as all the instances
 // it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
 // keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
 // c = 1 every step is that of a single instance.
+//
+// Nodes are made by correntropy in any case. Who votes is found by it too, or by the learned similarity (learned_nodes.hpp);
+// votes become probabilities by Bayes' rule (labels.hpp) or by calibration (decision.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "bandwidth.hpp"
+#include "decision.hpp"
 #include "groups.hpp"
 #include "labels.hpp"
+#include "learned_nodes.hpp"
 #include "memory.hpp"
 #include "query.hpp"
 #include "settings.hpp"
@@ -25,22 +31,80 @@ template <Mode mode, class NodesOf>
 struct Model {
     using Nodes = NodesOf;
     using Row = typename Nodes::Row;
+    using Learnt = LearnedNodes<Row>;
 
     // An instance, or many at one place.
     struct Instance {
         Row x;
         LabelRow own;
         std::int64_t count = 1;
+        bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
     };
 
-    // Working space of a step: a search with its result, the groups it was asked by, and the vote.
-    struct Work {
-        explicit Work(const Settings& told) : found(told.n_neighbors) {}
+    // Who votes on an instance, where it is not the nearest by correntropy under Bayes' rule.
+    struct Voting {
+        explicit Voting(const Settings& told) : neighbours(told.n_neighbors) {}
 
-        typename Nodes::Space space;
-        Shortlist found;
+        Shortlist neighbours;  // by the learned similarity, for Bayes' rule
+        Poll poll;             // for calibration
+    };
+
+    // Working space of a search, one for each thread.
+    struct Space {
+        typename Nodes::Space nodes;
+        typename Learnt::Space learned;
+        Shortlist stretch{1};
+        Array<std::int64_t> sums;
+    };
+
+    // Working space of a step.
+    struct Work {
+        explicit Work(const Settings& told) : found(told.n_listed()), voting(told) {}
+
+        Space space;
+        Shortlist found;  // by correntropy
         Grouping grouping;
+        Voting voting;
         Votes votes;
+        Ballot ballot;
+        Array<std::int32_t> slots;  // of the instance's labels
+    };
+
+    // The nodes as the similarity and the decision look at them: labels have slots, the first is "none".
+    class View {
+    public:
+        explicit View(const Model& model, Stop* stop = nullptr) : model_(model), stop_(stop) {
+            const auto& totals = model.labels.totals;
+            n_slots_ = static_cast<std::int64_t>(totals.size()) + 1;
+            while (n_slots_ > 1 && totals.data()[n_slots_ - 2] == 0) --n_slots_;
+        }
+
+        std::int64_t n_nodes() const noexcept { return model_.n_nodes; }
+        std::int64_t n_attributes() const noexcept { return model_.settings.n_features; }
+        std::int64_t n_slots() const noexcept { return n_slots_; }
+        std::int64_t count(std::int64_t node) const noexcept { return model_.labels.node_counts.data()[node]; }
+        template <class F>
+        void for_each_entry(std::int64_t node, std::int64_t low, std::int64_t high, F f) const {
+            if (node % 256 == 255) pause();
+            const Row x = model_.nodes.row(node);
+            if constexpr (Learnt::SPARSE_ROWS) {
+                for (std::int64_t p = 0; p < x.n; ++p) {
+                    if (x.keys[p] >= low && x.keys[p] < high) f(std::int64_t{x.keys[p]}, x.values[p]);
+                }
+            } else {
+                for (std::int64_t j = low; j < high; ++j) f(j, x[j]);
+            }
+        }
+        template <class F>
+        void for_each_label(std::int64_t node, F f) const { model_.labels.for_each_slot(node, f); }
+        void pause() const {
+            if (stop_ != nullptr) stop_->check();
+        }
+
+    private:
+        const Model& model_;
+        Stop* stop_;
+        std::int64_t n_slots_;
     };
 
     explicit Model(const Settings& told)
@@ -48,7 +112,9 @@ struct Model {
           nodes(told.n_features, told.screen_from),
           labels(told.vote, told.n_neighbors, told.smoothing),
           bandwidths(told.bandwidth_width()),
-          bandwidth_sums(static_cast<std::size_t>(told.bandwidth_width()), 0.0) {}
+          bandwidth_sums(static_cast<std::size_t>(told.bandwidth_width()), 0.0) {
+        if (told.calibrated) decision.emplace(told.recency, told.follows_drift);
+    }
 
     Settings settings;
     std::int64_t n_nodes = 0;
@@ -59,9 +125,12 @@ struct Model {
     RunningMedian median_bandwidth;
     Groups groups;
     std::optional<Groups> next_groups;  // of the round that the next instance is due for: they come into force with it
+    std::optional<Learnt> learnt;       // once there is a node, where the similarity is learned
+    std::int64_t similarity_due = 1;    // after so many instances it is computed anew
+    std::optional<Decision> decision;   // where it is calibrated
 
     // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
-    Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
+    Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n));
         if constexpr (mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
@@ -69,7 +138,7 @@ struct Model {
     }
 
     // The same when predicting: the common bandwidth is the median then.
-    Query<Row> query_to_predict(const Row& x, Shortlist& found, Grouping& grouping, typename Nodes::Space& space) const {
+    Query<Row> query_to_predict(const Row& x, Shortlist& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / median_bandwidth.value();
         if constexpr (mode == Mode::clustered) group(query, groups, bandwidth_sums.data(), grouping, space);
@@ -82,15 +151,78 @@ struct Model {
     // Whether the nearest node takes an instance in.
     static bool joins(const Shortlist& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // Make room for a node; afterwards `nodes.create` cannot fail.
-    void prepare_node(const Instance& instance) { nodes.reserve(n_nodes + 1, instance.x); }
+    // Who votes on instances under the learned similarity: instance q among the first n[q] nodes, ascending numbers.
+    // `with_scores`: fill in the background, too.
+    template <class VotingOf>
+    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, const VotingOf& voting_of, Space& space, Stop& stop) const {
+        if (!learnt) return;
+        const auto row = [this](std::int64_t node) { return nodes.row(node); };
+        learnt->compare(xs, n, n_rows, row, space.learned, stop, [&](std::int64_t q, const auto& nearest_in, const auto& score) {
+            Voting& voting = voting_of(q);
+            if (with_scores && learnt->learned().has_background) {
+                grow_to(voting.poll.scores, learnt->learned().background.n_slots());
+                score(voting.poll.scores.data());
+            }
+            if (decision) {
+                decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], learning, nearest_in);
+            } else {
+                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors);
+            }
+        });
+    }
+
+    // Who votes on an instance by correntropy, whose nearest nodes are listed already.
+    void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
+        bool summed = false;
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n) -> const Shortlist& {
+            if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
+            if (!summed) {
+                grow_to(space.sums, query.n_nodes);
+                nodes.for_each_sum(query, space.nodes, stop, [&](std::int64_t k, std::int64_t sum) { space.sums.data()[k] = sum; });
+                summed = true;
+            }
+            space.stretch.begin(n);
+            for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums.data()[k]);
+            return space.stretch;
+        };
+        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, learning, nearest_in);
+    }
+
+    // Who votes on the next instance, before it is learned; `query` is what it was searched by.
+    void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
+        const std::int64_t n = query.n_nodes;
+        if (n == 0) {
+            if (decision) decision->find_no_voters(voting.poll, labels.node_counts);
+            voting.neighbours.clear();
+        } else if (settings.learned) {
+            ask_learned(&query.x, &n, 1, true, decision && decision->learns_opinions(), [&](std::int64_t) -> Voting& { return voting; }, space, stop);
+        } else if (decision) {
+            ask_listed(query, grouping, true, voting, space, stop);
+        }
+    }
+
+    // Make room for a node; afterwards `create_node` cannot fail.
+    void reserve_node(std::int64_t n, const Row& x) {
+        nodes.reserve(n, x);
+        if (learnt) learnt->reserve(n, x);
+    }
+    void create_node(std::int64_t node, const Row& x, const double* own_bandwidths) noexcept {
+        nodes.create(node, x, own_bandwidths);
+        if (learnt) learnt->enter(node, x);
+    }
+    // Unmake nodes that were created and have not become nodes of the model.
+    void withdraw() noexcept {
+        if (learnt) learnt->withdraw(n_nodes, [this](std::int64_t node) { return nodes.row(node); });
+        nodes.withdraw(n_nodes);
+    }
 
     // Make room for all else that committing an instance may need.
-    void prepare(const Instance& instance, const Shortlist& found, bool joining, Votes& votes) {
+    void prepare(const Instance& instance, const Shortlist& found, bool joining, Work& work) {
         std::int64_t n_labels = labels.n_labels;
         for (std::int64_t place = 0; place < instance.own.n; ++place) n_labels = std::max(n_labels, instance.own.labels[place] + std::int64_t{1});
         labels.reserve_labels(n_labels);
-        votes.reserve(n_labels);
+        work.votes.reserve(n_labels);
+        if (decision) prepare_decision(instance.own, n_labels, work);
         if (!joining) {
             labels.reserve_node(instance.own);
             bandwidths.reserve(n_nodes + 1);
@@ -102,54 +234,84 @@ struct Model {
         nodes.reserve_move(winner, instance.x);
         if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], instance.x);
         if (settings.rule == Rule::text) {
-            for (std::int64_t j = 1; j < found.size(); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], instance.x, winner);
+            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], instance.x, winner);
         }
     }
 
-    // Case I: an instance that `nodes` has as a node already becomes one; it is its own nearest neighbour.
-    void become_node(const Instance& instance, const double* own_bandwidths, Shortlist& found, Votes& votes) noexcept {
+    // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour.
+    void become_node(const Instance& instance, const double* own_bandwidths, Shortlist& found, Voting& voting, Work& work) noexcept {
+        const bool decides = decision && !instance.is_replayed;
+        if (decides) decide(voting, work);
         std::copy_n(own_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
         for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
         if constexpr (mode == Mode::common) median_bandwidth.add(own_bandwidths[0]);
         labels.open_node(instance.own, instance.count);
         ++n_nodes;
-        if (n_nodes > 1) {  // the very first instance changes no counter
-            found.put_first(n_nodes - 1);
-            count(instance, found, votes);
+        if (decides) decision->place(n_nodes - 1, true, n_nodes, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (!decision && n_nodes > 1) {  // the very first instance changes no counter
+            Shortlist& neighbours = settings.learned ? voting.neighbours : found;
+            neighbours.put_first(n_nodes - 1);
+            count(instance, neighbours, work.votes);
         }
         finish(instance);
     }
 
     // Cases II and III: the nearest node takes the instance in.
-    void join_winner(const Instance& instance, std::int64_t threshold, const Shortlist& found, Votes& votes) noexcept {
+    void join_winner(const Instance& instance, std::int64_t threshold, const Shortlist& found, Voting& voting, Work& work) noexcept {
+        const bool decides = decision && !instance.is_replayed;
+        if (decides) decide(voting, work);
         labels.join_node(found.nodes[0], instance.own);
         move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
-        count(instance, found, votes);
+        if (decides) decision->place(found.nodes[0], false, n_nodes, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (!decision) {
+            count(instance, settings.learned ? voting.neighbours : found, work.votes);
+        }
         finish(instance);
     }
 
+    // Whether the learned similarity is to be computed anew before anything else is learned or asked.
+    bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && labels.n_learned >= similarity_due; }
+    Learnt weighed(Stop& stop) const { return Learnt::of(View(*this, &stop)); }
+    void take_similarity(Learnt&& next) noexcept {
+        learnt.emplace(std::move(next));
+        similarity_due = due_after(labels.n_learned);
+    }
+
+    // How sums of correntropy become the distances that an explanation shows.
+    Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
+        const std::int64_t parts = mode == Mode::clustered ? grouping.n_groups : settings.n_features;
+        return {static_cast<double>(parts) * PER_UNIT, parts << 40, mode == Mode::common};
+    }
+
 private:
-    void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, typename Nodes::Space& space) const {
-        by.group(nodes.unfolded(query.x, space), sums, settings.n_features, query.n_nodes, grouping);
+    void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, Space& space) const {
+        by.group(nodes.unfolded(query.x, space.nodes), sums, settings.n_features, query.n_nodes, grouping);
         query.grouping = &grouping;
     }
+
+    // Under the rule as printed so many of the nearest move.
+    std::int64_t n_moved(const Shortlist& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
 
     void move(const Instance& instance, const Shortlist& found, bool second_fits) noexcept {
         const std::int64_t winner = found.nodes[0];
         auto& counts = labels.node_counts;
         const std::int64_t before = counts[static_cast<std::size_t>(winner)];
         counts[static_cast<std::size_t>(winner)] += instance.count;
-        nodes.move(winner, instance.x, step(settings.rule == Rule::released ? before + 1 : before, instance.count));
+        move_node(winner, instance.x, step(settings.rule == Rule::released ? before + 1 : before, instance.count));
         if (!second_fits) return;
         if (settings.rule == Rule::text) {
-            for (std::int64_t j = 1; j < found.size(); ++j) {
+            for (std::int64_t j = 1; j < n_moved(found); ++j) {
                 const std::int64_t node = found.nodes[static_cast<std::size_t>(j)];
-                nodes.move(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], instance.count));
+                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], instance.count));
             }
         } else {
             const std::int64_t second = found.nodes[1];
-            nodes.move(second, instance.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], instance.count));
+            move_node(second, instance.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], instance.count));
         }
+    }
+
+    void move_node(std::int64_t node, const Row& target, double slowing) noexcept {
+        if (nodes.move(node, target, slowing) && learnt) learnt->move(node, nodes.row(node));
     }
 
     void finish(const Instance& instance) noexcept {
@@ -167,6 +329,23 @@ private:
     void count(const Instance& instance, const Shortlist& found, Votes& votes) noexcept {
         labels.collect(found, votes);
         labels.count(instance.own, instance.count, votes);
+    }
+
+    void prepare_decision(const LabelRow& own, std::int64_t n_labels, Work& work) {
+        work.slots.clear();
+        if (own.n == 0) work.slots.push_back(0);
+        for (std::int64_t place = 0; place < own.n; ++place) work.slots.push_back(own.labels[place] + 1);
+        std::sort(work.slots.begin(), work.slots.end());
+        decision->reserve(n_labels + 1, static_cast<std::int64_t>(work.slots.size()));
+        decision->reserve(work.ballot);
+    }
+
+    // Learn from what would have been said of an instance; `prepare` has made room.
+    void decide(Voting& voting, Work& work) noexcept {
+        const View view(*this);
+        const Learned* learned = learnt ? &learnt->learned() : nullptr;
+        decision->count_votes(voting.poll, work.ballot, view);
+        decision->learn(voting.poll, work.ballot, learned, view, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
     }
 };
 

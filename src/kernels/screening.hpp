@@ -30,6 +30,7 @@
 #include "scan.hpp"
 #include "shortlist.hpp"
 #include "tables.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -136,19 +137,18 @@ public:
     template <class Sums>
     void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                       Shortlist& nearest) {
-        const std::uint16_t* bounds = bounds_[row].data();
         nearest.clear();
-        begin(n_nodes, n_wanted, sums.looseness());
-        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
-        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
-        const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
-        if (first < last) {
-            const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
-            in_order(bounds, n, first + 1, last);
-            look_at(bounds, n, step, ordered_.data(), sums);
-        }
-        sum_exactly(sums, nearest);
-        if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
+        list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, sums, nearest);
+    }
+
+    // The same for the nodes of a stretch.
+    template <class Sums>
+    void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
+                             Shortlist& nearest) {
+        nearest.begin(n_wanted);
+        const Shifted<Sums> shifted{sums, nodes.low};
+        list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, shifted, nearest);
+        for (std::int64_t i = 0; i < nearest.size(); ++i) nearest.nodes.data()[i] += nodes.low;
     }
 
     // The same where exact sums are cheap: `sums.exact(nodes, n, totals)` writes those of a few nodes.
@@ -168,6 +168,35 @@ public:
     }
 
 private:
+    // The sums of a stretch of nodes, whose numbers begin anew.
+    template <class Sums>
+    struct Shifted {
+        const Sums& sums;
+        std::int64_t first;
+
+        std::int64_t exact(std::int64_t node) const { return sums.exact(node + first); }
+        [[gnu::always_inline]] void fetch(std::int64_t node) const { sums.fetch(node + first); }
+        std::int64_t lower(std::int64_t node) const { return sums.lower(node + first); }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { sums.fetch_fine(node + first); }
+        std::int64_t looseness() const { return sums.looseness(); }
+    };
+
+    template <class Sums>
+    void list_nearest_of(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
+                         Shortlist& nearest) {
+        begin(n_nodes, n_wanted, sums.looseness());
+        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
+        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
+        const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
+        if (first < last) {
+            const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
+            in_order(bounds, n, first + 1, last);
+            look_at(bounds, n, step, ordered_.data(), sums);
+        }
+        sum_exactly(sums, nearest);
+        if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
+    }
+
     struct Kept {
         std::int64_t lower, node;
     };

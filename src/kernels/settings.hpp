@@ -16,6 +16,9 @@ enum class Rule { published, released, text };
 // Whether neighbours vote with their label counts or with the share of their rows that had the label.
 enum class Vote { counts, frequencies };
 
+// All who may vote in a calibrated decision, and the first node beyond them.
+inline constexpr std::int64_t MOST_LISTED = 101;
+
 struct Settings {
     Mode mode;
     Rule rule;
@@ -26,6 +29,19 @@ struct Settings {
     double vigilance;
     double smoothing;
     std::int64_t screen_from;  // with fewer nodes than this, screening has little to save
+    // What goes beyond the paper.
+    bool learned = false;          // who votes is decided by the learned similarity, not by correntropy
+    bool calibrated = false;       // votes become probabilities by calibration, not by Bayes' rule
+    bool recency = false;
+    bool follows_drift = false;
+    std::int64_t max_nodes = 0;    // 0: as many as there are
+
+    // A negative vigilance is to be found from the first window.
+    bool finds_vigilance() const noexcept { return vigilance < 0.0; }
+    // How many of the nearest nodes a search by correntropy lists.
+    std::int64_t n_listed() const noexcept {
+        return calibrated && !learned ? std::max(n_neighbors, MOST_LISTED) : n_neighbors;
+    }
 
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }

@@ -17,6 +17,13 @@ public:
     std::int64_t size() const noexcept { return size_; }
     std::int64_t most() const noexcept { return most_; }
     void clear() noexcept { size_ = 0; }
+    // Forget all nodes, and keep at most so many from now on.
+    void begin(std::int64_t most) {
+        grow_to(nodes, most + 1);
+        grow_to(sums, most + 1);
+        most_ = most;
+        size_ = 0;
+    }
 
     // The sum above which no node can enter the list any more. One that equals it can, if it is older.
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : NO_LIMIT; }

@@ -90,8 +90,8 @@ public:
         }
     }
 
-    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row.
-    void move(std::int64_t node, const Row& target, double step) noexcept {
+    // Move a node towards a target: y += (target - y) / step, entry by entry as in a dense row. Return whether it changed.
+    bool move(std::int64_t node, const Row& target, double step) noexcept {
         auto& weights = weights_[node];
         account(node, -1);
         for (std::int64_t p = 0; p < target.n; ++p) target_[static_cast<std::size_t>(target.keys[p])] = target.values[p];
@@ -130,8 +130,9 @@ public:
             postings_.forget(node);
         }
         account(node, 1);
-        if (same) return;
+        if (same) return false;
         if constexpr (mode == Mode::individual) refresh_base(node);
+        return true;
     }
 
     // Unmake the nodes from `first` on; none has moved since the oldest of them was made.
@@ -175,19 +176,21 @@ public:
     void search(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) {
             queries[j].found->clear();
-            std::int64_t n_keys = n_keys_;
-            if (queries[j].x.n > 0) n_keys = std::max(n_keys, queries[j].x.keys[queries[j].x.n - 1] + std::int64_t{1});
-            grow_to(space.x, n_keys);
-            grow_to(space.alone, n_keys);
-            const Row& x = queries[j].x;
-            const Scattered<double> scattered(space.x, x, [&](std::int64_t p) { return x.values[p]; });
-            if constexpr (mode == Mode::common) {
-                search_common(queries[j], space, stop);
-            } else if constexpr (mode == Mode::individual) {
-                search_individual(queries[j], space, stop);
-            } else {
-                search_clustered(queries[j], space, stop);
-            }
+            if (mode == Mode::common && search_screened(queries[j], space, stop)) continue;
+            for_each_sum(queries[j], space, stop, [&](std::int64_t k, std::int64_t total) { queries[j].found->offer(k, total); });
+        }
+    }
+
+    // f(node, sum) for all nodes that are asked about, in order.
+    template <class F>
+    void for_each_sum(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
+        const Scattered<double> scattered = scatter(query, space);
+        if constexpr (mode == Mode::common) {
+            sum_common(query, space, stop, f);
+        } else if constexpr (mode == Mode::individual) {
+            sum_individual(query, space, stop, f);
+        } else {
+            sum_clustered(query, space, stop, f);
         }
     }
 
@@ -218,35 +221,49 @@ private:
         bases_[static_cast<std::size_t>(node)] = total;
     }
 
-    void search_common(const SparseQuery& query, Space& space, Stop& stop) const {
-        const Row& x = query.x;
+    Scattered<double> scatter(const SparseQuery& query, Space& space) const {
+        std::int64_t n_keys = n_keys_;
+        if (query.x.n > 0) n_keys = std::max(n_keys, query.x.keys[query.x.n - 1] + std::int64_t{1});
+        grow_to(space.x, n_keys);
+        grow_to(space.alone, n_keys);
+        return {space.x, query.x, [&](std::int64_t p) { return query.x.values[p]; }};
+    }
+
+    // The terms of a row against zeros, put where nodes look for them, and their sum.
+    Scattered<std::int64_t> scatter_alone(const SparseQuery& query, Space& space, std::int64_t& base) const {
+        return {space.alone, query.x, [&](std::int64_t p) {
+                    const std::int64_t term = dissimilarity(query.x.values[p], query.r);
+                    base += term;
+                    return term;
+                }};
+    }
+
+    // Where rows are not all ones, nodes are screened by attribute once that pays; tell whether it was done.
+    bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
+        if (postings_.written() == 0 || is_all_ones(query.x)) return false;
+        stop.check();
+        const Scattered<double> scattered = scatter(query, space);
         std::int64_t base = 0;
-        const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
-            const std::int64_t term = dissimilarity(x.values[p], query.r);
-            base += term;
-            return term;
-        });
-        const bool binary = is_all_ones(x);
+        const Scattered<std::int64_t> alone = scatter_alone(query, space, base);
+        const auto nodes = [this](std::int64_t node) { return row(node); };
         const auto exact = [&](std::int64_t k) { return base + gathered_correction(row(k), space.x.data(), space.alone.data(), query.r); };
-        if (!binary && postings_.written() > 0) {
-            stop.check();
-            const auto nodes = [this](std::int64_t node) { return row(node); };
-            list_nearest_sparse(postings_, x, query.r, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings, *query.found);
-            return;
-        }
+        list_nearest_sparse(postings_, query.x, query.r, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings, *query.found);
+        return true;
+    }
+
+    template <class F>
+    void sum_common(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
+        std::int64_t base = 0;
+        const Scattered<std::int64_t> alone = scatter_alone(query, space, base);
+        const bool binary = is_all_ones(query.x);
         space.totals.resize(static_cast<std::size_t>(query.n_nodes));
         if (binary) fill_in_overlaps(query, dissimilarity(1.0, query.r), space);
-        Shortlist& found = *query.found;
-        std::int64_t limit = found.limit();
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
-            std::int64_t total = space.totals[static_cast<std::size_t>(k)];
-            if (!(binary && listed_[static_cast<std::size_t>(k)])) {
+            if (binary && listed_[static_cast<std::size_t>(k)]) {
+                f(k, space.totals[static_cast<std::size_t>(k)]);
+            } else {
                 if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-                total = exact(k);
-            }
-            if (total < limit) {
-                found.offer(k, total);
-                limit = found.limit();
+                f(k, base + gathered_correction(row(k), space.x.data(), space.alone.data(), query.r));
             }
         }
     }
@@ -260,7 +277,8 @@ private:
         }
     }
 
-    void search_individual(const SparseQuery& query, Space& space, Stop& stop) const {
+    template <class F>
+    void sum_individual(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         const Row& x = query.x;
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
             if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
@@ -275,11 +293,12 @@ private:
                 total += root_dissimilarity(value - y.values[p], factors[i]);
                 total -= root_dissimilarity(y.values[p], factors[i]) + root_dissimilarity(value, factors[i]);
             }
-            query.found->offer(k, total);
+            f(k, total);
         }
     }
 
-    void search_clustered(const SparseQuery& query, Space& space, Stop& stop) const {
+    template <class F>
+    void sum_clustered(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         const Row& x = query.x;
         const Grouping& grouping = *query.grouping;
         const auto factor_at = [&](std::int32_t i) { return grouping.factors[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)])]; };
@@ -302,7 +321,7 @@ private:
             for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
                 total += group_root(space.group_sums[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group));
             }
-            query.found->offer(k, total);
+            f(k, total);
         }
     }
 

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "decision.hpp"
+#include "learned.hpp"
 #include "memory.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -51,6 +54,12 @@ struct State {
     Array<double> group_centres, group_bandwidths;
     Array<std::int64_t> group_counts;
     StateRows weights, recent;
+    double vigilance = 0.0;  // as it was resolved; negative while it has to be found
+    // What goes beyond the paper, where it is asked for.
+    Array<std::int64_t> unlabelled;     // of each node
+    std::optional<Learned> learned;
+    std::int64_t similarity_due = 1;
+    std::optional<Decision> decision;   // with as many slots as there are labels, and "none"
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -13,6 +13,7 @@
 
 #include "learned.hpp"
 #include "memory.hpp"
+#include "shortlist.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -46,10 +47,11 @@ class Voters {
 public:
     static constexpr std::int64_t NO_LIMIT = std::numeric_limits<std::int64_t>::max();
 
-    // Forget all nodes. Rows are counted with `counts`, one number a node.
-    void begin(const Ruler& ruler, const std::int64_t* counts) noexcept {
+    // Forget all nodes. Rows are counted with `counts`, one number a node; nodes that have no number yet stand for one row.
+    void begin(const Ruler& ruler, const Array<std::int64_t>& counts) noexcept {
         ruler_ = ruler;
-        counts_ = counts;
+        counts_ = counts.data();
+        n_counts_ = static_cast<std::int64_t>(counts.size());
         size_ = n_voters_ = reach_ = rows_ = 0;
         reaches_ = false;
     }
@@ -58,7 +60,7 @@ public:
     std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
 
     void offer(std::int64_t key, std::int64_t node) noexcept {
-        const Voter voter{key, node, counts_[node]};
+        const Voter voter{key, node, node < n_counts_ ? counts_[node] : 1};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
         const std::int64_t place = std::upper_bound(near_, near_ + size_, voter) - near_;
         std::copy_backward(near_ + place, near_ + size_, near_ + size_ + 1);
@@ -76,9 +78,8 @@ public:
         size_ = std::min(size_, n_voters_ + 1);
     }
 
-    // Take over what another list has found among other nodes, with the same ruler and counts.
-    void offer_all(const Voters& other) noexcept {
-        for (std::int64_t i = 0; i < other.size_; ++i) offer(other.near_[i].key, other.near_[i].node);
+    void offer_all(const Shortlist& list) noexcept {
+        for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums.data()[i], list.nodes.data()[i]);
     }
 
     // Weigh the votes; to be called when all nodes were offered.
@@ -105,6 +106,7 @@ public:
 private:
     Ruler ruler_{};
     const std::int64_t* counts_ = nullptr;
+    std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
     // How many nodes are ten and stand for fifty rows, ties left out, and their rows. As each stands for a row, fifty do.
     std::int64_t reach_ = 0, rows_ = 0;

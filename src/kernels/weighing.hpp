@@ -20,6 +20,7 @@
 //   n_nodes(), n_attributes(), n_slots(), count(k)
 //   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high; zeros may be left out
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
+//   pause()                           called now and then: whoever wants to stop throws
 #pragma once
 
 #include <algorithm>
@@ -174,6 +175,7 @@ private:
         for (std::int64_t j = 0; j < d_; ++j) pending.data()[j] = static_cast<std::int32_t>(j);
         Array<Array<Candidate>> chosen(static_cast<std::size_t>(n_slots));
         for (const std::int64_t slot : order) {
+            view_.pause();
             const std::int64_t rows = slot_rows_.data()[slot];
             if (rows == 0) break;  // nor has any label after it
             add_up_label(slot);

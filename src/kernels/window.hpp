@@ -18,6 +18,8 @@ namespace mlca::MLCA_LEVEL {
 
 struct Stretch {
     std::int64_t low, high;
+
+    bool operator==(const Stretch&) const = default;
 };
 
 // Where the window of the instance at a position begins and ends. It ends with the instance itself; but the first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,19 +19,22 @@ Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The nodes that vote on one instance, nearest first, and every number up to the posterior of each label."""
+class Answers:
+    """What a learner says of rows.
 
-    nodes: NDArray[np.int64]
-    distances: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    label_counts: NDArray[np.int64]
-    votes: NDArray[np.float64]
-    bins: NDArray[np.int64]
-    prior: NDArray[np.float64]
-    likelihood_with: NDArray[np.float64]
-    likelihood_without: NDArray[np.float64]
-    posterior: NDArray[np.float64]
+    Attributes
+    ----------
+    probabilities : ndarray of shape (n_rows, n_labels)
+        The probability of each label.
+    none : ndarray of shape (n_rows,) or None
+        The probability of having no label; None where Bayes' rule decides.
+    arrived : ndarray or None
+        The labels that have come, in the order of their coming; None where Bayes' rule decides.
+    """
+
+    probabilities: NDArray[np.float64]
+    none: NDArray[np.float64] | None = None
+    arrived: NDArray[np.int32] | None = None
 
 
 class Learner:
@@ -60,7 +63,7 @@ class Learner:
         self._set(parameters, n_features, native.Learner(settings, sparse_nodes, rounds))
 
     def _set(self, parameters: Parameters, n_features: int, compiled: Any) -> None:
-        self.parameters = parameters
+        self._told = parameters
         self.n_features = n_features
         self._compiled = compiled
 
@@ -84,6 +87,14 @@ class Learner:
         settings = parameters.settings(n_features, screen_from)
         rounds = _Rounds(parameters.seed, n_features)
         return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
+
+    @property
+    def parameters(self) -> Parameters:
+        """What the algorithm is told; a vigilance that is found from the first window is a number once that is full."""
+        if self._told.vigilance is not None:
+            return self._told
+        vigilance = float(self._compiled.vigilance)
+        return self._told if vigilance < 0 else replace(self._told, vigilance=vigilance)
 
     @property
     def sparse_nodes(self) -> bool:
@@ -136,29 +147,34 @@ class Learner:
         """
         if not self._compiled.waits:
             return self
-        return Learner._of(self.parameters, self.n_features, self._compiled.settled())
+        return Learner._of(self._told, self.n_features, self._compiled.settled())
 
     def copy(self) -> Learner:
         """Return a learner that goes on by itself from here."""
-        return Learner._of(self.parameters, self.n_features, self._compiled.copy())
+        return Learner._of(self._told, self.n_features, self._compiled.copy())
 
-    def probabilities(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
-        """Return the probability of every label for every row. The learner must be settled."""
+    def answers(self, rows: Any, n_jobs: int = 1) -> Answers:
+        """Return what is said of every row. The learner must be settled."""
         n_labels = self.n_labels
-        parts = [
-            self._compiled.predict_sparse(*_csr_parts(part), n_labels, n_jobs)
-            if self.sparse_nodes
-            else self._compiled.predict_dense(part, n_labels, n_jobs)
-            for _, part in self._in_own_form(rows)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, n_labels)), *parts])
+        parts = self._predict(rows, n_labels, n_jobs, probabilities=True, novelty=False)
+        if len(parts) == 1:
+            probabilities, none, _ = parts[0]
+        else:
+            probabilities = np.concatenate([np.empty((0, n_labels)), *(part[0] for part in parts)])
+            none = np.concatenate([part[1] for part in parts]) if parts and parts[0][1] is not None else None
+        return Answers(probabilities, none, None if none is None else self._compiled.arrived)
 
-    def neighbours(self, x: NDArray[np.float64]) -> Neighbours:
-        """Return the nodes that vote on one instance, and how. The learner must be settled."""
+    def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
+        """Return how unlike everything learned every row is. The learner must be settled."""
+        parts = self._predict(rows, 0, n_jobs, probabilities=False, novelty=True)
+        return np.concatenate([np.empty(0), *(part[2] for part in parts)])
+
+    def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
+        """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
         row = x[None, :]
         if self.sparse_nodes:
-            return Neighbours(**self._compiled.explain_sparse(*_csr_parts(sparse.csr_array(row))))
-        return Neighbours(**self._compiled.explain_dense(np.ascontiguousarray(row)))
+            return dict(self._compiled.explain_sparse(*_csr_parts(sparse.csr_array(row))))
+        return dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
 
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
         """Replay the nodes of another learner of the same kind; both must be settled."""
@@ -171,8 +187,17 @@ class Learner:
 
     def __reduce__(self) -> Any:
         state = self.state()
-        n_labels = len(state["with"])
+        n_labels = n_labels_of(state)
         return (Learner.from_state, (self.parameters, self.n_features, n_labels, self.sparse_nodes, state))
+
+    def _predict(self, rows: Any, n_labels: int, n_jobs: int, *, probabilities: bool, novelty: bool) -> list[Any]:
+        """Return what the compiled learner says, part by part."""
+        return [
+            self._compiled.predict_sparse(*_csr_parts(part), n_labels, n_jobs, probabilities, novelty)
+            if self.sparse_nodes
+            else self._compiled.predict_dense(part, n_labels, n_jobs, probabilities, novelty)
+            for _, part in self._in_own_form(rows)
+        ]
 
     def _in_own_form(self, rows: Any) -> Any:
         """Yield rows in the form of the nodes, in parts: the number of the first and the part."""
@@ -183,6 +208,11 @@ class Learner:
         for first in range(0, rows.shape[0], step):
             part = rows[first : first + step]
             yield first, sparse.csr_array(part) if self.sparse_nodes else part.toarray()
+
+
+def n_labels_of(state: Arrays) -> int:
+    """Return how many labels a state knows."""
+    return len(state["with"]) if "with" in state else len(state["decision.totals"]) - 1
 
 
 class _Rounds:

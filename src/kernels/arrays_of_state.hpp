@@ -1,0 +1,184 @@
+// What goes beyond the paper in a learner's state, as NumPy arrays: the learned similarity and the calibrated decision.
+//
+// Lengths are checked here, as far as others do not follow from them; whether the numbers make sense is `is_sound`'s to say.
+#pragma once
+
+#include "bindings.hpp"
+
+#include <nanobind/ndarray.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "state.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+namespace nb = nanobind;
+
+template <class T, int dimensions>
+using In = nb::ndarray<const T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+
+// A NumPy array that owns what was in a vector.
+template <class T>
+nb::object to_numpy(Array<T> values, std::initializer_list<std::size_t> shape) {
+    auto* kept = new Array<T>(std::move(values));
+    const nb::capsule owner(kept, [](void* memory) noexcept { delete static_cast<Array<T>*>(memory); });
+    return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.begin(), owner));
+}
+template <class T>
+nb::object to_numpy(Array<T> values) {
+    const std::size_t n = values.size();
+    return to_numpy(std::move(values), {n});
+}
+
+template <class T>
+Array<T> from_numpy(const nb::dict& arrays, const char* name) {
+    const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(arrays[name]);
+    return Array<T>(array.data(), array.data() + array.size());
+}
+
+// Copy an array of exactly n numbers.
+template <class T>
+void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n) {
+    const Array<T> values = from_numpy<T>(arrays, name);
+    if (static_cast<std::int64_t>(values.size()) != n) throw std::invalid_argument("array '" + std::string(name) + "' has another length");
+    std::copy(values.begin(), values.end(), out);
+}
+
+// similarity.tally: due, number of knots, sparse, has_background, and whether there is one at all.
+inline void put_similarity(nb::dict& result, const State& state) {
+    const Learned learned = state.learned.value_or(Learned());
+    result["similarity.tally"] = to_numpy(Array<std::int64_t>{state.similarity_due, learned.ranks.n_knots, learned.sparse, learned.has_background,
+                                                              state.learned.has_value()});
+    result["similarity.weights"] = to_numpy(learned.weights);
+    result["similarity.knots"] = to_numpy(learned.ranks.knots);
+    result["similarity.knot_starts"] = to_numpy(learned.ranks.starts);
+    result["similarity.knot_counts"] = to_numpy(learned.ranks.up_to);
+    result["background.indptr"] = to_numpy(learned.background.starts);
+    result["background.indices"] = to_numpy(learned.background.attributes);
+    result["background.data"] = to_numpy(learned.background.coefficients);
+    result["background.centres"] = to_numpy(learned.background.centres);
+    result["background.deviations"] = to_numpy(learned.background.deviations);
+}
+
+inline void take_similarity(const nb::dict& arrays, State& state) {
+    std::int64_t tally[5];
+    fill_from(arrays, "similarity.tally", tally, 5);
+    state.similarity_due = tally[0];
+    if (tally[4] == 0) return;
+    Learned learned;
+    learned.ranks.n_knots = tally[1];
+    learned.sparse = tally[2] != 0;
+    learned.has_background = tally[3] != 0;
+    learned.weights = from_numpy<std::int64_t>(arrays, "similarity.weights");
+    learned.ranks.knots = from_numpy<double>(arrays, "similarity.knots");
+    learned.ranks.starts = from_numpy<std::int64_t>(arrays, "similarity.knot_starts");
+    learned.ranks.up_to = from_numpy<std::uint8_t>(arrays, "similarity.knot_counts");
+    learned.background.starts = from_numpy<std::int64_t>(arrays, "background.indptr");
+    learned.background.attributes = from_numpy<std::int32_t>(arrays, "background.indices");
+    learned.background.coefficients = from_numpy<std::int32_t>(arrays, "background.data");
+    learned.background.centres = from_numpy<std::int64_t>(arrays, "background.centres");
+    learned.background.deviations = from_numpy<double>(arrays, "background.deviations");
+    state.learned = std::move(learned);
+}
+
+inline void put_decision(nb::dict& result, const Decision& decision) {
+    const auto n_slots = static_cast<std::size_t>(decision.n_slots()), n_electorates = static_cast<std::size_t>(decision.n_electorates);
+    constexpr auto width = static_cast<std::size_t>(Calibration::WIDTH_OF_SLOT);
+    Array<std::int64_t> total, present;
+    for (std::size_t e = 0; e < n_electorates; ++e) {
+        const Calibration& calibration = decision.calibrations[e];
+        total.insert(total.end(), calibration.total.begin(), calibration.total.end());
+        present.insert(present.end(), calibration.present.begin(), calibration.present.end());
+    }
+    result["decision.totals"] = to_numpy(decision.frequencies.totals);
+    result["decision.arrived"] = to_numpy(decision.frequencies.arrived);
+    result["decision.shares"] = to_numpy(std::move(total), {n_electorates, n_slots, width});
+    result["decision.shares_with"] = to_numpy(std::move(present), {n_electorates, n_slots, width});
+    result["decision.novelty"] = to_numpy(Array<std::int64_t>(decision.novelty.rows, decision.novelty.rows + Novelty::N_BINS));
+    if (decision.pool) result["decision.experts"] = to_numpy(Array<double>(decision.pool->log_weights, decision.pool->log_weights + decision.pool->n_experts));
+    if (decision.recency) {
+        result["recency.rows"] = to_numpy(Array<double>(decision.recency->rows, decision.recency->rows + Recency::N_LIVES));
+        result["recency.counts"] = to_numpy(decision.recency->counts, {n_slots, static_cast<std::size_t>(Recency::N_LIVES)});
+    }
+}
+
+// Segments and fading counts of the last nodes, of so many in all.
+inline void put_drift(nb::dict& result, const Decision& decision, std::int64_t n_nodes) {
+    if (decision.n_electorates == 1) return;
+    const Segments& segments = decision.segments;
+    result["drift.first"] = to_numpy(Array<std::int64_t>(segments.first, segments.first + segments.n));
+    result["drift.parts"] = to_numpy(Array<std::int64_t>(segments.parts, segments.parts + segments.n));
+    result["drift.trust"] = to_numpy(Array<double>(segments.trust, segments.trust + segments.n));
+    Array<double> counts;
+    Csr<double> rows;
+    for (std::int64_t k = Fading::oldest(n_nodes); k < n_nodes; ++k) {
+        counts.push_back(decision.fading.count(k));
+        Array<std::int32_t> slots;
+        Array<double> faded;
+        decision.fading.for_each_label(k, [&](std::int32_t slot, double row) {
+            slots.push_back(slot);
+            faded.push_back(row);
+        });
+        rows.append(slots.data(), faded.data(), static_cast<std::int64_t>(slots.size()));
+    }
+    result["fading.counts"] = to_numpy(std::move(counts));
+    result["fading.indptr"] = to_numpy(std::move(rows.indptr));
+    result["fading.indices"] = to_numpy(std::move(rows.indices));
+    result["fading.data"] = to_numpy(std::move(rows.data));
+}
+
+inline void take_drift(const nb::dict& arrays, Decision& decision, std::int64_t n_nodes) {
+    const Array<std::int64_t> first = from_numpy<std::int64_t>(arrays, "drift.first");
+    const auto n = static_cast<std::int64_t>(first.size());
+    if (n > Segments::MOST) throw std::invalid_argument("array 'drift.first' has too many segments");
+    Segments& segments = decision.segments;
+    segments.n = n;
+    std::copy(first.begin(), first.end(), segments.first);
+    fill_from(arrays, "drift.parts", segments.parts, n);
+    fill_from(arrays, "drift.trust", segments.trust, n);
+    const std::int64_t n_kept = n_nodes - Fading::oldest(n_nodes);
+    Array<double> counts(static_cast<std::size_t>(n_kept));
+    fill_from(arrays, "fading.counts", counts.data(), n_kept);
+    Array<std::int64_t> bounds(static_cast<std::size_t>(n_kept + 1));
+    fill_from(arrays, "fading.indptr", bounds.data(), n_kept + 1);
+    const Array<std::int32_t> slots = from_numpy<std::int32_t>(arrays, "fading.indices");
+    const Array<double> faded = from_numpy<double>(arrays, "fading.data");
+    bool fits = bounds.front() == 0 && bounds.back() == static_cast<std::int64_t>(slots.size()) && slots.size() == faded.size();
+    for (std::size_t k = 1; fits && k < bounds.size(); ++k) fits = bounds[k] >= bounds[k - 1];
+    if (!fits) throw std::invalid_argument("array 'fading.indptr' has bounds that do not fit");
+    if (n_kept > 0) decision.fading.reserve(0);
+    for (std::int64_t k = 0; k < n_kept; ++k) {
+        const std::int64_t start = bounds.data()[k];
+        decision.fading.put(Fading::oldest(n_nodes) + k, counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
+    }
+}
+
+inline Decision decision_from(const nb::dict& arrays, const Settings& settings, std::int64_t n_nodes) {
+    Decision decision(settings.recency, settings.follows_drift);
+    decision.frequencies.totals = from_numpy<std::int64_t>(arrays, "decision.totals");
+    decision.frequencies.arrived = from_numpy<std::int32_t>(arrays, "decision.arrived");
+    decision.frequencies.rows = from_numpy<std::int64_t>(arrays, "tally").at(1);
+    const std::int64_t n_slots = decision.n_slots(), length = n_slots * Calibration::WIDTH_OF_SLOT;
+    const Array<std::int64_t> total = from_numpy<std::int64_t>(arrays, "decision.shares"), present = from_numpy<std::int64_t>(arrays, "decision.shares_with");
+    if (static_cast<std::int64_t>(total.size()) != length * decision.n_electorates || present.size() != total.size()) {
+        throw std::invalid_argument("array 'decision.shares' has another length");
+    }
+    for (std::int64_t e = 0; e < decision.n_electorates; ++e) {
+        decision.calibrations[e].rows = decision.frequencies.rows;
+        decision.calibrations[e].total.assign(total.begin() + e * length, total.begin() + (e + 1) * length);
+        decision.calibrations[e].present.assign(present.begin() + e * length, present.begin() + (e + 1) * length);
+    }
+    fill_from(arrays, "decision.novelty", decision.novelty.rows, Novelty::N_BINS);
+    if (decision.pool) fill_from(arrays, "decision.experts", decision.pool->log_weights, decision.pool->n_experts);
+    if (decision.recency) {
+        fill_from(arrays, "recency.rows", decision.recency->rows, Recency::N_LIVES);
+        decision.recency->counts = from_numpy<double>(arrays, "recency.counts");
+    }
+    if (settings.follows_drift) take_drift(arrays, decision, n_nodes);
+    return decision;
+}
+
+}  // namespace mlca::MLCA_LEVEL

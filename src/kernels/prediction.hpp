@@ -1,0 +1,246 @@
+// Asking a model: probabilities of many rows, and how one row's came about.
+//
+// Nothing here changes the model; whoever asks has it locked for reading. A few rows are compared with the nodes together.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "interface.hpp"
+#include "model.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+template <class ModelOf>
+class Prediction {
+public:
+    using Row = typename ModelOf::Row;
+    using Voting = typename ModelOf::Voting;
+
+    explicit Prediction(const Settings& told) : work_(told), found_(static_cast<std::size_t>(TOGETHER), Shortlist(told.n_listed())) {
+        for (std::int64_t j = 0; j < TOGETHER; ++j) votings_.emplace_back(told);
+    }
+
+    // Make room, and compute what rows have in common. The model must not change until the last row is answered.
+    void begin(const ModelOf& model, std::int64_t n_labels) {
+        const LabelMemory& labels = model.labels;
+        work_.votes.reserve(labels.n_labels);
+        usual_.resize(static_cast<std::size_t>(n_labels));
+        if (model.decision) {
+            model.decision->reserve(work_.ballot);
+            grow_to(slots_, std::max(model.decision->n_slots(), labels.n_labels + 1));
+            return;
+        }
+        const std::int64_t bin = std::min(model.settings.n_neighbors, model.n_nodes) == 1 ? model.settings.n_neighbors : 0;
+        for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_nodes).posterior;
+    }
+
+    // Answer up to TOGETHER rows.
+    template <class Source>
+    void answer(const ModelOf& model, const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Answers& answers, Stop& stop) {
+        Row rows[TOGETHER];
+        for (std::int64_t j = 0; j < n; ++j) rows[j] = source[first + j];
+        find_voters(model, rows, n, stop);
+        for (std::int64_t j = 0; j < n; ++j) {
+            const std::int64_t row = first + j;
+            double* out = answers.probabilities == nullptr ? nullptr : answers.probabilities + row * n_labels;
+            if (model.decision) {
+                decide(model, j, n_labels, out, answers.none == nullptr ? nullptr : answers.none + row, answers.novelty == nullptr ? nullptr : answers.novelty + row);
+            } else if (out != nullptr) {
+                apply_bayes(model, j, n_labels, out);
+            }
+        }
+    }
+
+    Explained explain(const ModelOf& model, const Row& x) {
+        Explained result;
+        Stop never;
+        begin(model, model.labels.n_labels);
+        find_voters(model, &x, 1, never);
+        if (model.decision) {
+            explain_calibration(model, result);
+        } else {
+            explain_bayes(model, result);
+        }
+        if (model.learnt) explain_similarity(model, x, result);
+        return result;
+    }
+
+private:
+    // Attributes that an explanation names.
+    static constexpr std::int64_t MOST_NAMED = 32;
+
+    void find_voters(const ModelOf& model, const Row* rows, std::int64_t n, Stop& stop) {
+        if (model.n_nodes == 0) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                found(j).clear();
+                voting(j).neighbours.clear();
+                if (model.decision) model.decision->find_no_voters(voting(j).poll, model.labels.node_counts);
+            }
+        } else if (model.settings.learned) {
+            std::int64_t n_nodes[TOGETHER];
+            std::fill_n(n_nodes, TOGETHER, model.n_nodes);
+            model.ask_learned(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
+        } else {
+            // Groups differ from row to row.
+            const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
+            for (std::int64_t first = 0; first < n; first += together) {
+                Query<Row> queries[TOGETHER];
+                for (std::int64_t j = 0; j < together; ++j) queries[j] = model.query_to_predict(rows[first + j], found(first + j), work_.grouping, work_.space);
+                model.nodes.search(queries, together, work_.space.nodes, stop);
+                for (std::int64_t j = 0; model.decision && j < together; ++j) {
+                    model.ask_listed(queries[j], work_.grouping, false, voting(first + j), work_.space, stop);
+                }
+            }
+        }
+    }
+
+    Shortlist& found(std::int64_t j) { return found_[static_cast<std::size_t>(j)]; }
+    Voting& voting(std::int64_t j) { return votings_[static_cast<std::size_t>(j)]; }
+    static const Learned* learned_of(const ModelOf& model) noexcept { return model.learnt ? &model.learnt->learned() : nullptr; }
+    static bool has_background(const ModelOf& model) noexcept { return model.learnt && model.learnt->learned().has_background; }
+    // Estimators promise probabilities strictly between 0 and 1.
+    static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
+
+    void decide(const ModelOf& model, std::int64_t j, std::int64_t n_labels, double* out, double* none, double* novelty) {
+        const Decision& decision = *model.decision;
+        Poll& poll = voting(j).poll;
+        if (novelty != nullptr) *novelty = novelty_of(decision, poll);
+        if (out == nullptr && none == nullptr) return;
+        decision.count_votes(poll, work_.ballot, typename ModelOf::View(model));
+        decision.probabilities(poll, work_.ballot, learned_of(model), slots_.data());
+        const std::int64_t n_known = decision.n_slots() - 1;
+        if (none != nullptr) *none = n_known >= 0 ? slots_[0] : 0.0;
+        for (std::int64_t i = 0; out != nullptr && i < n_labels; ++i) out[i] = between(i < n_known ? slots_.data()[i + 1] : 0.0);
+    }
+
+    static double novelty_of(const Decision& decision, const Poll& poll) noexcept {
+        return poll.voters[0].size() > 0 ? decision.novelty.of(poll.voters[0].distance(0)) : 1.0;
+    }
+
+    void apply_bayes(const ModelOf& model, std::int64_t j, std::int64_t n_labels, double* out) {
+        const LabelMemory& labels = model.labels;
+        Votes& votes = work_.votes;
+        std::copy(usual_.begin(), usual_.end(), out);
+        labels.collect(neighbours(model, j), votes);
+        for (std::size_t v = 0; v < votes.n_voted; ++v) {
+            const std::int32_t label = votes.voted[v];
+            if (label >= n_labels) continue;
+            const std::int64_t bin = labels.bin(votes.share[static_cast<std::size_t>(label)], votes);
+            out[label] = labels.probability(label, bin, model.n_nodes).posterior;
+        }
+        votes.clear();
+        if (!has_background(model)) return;
+        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = blended(out[i], background(model, j, i + 1));
+    }
+
+    const Shortlist& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
+
+    // What the background says of a slot, where Bayes' rule decides: how often labels came is known from their nodes.
+    double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
+        const auto rows = static_cast<double>(model.labels.n_learned);
+        const double prior = static_cast<double>(model.labels.totals.data()[slot - 1] + 1) / (rows + 2.0);
+        return model.learnt->learned().background.probability(voting(j).poll.scores.data(), slot, prior);
+    }
+    static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
+
+    void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) const {
+        const LabelMemory& labels = model.labels;
+        const std::size_t start = result.label_counts.size();
+        result.nodes.push_back(node);
+        result.distances.push_back(distance);
+        result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
+        result.unlabelled.push_back(labels.unlabelled[static_cast<std::size_t>(node)]);
+        result.label_counts.resize(start + static_cast<std::size_t>(labels.n_labels), 0);
+        const auto& own = labels.at_nodes[node];
+        for (std::int32_t place = 0; place < own.length; ++place) result.label_counts[start + static_cast<std::size_t>(own.keys[place])] = own.values[place];
+    }
+
+    void explain_bayes(const ModelOf& model, Explained& result) {
+        const LabelMemory& labels = model.labels;
+        const Shortlist& near = neighbours(model, 0);
+        const Ruler ruler = model.learnt ? ruler_of(model.learnt->learned()) : model.correntropy_ruler(work_.grouping);
+        for (std::int64_t j = 0; j < near.size(); ++j) name_node(model, near.nodes.data()[j], ruler.distance(near.sums.data()[j]), result);
+        labels.collect(near, work_.votes);
+        for (std::int64_t i = 0; i < labels.n_labels; ++i) {
+            const double share = work_.votes.share[static_cast<std::size_t>(i)];
+            const std::int64_t bin = labels.bin(share, work_.votes);
+            const auto p = labels.probability(i, bin, model.n_nodes);
+            result.votes.push_back(share);
+            result.bins.push_back(bin);
+            result.prior.push_back(p.prior);
+            result.likelihood_with.push_back(p.likelihood_with);
+            result.likelihood_without.push_back(p.likelihood_without);
+            result.posterior.push_back(has_background(model) ? blended(p.posterior, background(model, 0, i + 1)) : p.posterior);
+            if (has_background(model)) result.background.push_back(background(model, 0, i + 1));
+        }
+        work_.votes.clear();
+    }
+
+    void explain_calibration(const ModelOf& model, Explained& result) {
+        const Decision& decision = *model.decision;
+        Poll& poll = voting(0).poll;
+        decision.count_votes(poll, work_.ballot, typename ModelOf::View(model));
+        const Voters& voters = poll.voters[0];
+        for (std::int64_t j = 0; j < voters.size(); ++j) {
+            name_node(model, voters.node(j), voters.distance(j), result);
+            result.weights.push_back(voters.weight(j));
+        }
+        result.far = voters.far();
+        result.novelty = novelty_of(decision, poll);
+        result.probabilities.resize(static_cast<std::size_t>(decision.n_slots()));
+        decision.probabilities(poll, work_.ballot, learned_of(model), result.probabilities.data());
+        const std::int64_t n_experts = decision.pool ? decision.pool->n_experts : 1;
+        for (std::int64_t slot = 0; slot < decision.n_slots(); ++slot) {
+            double said[Pool::MOST_EXPERTS];
+            const double share = work_.ballot.shares[0][slot], prior = decision.frequencies.prior(slot);
+            result.shares.push_back(share);
+            result.calibrated.push_back(decision.calibrations[0].come_true_at(slot, share));
+            result.frequencies.push_back(decision.frequencies.rows > 0 ? decision.frequencies.share(slot) : 0.0);
+            if (has_background(model)) result.background.push_back(learned_of(model)->background.probability(poll.scores.data(), slot, prior));
+            decision.opinions(poll, work_.ballot, learned_of(model), slot, said);
+            result.opinions.insert(result.opinions.end(), said, said + n_experts);
+        }
+        if (decision.pool) result.expert_weights.assign(decision.pool->weights, decision.pool->weights + n_experts);
+        result.trust.assign(decision.segments.trust, decision.segments.trust + decision.segments.n);
+    }
+
+    // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.
+    void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
+        const Learned& learned = model.learnt->learned();
+        Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
+        double together = 0.0;
+        for (std::size_t v = 0; v < result.nodes.size(); ++v) {
+            const double weight = result.weights.empty() ? 1.0 : result.weights[v];
+            double below = 0.0;
+            const Row y = model.nodes.row(result.nodes[v]);
+            model.learnt->for_each_term(x, y, [&](std::int64_t, std::int64_t, std::int64_t most) { below += static_cast<double>(most); });
+            model.learnt->for_each_term(x, y, [&](std::int64_t j, std::int64_t term, std::int64_t most) {
+                agreement.data()[j] += weight * static_cast<double>(most - term) / below;
+            });
+            together += weight;
+        }
+        Array<std::int64_t> order;
+        for (std::int64_t j = 0; j < learned.n_attributes(); ++j) {
+            if (agreement.data()[j] > 0.0) order.push_back(j);
+        }
+        const auto n = std::min<std::ptrdiff_t>(MOST_NAMED, static_cast<std::ptrdiff_t>(order.size()));
+        std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int64_t a, std::int64_t b) {
+            return agreement.data()[a] > agreement.data()[b] || (agreement.data()[a] == agreement.data()[b] && a < b);
+        });
+        for (std::ptrdiff_t i = 0; i < n; ++i) {
+            result.agreeing.push_back(order.data()[i]);
+            result.agreement.push_back(agreement.data()[order.data()[i]] / together);
+        }
+    }
+
+    typename ModelOf::Work work_;
+    std::vector<Shortlist> found_;
+    std::vector<Voting> votings_;
+    Array<double> usual_;  // by Bayes' rule, the probability of labels without votes
+    Array<double> slots_;  // by calibration, one row's probabilities of all slots
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,150 @@
+// Between a model and its state: plain arrays out, a model from checked arrays in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+#include "model.hpp"
+#include "state.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Rows as the nodes of a model have them.
+template <class Row>
+struct RowsOfState {
+    static constexpr bool SPARSE = std::is_same_v<Row, SparseRow>;
+    using Source = std::conditional_t<SPARSE, SparseRows, DenseRows>;
+
+    static void append(StateRows& rows, const Row& row, std::int64_t d) {
+        if constexpr (SPARSE) {
+            rows.sparse.append(row.keys, row.values, row.n);
+        } else {
+            rows.dense.insert(rows.dense.end(), row, row + d);
+        }
+    }
+    static std::int64_t count(const StateRows& rows, std::int64_t d) noexcept {
+        if constexpr (SPARSE) return static_cast<std::int64_t>(rows.sparse.indptr.size()) - 1;
+        return static_cast<std::int64_t>(rows.dense.size()) / d;
+    }
+    static Source source(const StateRows& rows, std::int64_t d) noexcept {
+        if constexpr (SPARSE) {
+            return {rows.sparse.indptr.data(), rows.sparse.indices.data(), rows.sparse.data.data()};
+        } else {
+            return {rows.dense.data(), count(rows, d), d};
+        }
+    }
+};
+
+// Put everything that a model knows into a state.
+template <class ModelOf>
+void write_state(const ModelOf& model, State& state) {
+    const LabelMemory& labels = model.labels;
+    const Settings& settings = model.settings;
+    const std::int64_t n = model.n_nodes, width = model.bandwidths.width();
+    state.n_labels = labels.n_labels;
+    state.tally = {n, labels.n_learned, labels.n_voted, labels.n_voted_alone};
+    state.vigilance = settings.vigilance;
+    state.counts = labels.node_counts;
+    state.bandwidths.resize(static_cast<std::size_t>(n * width));
+    for (std::int64_t k = 0; k < n; ++k) {
+        std::copy_n(model.bandwidths[k], width, state.bandwidths.data() + k * width);
+        RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features);
+        const auto& own = labels.at_nodes[k];
+        state.label_counts.append(own.keys, own.values, own.length);
+    }
+    state.group_centres = model.groups.centres();
+    state.group_counts = model.groups.counts();
+    state.group_bandwidths = model.groups.bandwidths();
+    if (settings.learned || settings.calibrated) state.unlabelled = labels.unlabelled;
+    if (settings.learned) {
+        if (model.learnt) state.learned = model.learnt->learned();
+        state.similarity_due = model.similarity_due;
+    }
+    if (settings.calibrated) {
+        state.decision = model.decision;
+        state.decision->resize(labels.n_labels + 1, n);
+        return;
+    }
+    for (std::int64_t i = 0; i < labels.n_labels; ++i) {
+        for (std::int64_t bin = 0; bin < settings.n_bins(); ++bin) {
+            state.with_label.push_back(labels.with_full(i, bin));
+            state.without_label.push_back(labels.without_full(i, bin));
+        }
+    }
+}
+
+template <class ModelOf>
+void restore_node(ModelOf& model, const State& state, const typename ModelOf::Row& x, std::int64_t k) {
+    LabelMemory& labels = model.labels;
+    const std::int64_t width = model.bandwidths.width();
+    const double* own_bandwidths = state.bandwidths.data() + k * width;
+    model.reserve_node(k + 1, x);
+    model.create_node(k, x, own_bandwidths);
+    model.bandwidths.reserve(k + 1);
+    std::copy_n(own_bandwidths, width, model.bandwidths[k]);
+    // In the order of their making, as they were first added up.
+    for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
+    model.median_bandwidth.reserve();
+    if (model.settings.mode == Mode::common) model.median_bandwidth.add(own_bandwidths[0]);
+    const std::int64_t start = state.label_counts.indptr[static_cast<std::size_t>(k)];
+    const LabelRow own{state.label_counts.indices.data() + start, state.label_counts.indptr[static_cast<std::size_t>(k + 1)] - start,
+                       state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[static_cast<std::size_t>(k)]};
+    labels.reserve_node(own);
+    labels.open_node(own, state.counts[static_cast<std::size_t>(k)]);
+    for (std::int64_t place = 0; place < own.n; ++place) labels.totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
+    ++model.n_nodes;
+}
+
+// Let an empty model know what a state says. What goes beyond the paper is checked here: whatever passes can be computed with.
+template <class ModelOf>
+void read_state(ModelOf& model, const State& state) {
+    LabelMemory& labels = model.labels;
+    const Settings& settings = model.settings;
+    const std::int64_t n = state.tally[0];
+    labels.n_learned = state.tally[1];
+    labels.n_voted = state.tally[2];
+    labels.n_voted_alone = state.tally[3];
+    labels.reserve_labels(state.n_labels);
+    labels.n_labels = state.n_labels;
+    for (std::int64_t i = 0; !settings.calibrated && i < state.n_labels; ++i) {
+        for (std::int64_t bin = 0; bin < settings.n_bins(); ++bin) {
+            const auto place = static_cast<std::size_t>(i * settings.n_bins() + bin);
+            labels.set_counters(i, bin, state.with_label[place], state.without_label[place]);
+        }
+    }
+    if (settings.learned && n > 0) {
+        Learned learned = *state.learned;
+        if (!learned.is_sound(settings.n_features)) throw std::invalid_argument("the learned similarity contradicts itself");
+        if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
+            throw std::invalid_argument("the learned similarity is computed anew at another time");
+        }
+        learned.restore();
+        model.learnt.emplace(std::move(learned));
+        model.similarity_due = state.similarity_due;
+    }
+    model.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);
+    const auto weights = RowsOfState<typename ModelOf::Row>::source(state.weights, settings.n_features);
+    for (std::int64_t k = 0; k < n; ++k) restore_node(model, state, weights[k], k);
+    if (auto successor = model.nodes.successor(n, model.learning_r())) model.nodes.take(std::move(*successor));
+    if (settings.calibrated) restore_decision(model, *state.decision);
+}
+
+template <class ModelOf>
+void restore_decision(ModelOf& model, const Decision& decision) {
+    const LabelMemory& labels = model.labels;
+    if (!decision.is_sound(labels.n_labels + 1, model.n_nodes) || decision.frequencies.rows != labels.n_learned) {
+        throw std::invalid_argument("what was learned of decisions contradicts itself");
+    }
+    const Array<std::int64_t>& totals = decision.frequencies.totals;
+    std::int64_t none = 0;
+    for (const std::int64_t rows : labels.unlabelled) none += rows;
+    if (totals.data()[0] != none || !std::equal(labels.totals.begin(), labels.totals.begin() + labels.n_labels, totals.begin() + 1)) {
+        throw std::invalid_argument("labels were counted differently at the nodes and for decisions");
+    }
+    model.decision = decision;
+    if (model.decision->pool) model.decision->pool->refresh();
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -17,8 +17,8 @@ from mlca.base import Rows, StreamClassifier, turn_of
 from mlca.learner.core import Learner
 from mlca.learner.parameters import ATTRIBUTES, RULES, VOTES, Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
-from mlca.parameters import check_choice, check_real, check_whole
 from mlca.targets import LabelRows, LabelSet
+from mlca.validation import check_choice, check_real, check_whole
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation

@@ -41,11 +41,13 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise ValueError('serving needs more packages: pip install "mlca[serve]"') from None
     from mlca.serve.running import run as serve
-    from mlca.serve.service import Settings
+    from mlca.serve.service import ServiceSettings
 
     parameters = chosen_parameters(args)
     n_jobs = parameters.pop("n_jobs", None)
-    settings = Settings(Path(args.data), args.log, None if args.model is None else Path(args.model), parameters, n_jobs)
+    settings = ServiceSettings(
+        Path(args.data), args.log, None if args.model is None else Path(args.model), parameters, n_jobs
+    )
     serve(settings, args.host, args.port, None if args.tokens is None else Path(args.tokens))
     return 0
 

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from mlca.datasets.catalogue import Entry, entry_of
 from mlca.datasets.folders import by_hand, fetch, find
 from mlca.datasets.table import LabelledTable
+from mlca.optional import needing
 
 
 def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False) -> Bunch:
@@ -115,10 +116,8 @@ def _smaller(X: Any) -> Any:
 
 
 def _frame(matrix: Any, names: list[str]) -> Any:
-    try:
+    with needing("as_frame=True", "frames"):
         import pandas as pd
-    except ImportError:
-        raise ImportError('as_frame=True needs pandas: pip install "mlca[frames]"') from None
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)  # type: ignore[attr-defined]
     return pd.DataFrame(matrix, columns=names)

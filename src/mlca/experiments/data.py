@@ -15,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from mlca.datasets import CATALOGUE, load_dataset
 from mlca.datasets.folders import find
+from mlca.optional import install
 
 N_FOLDS = 10
 # Rows with more non-zeros than this share are dense, whatever form their file has.
@@ -41,7 +42,7 @@ def is_at_hand(name: str) -> bool:
 
 def how_to_get(name: str) -> str:
     """Say how a missing dataset is had."""
-    river = ", or pip install 'mlca[river]', which brings it" if name == RIVER_YEAST else ""
+    river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
     own = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
     return f"{name} is missing: mlca datasets fetch {name}{river}{own}"
 

@@ -16,6 +16,7 @@ from typing import Any
 from mlca.experiments.store import Store
 from mlca.experiments.tasks import Outcome, Task, fingerprint
 from mlca.experiments.workers import attempt
+from mlca.optional import needing
 
 SECONDS_TO_ANSWER = 30  # of a scheduler
 
@@ -62,10 +63,8 @@ def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterato
 
 
 def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -> Iterator[Outcome]:
-    try:
+    with needing("--cluster", "dask"):
         from distributed import Client, as_completed
-    except ImportError:
-        raise ValueError("--cluster needs Dask: pip install 'mlca[dask]'") from None
     try:
         client: Any = Client(address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
     except OSError as error:

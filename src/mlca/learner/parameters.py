@@ -1,19 +1,12 @@
-"""What the algorithm is told: the words of its options and their numbers."""
+"""What the algorithm is told."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from mlca.kernels import native
-
-Attributes: TypeAlias = Literal["common", "individual", "clustered"]
-Rule: TypeAlias = Literal["published", "released", "text"]
-Vote: TypeAlias = Literal["counts", "frequencies"]
-
-ATTRIBUTES: tuple[str, ...] = get_args(Attributes)
-RULES: tuple[str, ...] = get_args(Rule)
-VOTES: tuple[str, ...] = get_args(Vote)
+from mlca.options import Attributes, Rule, Vote
 
 # With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
 SCREEN_FROM = 32
@@ -27,9 +20,9 @@ class Parameters:
     n_neighbors: int = 10
     window: int = 50
     smoothing: float = 1.0
-    attributes: str = "common"
-    rule: str = "published"
-    vote: str = "counts"
+    attributes: Attributes = "common"
+    rule: Rule = "published"
+    vote: Vote = "counts"
     seed: int = 0
 
     def settings(self, n_features: int, screen_from: int = SCREEN_FROM) -> Any:

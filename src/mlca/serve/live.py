@@ -160,7 +160,7 @@ class LiveModel:
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
         """Save the model with a note of where it stands; return where that is."""
-        from mlca.storage import set_extra
+        from mlca.model import set_extra
 
         with self._guard():
             facts, model = self.facts, self._learned.model

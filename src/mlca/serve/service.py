@@ -315,7 +315,7 @@ def _read_start(path: Path) -> tuple[bytes, Columns]:
     """Read the model that learning goes on from, and try whether it goes on with rows of label names."""
     import numpy as np
 
-    from mlca.storage import load
+    from mlca.classifier import load
 
     model = load(path)
     if not all(isinstance(name, str) for name in model.classes_.tolist()):

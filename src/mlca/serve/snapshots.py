@@ -72,7 +72,8 @@ class Snapshots:
 
     def read(self, path: Path) -> Learned | None:
         """Return what a snapshot holds; None, and a word about it, where it is damaged or of another log."""
-        from mlca.storage import extras_of, load
+        from mlca.classifier import load
+        from mlca.model import extras_of
 
         try:
             model = load(path)

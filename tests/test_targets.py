@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mlca import labels_from
-from mlca.targets import LabelSet, exact_match, read_targets
+from mlca.targets import LabelSet, exact_share, read_targets
 from mlca.targets.text import list_in_text
 
 NAMES = [["sea"], ["sea", "sun"], []]
@@ -214,19 +214,19 @@ class TestExactMatch:
     @pytest.mark.parametrize("form", ["names", "indicator", None])
     def test_any_form_of_the_truth(self, y, form):
         predicted = np.array([[1, 0], [0, 1], [0, 0]])
-        assert exact_match(y, LabelSet(("sea", "sun"), form=form), predicted) == pytest.approx(2 / 3)
+        assert exact_share(y, LabelSet(("sea", "sun"), form=form), predicted) == pytest.approx(2 / 3)
 
     def test_a_label_that_the_model_does_not_know_is_missed(self):
         predicted = np.array([[1, 0], [0, 1]])
-        assert exact_match([["sea", "wind"], ["sun"]], self.KNOWN, predicted) == 0.5
-        assert exact_match([["sea", "wind"], ["sun"]], self.KNOWN, predicted, weights=[3, 1]) == 0.25
+        assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted) == 0.5
+        assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted, weights=[3, 1]) == 0.25
 
     def test_classes(self):
         known = LabelSet(("sea", "sun"), single=True)
-        assert exact_match(["sun", "wind", "sea"], known, np.array(["sun", "sun", "sea"])) == pytest.approx(2 / 3)
+        assert exact_share(["sun", "wind", "sea"], known, np.array(["sun", "sun", "sea"])) == pytest.approx(2 / 3)
         with pytest.raises(ValueError, match="X has 2 rows but y has 3"):
-            exact_match(["sun", "wind", "sea"], known, np.array(["sun", "sun"]))
+            exact_share(["sun", "wind", "sea"], known, np.array(["sun", "sun"]))
 
     def test_a_frame_without_a_known_label_is_refused(self):
         with pytest.raises(ValueError, match=r"lacks the columns of known labels \['sun'\]"):
-            exact_match(pd.DataFrame({"sea": [1, 0]}), self.KNOWN, np.zeros((2, 2)))
+            exact_share(pd.DataFrame({"sea": [1, 0]}), self.KNOWN, np.zeros((2, 2)))

@@ -3,7 +3,7 @@
 `MLCA` learns one row at a time, takes labels that it has never seen, never forgets, and explains
 what it predicts by the prototypes that voted for it.
 
-Names are imported when they are first used, so that `mlca --help` does not wait for a compiler.
+Names are imported when they are first used, so that `mlca --help` does not wait for NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -13,13 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA as MLCA
-    from mlca.storage import load as load
+    from mlca.classifier import load as load
+    from mlca.explanation import Explanation as Explanation
+    from mlca.merging import merge as merge
     from mlca.targets.text import labels_from as labels_from
 
 __version__ = "0.1.0"
-__all__ = ["MLCA", "__version__", "labels_from", "load"]
+__all__ = ["MLCA", "Explanation", "__version__", "labels_from", "load", "merge"]
 
-_HOMES = {"MLCA": "mlca.classifier", "labels_from": "mlca.targets.text", "load": "mlca.storage"}
+_HOMES = {
+    "MLCA": "mlca.classifier",
+    "Explanation": "mlca.explanation",
+    "labels_from": "mlca.targets.text",
+    "load": "mlca.classifier",
+    "merge": "mlca.merging",
+}
 
 
 def __getattr__(name: str) -> Any:

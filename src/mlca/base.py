@@ -27,7 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mlca.targets import LabelRows, LabelSet, exact_match, read_targets
+from mlca.targets import LabelRows, LabelSet, exact_share, read_targets
 
 # Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
 _TURNS: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
@@ -153,7 +153,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         float
         """
         model = self._frozen()
-        return exact_match(y, model.labels_, model.predict(X), sample_weight)
+        return exact_share(y, model.labels_, model.predict(X), sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one."""

@@ -8,17 +8,16 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
-from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils import check_random_state
 
-from mlca.base import Rows, StreamClassifier, turn_of
+from mlca.base import Rows, turn_of
 from mlca.learner.core import Learner
-from mlca.learner.parameters import ATTRIBUTES, RULES, VOTES, Parameters
+from mlca.learner.parameters import Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
-from mlca.parameters import check_choice, check_real, check_whole
-from mlca.targets import LabelRows, LabelSet
+from mlca.model import LearnedModel
+from mlca.options import ATTRIBUTES, RULES, VOTES, Attributes, Rule, Vote
+from mlca.targets import LabelRows
+from mlca.validation import check_choice, check_real, check_whole
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 _LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
 
 
-class MLCA(StreamClassifier):
+class MLCA(LearnedModel):
     """Multi-label classifier that learns row by row, takes new labels at any time and never forgets.
 
     Rows become prototype nodes, or move the node that they resemble; each node counts the labels of its
@@ -109,9 +108,9 @@ class MLCA(StreamClassifier):
         n_neighbors: int = 10,
         window: int = 50,
         smoothing: float = 1.0,
-        attributes: str = "common",
-        rule: str = "published",
-        vote: str = "counts",
+        attributes: Attributes = "common",
+        rule: Rule = "published",
+        vote: Vote = "counts",
         epochs: int = 1,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -126,59 +125,6 @@ class MLCA(StreamClassifier):
         self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def labels_(self) -> LabelSet:
-        """The labels that are known: those of the rows learned so far, and those that were announced."""
-        fitted = self.__dict__
-        learner: Learner | None = fitted.get("_learner")
-        if learner is None or learner.n_seen == 0:
-            raise AttributeError("this model has learned nothing yet")
-        n_labels = learner.n_labels
-        labels: LabelSet = fitted["_labels"]  # asked for last: it has names for all labels that the learner knows
-        return labels.first(n_labels)
-
-    @labels_.setter
-    def labels_(self, labels: LabelSet) -> None:
-        self._labels = labels
-
-    @property
-    def n_nodes_(self) -> int:
-        """The number of nodes."""
-        return self._settled_learner().n_nodes
-
-    @property
-    def n_seen_(self) -> int:
-        """The number of rows learned."""
-        self._check_fitted()
-        return self._learner.n_seen
-
-    @property
-    def weights_(self) -> Any:
-        """The nodes, one row each."""
-        learner = self._settled_learner()
-        state = learner.state()
-        if not learner.sparse_nodes:
-            return _read_only(state["weights"])
-        return _csr(state, "weights", learner.n_features)
-
-    @property
-    def counts_(self) -> NDArray[np.int64]:
-        """The number of rows that each node stands for."""
-        return _read_only(self._settled_learner().state()["counts"])
-
-    @property
-    def label_counts_(self) -> Any:
-        """How many of each node's rows had each label."""
-        state = self._settled_learner().state()
-        return _csr(state, "label_counts", len(state["with"]))
-
-    @property
-    def bandwidths_(self) -> NDArray[np.float64]:
-        """The bandwidths of the nodes."""
-        learner = self._settled_learner()
-        bandwidths = _read_only(learner.state()["bandwidths"])
-        return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Learn from scratch.
@@ -261,28 +207,20 @@ class MLCA(StreamClassifier):
         path : path-like
             Where to; an existing file is replaced.
         """
-        from mlca.storage import save
+        from mlca.storage import write_model
 
         model = self._frozen()
         model._check_fitted()
-        save(model, path)
-
-    def __getstate__(self) -> Any:
-        """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
-        state = dict(super().__getstate__())
-        if "_learner" in state:
-            state["_learner"] = state["_learner"].copy()
-            state["_labels"] = self._labels
-        return state
+        write_model(model, path)
 
     def _check_parameters(self) -> None:
         check_real("vigilance", self.vigilance, at_least=0, below=1)
         check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
         check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
-        check_choice("attributes", self.attributes, tuple(ATTRIBUTES))
-        check_choice("rule", self.rule, tuple(RULES))
-        check_choice("vote", self.vote, tuple(VOTES))
+        check_choice("attributes", self.attributes, ATTRIBUTES)
+        check_choice("rule", self.rule, RULES)
+        check_choice("vote", self.vote, VOTES)
         check_whole("epochs", self.epochs, at_least=1)
 
     def _check_continuation(self) -> None:
@@ -319,9 +257,6 @@ class MLCA(StreamClassifier):
         for _ in range(self.epochs):
             self._learn(rows, targets)
 
-    def _learn(self, rows: Rows, targets: LabelRows) -> None:
-        self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
-
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         rows = super()._read_rows(X, targets)
         if rows.shape[1] > MOST_FEATURES:
@@ -336,19 +271,39 @@ class MLCA(StreamClassifier):
         self._check_fitted()
         return super()._read_known_rows(rows_of(self, X), targets)
 
-    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        return self._settled_learner().probabilities(rows, self._n_threads())
 
-    def _n_threads(self) -> int:
-        return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+def load(path: str | os.PathLike[str]) -> MLCA:
+    """Read a model that `MLCA.save` wrote; it goes on learning as the original would have.
 
-    def _check_fitted(self) -> None:
-        if "_labels" not in self.__dict__:
-            super()._check_fitted()
+    Parameters
+    ----------
+    path : path-like
+        The file.
 
-    def _settled_learner(self) -> Learner:
-        self._check_fitted()
-        return self._learner.settled()
+    Returns
+    -------
+    MLCA
+        The model.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from mlca import MLCA, load
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.mlca"
+    >>> MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}]).save(file)
+    >>> load(file).partial_fit([[2.0]], [{"higher"}]).classes_.tolist()
+    ['low', 'high', 'higher']
+    """
+    from mlca.storage import read_model
+
+    return read_model(path, MLCA)
 
 
 def _refuse(unsupported: dict[str, Any]) -> None:
@@ -360,14 +315,3 @@ def _refuse(unsupported: dict[str, Any]) -> None:
         )
     if unsupported:
         raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Let nobody believe that writing into a copy would change the model."""
-    array.flags.writeable = False
-    return array
-
-
-def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.csr_array:
-    indptr, indices, data = (_read_only(state[f"{name}.{part}"]) for part in ("indptr", "indices", "data"))
-    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))

@@ -16,16 +16,15 @@ import numpy as np
 
 from mlca.base import MultiLabelClassifier, StreamClassifier
 from mlca.merging import merge
+from mlca.optional import needing
 from mlca.targets.text import labels_from, list_in_text
 
-try:
+with needing("mlca.dask", "dask"):
     import dask.array as da
     import dask.dataframe as dd
     import pandas as pd
     from dask.base import compute
     from dask.delayed import delayed
-except ImportError:
-    raise ImportError('mlca.dask needs Dask: pip install "mlca[dask]"') from None
 
 __all__ = ["merge", "partial_fit", "predict", "predict_proba"]
 

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mlca.learner.core import Neighbours
 from mlca.showing import shown
@@ -14,8 +13,8 @@ from mlca.showing import shown
 _WIDEST_CELL = 16
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, kw_only=True)
+class Explanation(Neighbours):
     """How the labels of one row are predicted.
 
     The nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and prior
@@ -46,16 +45,6 @@ class Explanation:
     """
 
     labels: tuple[Hashable, ...]
-    nodes: NDArray[np.int64]
-    distances: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    label_counts: NDArray[np.int64]
-    votes: NDArray[np.float64]
-    bins: NDArray[np.int64]
-    prior: NDArray[np.float64]
-    likelihood_with: NDArray[np.float64]
-    likelihood_without: NDArray[np.float64]
-    posterior: NDArray[np.float64]
     values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod

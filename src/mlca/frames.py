@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from mlca.learner.core import Learner
 from mlca.learner.widening import constant_bandwidth, widened
+from mlca.model import LearnedModel
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
 from mlca.tables.kinds import Numeric
@@ -29,7 +30,6 @@ from mlca.tables.telling import beside
 from mlca.targets import LabelRows, LabelSet, read_targets
 
 if TYPE_CHECKING:
-    from mlca.classifier import MLCA
     from mlca.explanation import Explanation
 
 # Of an explanation, the nodes and columns that are shown by value.
@@ -51,7 +51,7 @@ def _is_plain(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "biuf" or getattr(getattr(kind, "subtype", None), "kind", "O") in "biuf"
 
 
-def recipe_for(model: MLCA) -> Recipe | None:
+def recipe_for(model: LearnedModel) -> Recipe | None:
     """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
     recipe = recipe_of(model)
     if recipe is None and hasattr(model, "feature_names_in_"):
@@ -63,7 +63,7 @@ def recipe_for(model: MLCA) -> Recipe | None:
     return recipe
 
 
-def goes_by_recipe(model: MLCA, X: Any) -> bool:
+def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
     """Whether a model has to learn X by a recipe: it has one already, or X is more than the numbers that it knows."""
     if not is_frame(X):
         return False
@@ -75,12 +75,12 @@ def goes_by_recipe(model: MLCA, X: Any) -> bool:
     return bool(known) and known <= set(X.columns) and (known != set(X.columns) or needs_recipe(X))
 
 
-def rows_of(model: MLCA, X: Any) -> Any:
+def rows_of(model: LearnedModel, X: Any) -> Any:
     """Return rows as the model takes them: of a frame, its columns by name; of anything else, X itself.
 
     Parameters
     ----------
-    model : MLCA
+    model : LearnedModel
         A fitted model.
     X : DataFrame or array-like
         The rows.
@@ -101,7 +101,7 @@ def rows_of(model: MLCA, X: Any) -> Any:
     return X
 
 
-def row_of(model: MLCA, x: Any) -> Any:
+def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one: of a Series, the values under their names."""
     if hasattr(x, "index") and hasattr(x, "to_frame"):
         frame = x.to_frame().T
@@ -111,7 +111,7 @@ def row_of(model: MLCA, x: Any) -> Any:
     return np.asarray(x, dtype=np.float64).reshape(1, -1)
 
 
-def with_values(model: MLCA, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
+def with_values(model: LearnedModel, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
     """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
     recipe = recipe_for(model)
     if recipe is None:
@@ -121,7 +121,7 @@ def with_values(model: MLCA, explanation: Explanation, row: NDArray[np.float64])
     return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
 
 
-def fit(model: MLCA, X: Any, y: Any) -> None:
+def fit(model: LearnedModel, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
     fresh = clone(model)
     for _ in range(model.epochs):
@@ -137,12 +137,12 @@ class Held(NamedTuple):
     parts: tuple[tuple[Any, LabelRows], ...] = ()
 
 
-def partial_fit(model: MLCA, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
+def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
     """Let a model go on learning by its recipe; new columns and categories make it wider.
 
     Parameters
     ----------
-    model : MLCA
+    model : LearnedModel
         A model that has learned nothing yet, or from frames, or in the command line.
     X : DataFrame
         More rows.
@@ -164,7 +164,7 @@ def partial_fit(model: MLCA, X: Any, y: Any, classes: Iterable[Hashable] | None 
         _begin_again(model, held, X, labels, targets)
 
 
-def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
+def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     recipe = recipe_for(model)
     if recipe is None:
         raise ValueError("the model learned numbers without names; pass an array with the same columns")
@@ -178,7 +178,7 @@ def _go_on(model: MLCA, X: Any, labels: LabelSet, targets: LabelRows) -> None:
         set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))
 
 
-def _begin_again(model: MLCA, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
+def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     """Learn all frames that are held and one more, by what the recipe makes of them together."""
     room = deciding.FIRST_ROWS - sum(len(frame) for frame, _ in held.parts)
     first, rest = X.iloc[:room], X.iloc[room:]
@@ -195,7 +195,7 @@ def _begin_again(model: MLCA, held: Held, X: Any, labels: LabelSet, targets: Lab
         _go_on(model, rest, labels, _between(targets, len(first), len(X)))
 
 
-def widen(model: MLCA, n_features: int) -> None:
+def widen(model: LearnedModel, n_features: int) -> None:
     """Let a model know more attributes, on the right, which were 0 in every row so far.
 
     What of that is exact, and what is not, is told in `mlca.learner.widening`.

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mlca.classifier import MLCA
 from mlca.learner.merging import merged
-from mlca.storage import extras_of
+from mlca.model import extras_of
 
 
 def merge(models: Iterable[MLCA]) -> MLCA:
@@ -45,8 +45,7 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     Examples
     --------
     >>> import numpy as np
-    >>> from mlca import MLCA
-    >>> from mlca.merging import merge
+    >>> from mlca import MLCA, merge
     >>> rng = np.random.default_rng(0)
     >>> low = MLCA(vigilance=0.1).fit(rng.normal(0, 1, (200, 2)), [{"calm"}] * 200)
     >>> high = MLCA(vigilance=0.1).fit(rng.normal(9, 1, (300, 2)), [{"storm", "alarm"}] * 300)

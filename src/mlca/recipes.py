@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from mlca.classifier import MLCA
-from mlca.storage import extras_of, set_extra
+from mlca.model import LearnedModel, extras_of, set_extra
 from mlca.tables.recipe import Recipe, recipe_from_json
 
 _NAME = "recipe"
 
 
-def recipe_of(model: MLCA) -> Recipe | None:
+def recipe_of(model: LearnedModel) -> Recipe | None:
     """Return how a model's tables are read; None if it was not trained on tables.
 
     Raises
@@ -21,6 +20,6 @@ def recipe_of(model: MLCA) -> Recipe | None:
     return None if plain is None else recipe_from_json(plain, model.n_features_in_)
 
 
-def set_recipe(model: MLCA, recipe: Recipe) -> None:
+def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
     """Let a model remember how its tables are read."""
     set_extra(model, _NAME, recipe.to_json())

@@ -23,13 +23,13 @@ from mlca.explanation import Explanation
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
+from mlca.optional import needing
+from mlca.options import Attributes, Rule, Vote
 from mlca.targets import LabelSet
 
-try:
+with needing("mlca.river", "river"):
     import pandas as pd
     from river import base
-except ImportError:
-    raise ImportError('mlca.river needs River: pip install "mlca[river]"') from None
 
 # Types whose values need no closer look.
 _PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
@@ -89,9 +89,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         n_neighbors: int = 10,
         window: int = 50,
         smoothing: float = 1.0,
-        attributes: str = "common",
-        rule: str = "published",
-        vote: str = "counts",
+        attributes: Attributes = "common",
+        rule: Rule = "published",
+        vote: Vote = "counts",
         seed: int = 0,
     ) -> None:
         self.vigilance = vigilance
@@ -224,7 +224,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         MLCAClassifier
             The model, which goes on learning as the original would have.
         """
-        from mlca.storage import load
+        from mlca.classifier import load
 
         model = load(path)
         if not hasattr(model, "feature_names_in_") or model._learner.sparse_nodes or model.labels_.single:

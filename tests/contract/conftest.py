@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from all_classifiers import CLASSIFIERS, STREAM_CLASSIFIERS
 from numpy.typing import NDArray
 from sklearn.base import clone
+
+from tests.contract.all_classifiers import CLASSIFIERS, STREAM_CLASSIFIERS
 
 
 class Data(NamedTuple):

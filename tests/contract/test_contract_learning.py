@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from all_classifiers import CLASSIFIERS
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import mlca.peers
 from mlca.peers import GLOCAL, MCIC, MLODM, MuENL
+from tests.contract.all_classifiers import CLASSIFIERS
 
 
 def test_all_classifiers_are_here():

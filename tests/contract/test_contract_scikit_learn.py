@@ -6,13 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-from all_classifiers import CLASSIFIERS
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tests.contract.all_classifiers import CLASSIFIERS
 
 GRIDS = {
     "MLCA": {"vigilance": [0.01, 0.3]},

@@ -215,7 +215,7 @@ def test_what_is_not_a_dask_collection_is_refused(model):
 def test_without_dask_the_error_says_what_to_install():
     code = "import sys; sys.modules['dask'] = None; import mlca.dask"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert 'ImportError: mlca.dask needs Dask: pip install "mlca[dask]"' in answer.stderr
+    assert 'ImportError: mlca.dask needs dask: pip install "mlca[dask]"' in answer.stderr
 
 
 # Two workers

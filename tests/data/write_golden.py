@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from mlca import MLCA
-from mlca.storage import VERSION, set_extra
+from mlca.model import set_extra
+from mlca.storage import VERSION
 
 HERE = Path(__file__).parent
 

@@ -14,8 +14,8 @@ from scipy import sparse
 
 from mlca.datasets import CATALOGUE, DownloadError, load_dataset, summarize
 from mlca.datasets.catalogue import Archive, Entry, entry_of
+from mlca.datasets.filesets import ExtremeText, Meka, Mulan
 from mlca.datasets.folders import cache_folder, fetch, find
-from mlca.datasets.layouts import ExtremeText, Meka, Mulan
 
 HEADER = "@relation tiny\n@attribute name {p,q,r}\n@attribute a numeric\n@attribute b {0,1}\n"
 ARFF = HEADER + "@attribute y {0,1}\n@attribute z {0,1}\n@data\n"
@@ -118,8 +118,8 @@ def test_frames(places, catalogue):
 
 
 def test_sparse_frames_and_made_up_names(places, catalogue):
-    layout = ExtremeText(("tiny.txt",), ("train.txt", "test.txt"))
-    catalogue(replace(ENTRY, collected=(layout,), categorical="all"))
+    fileset = ExtremeText(("tiny.txt",), ("train.txt", "test.txt"))
+    catalogue(replace(ENTRY, collected=(fileset,), categorical="all"))
     put(places["data"], **{"tiny.txt": "3 2 2\n0 0:1\n1 1:2\n\n", "train.txt": "1\n2\n", "test.txt": "3\n"})
     data = load_dataset("tiny", as_frame=True)
     assert (data.feature_names, data.label_names) == (["x0", "x1"], ["y0", "y1"])
@@ -129,8 +129,8 @@ def test_sparse_frames_and_made_up_names(places, catalogue):
 
 
 def test_names_of_labels_must_fit(places, catalogue):
-    layout = ExtremeText(("tiny.txt",), xml="tiny.xml")
-    catalogue(replace(ENTRY, collected=(layout,)))
+    fileset = ExtremeText(("tiny.txt",), xml="tiny.xml")
+    catalogue(replace(ENTRY, collected=(fileset,)))
     put(
         places["data"],
         **{"tiny.txt": "3 2 2\n0 0:1\n1 1:2\n\n", "tiny.xml": '<labels><label name="y"/></labels>'},
@@ -333,10 +333,10 @@ def test_catalogue_is_complete():
         assert entry_of(name) is entry
         assert entry.source.startswith("http")
         assert entry.citation
-        assert set(entry.archive.members.values()) == set(entry.archive.layout.files)
+        assert set(entry.archive.members.values()) == set(entry.archive.fileset.files)
         if entry.official_split:
-            layout = entry.layouts[0]
-            assert len(getattr(layout, "arff", ())) == 2 or layout.splits or len(layout.data) == 2
+            fileset = entry.filesets[0]
+            assert len(getattr(fileset, "arff", ())) == 2 or fileset.splits or len(fileset.data) == 2
 
 
 def test_summary_of_sparse_labels_with_stored_zeros():

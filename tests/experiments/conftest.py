@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlca.experiments.bench import closing_benches
+from mlca.experiments.workers import closing_workers
 
 SHAPES = {"flags": (194, 19, 7), "emotions": (593, 72, 6)}
 
@@ -26,9 +26,9 @@ def write_mulan(folder, name):
 
 
 @pytest.fixture(autouse=True)
-def no_bench_is_left():
-    """A bench keeps the environment that it was started in: each test gets its own."""
-    with closing_benches():
+def no_worker_is_left():
+    """A worker keeps the environment that it was started in: each test gets its own."""
+    with closing_workers():
         yield
 
 

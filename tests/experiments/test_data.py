@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mlca.experiments.data import fold_rows, how_to_get, is_at_hand, part_of
+from mlca.experiments.data import fold_rows, how_to_get, is_at_hand, split_of
 
 
 def test_the_folds_of_a_repetition_test_every_row_once():
@@ -15,8 +15,8 @@ def test_folds_are_the_same_today_and_tomorrow_and_differ_between_repetitions():
 
 
 def test_scaling_goes_by_the_training_rows_alone(made_up_data):
-    raw = part_of("flags", 0, 0, scaled=False, dense=False)
-    scaled = part_of("flags", 0, 0, scaled=True, dense=False)
+    raw = split_of("flags", 0, 0, scaled=False, dense=False)
+    scaled = split_of("flags", 0, 0, scaled=True, dense=False)
     low, high = raw.X.min(axis=0), raw.X.max(axis=0)
     np.testing.assert_allclose(scaled.X, (raw.X - low) / (high - low))
     np.testing.assert_allclose(scaled.X_test, (raw.X_test - low) / (high - low))
@@ -24,16 +24,16 @@ def test_scaling_goes_by_the_training_rows_alone(made_up_data):
 
 def test_without_a_fold_a_dataset_needs_an_official_split(made_up_data):
     with pytest.raises(ValueError, match="flags has no official split"):
-        part_of("flags", None, None, scaled=False, dense=False)
+        split_of("flags", None, None, scaled=False, dense=False)
 
 
 def test_yeast_comes_from_river_where_there_is_no_other_copy(no_data):
     pytest.importorskip("river")
     assert is_at_hand("yeast")
-    part = part_of("yeast", 0, 0, scaled=False, dense=False)
-    assert part.X.shape == (2175, 103)
-    assert part.Y_test.shape == (242, 14)
-    total = part.Y.sum() + part.Y_test.sum()
+    split = split_of("yeast", 0, 0, scaled=False, dense=False)
+    assert split.X.shape == (2175, 103)
+    assert split.Y_test.shape == (242, 14)
+    total = split.Y.sum() + split.Y_test.sum()
     assert total / 2417 == pytest.approx(4.237, abs=0.001)
 
 
@@ -46,19 +46,19 @@ def test_a_missing_dataset_is_named_with_the_way_to_get_it(no_data):
 
 @pytest.mark.data
 def test_sparse_rows_are_scaled_like_dense_ones_and_stay_sparse():
-    kept = part_of("medical", 0, 0, scaled=True, dense=False)
-    full = part_of("medical", 0, 0, scaled=True, dense=True)
+    kept = split_of("medical", 0, 0, scaled=True, dense=False)
+    full = split_of("medical", 0, 0, scaled=True, dense=True)
     np.testing.assert_array_equal(kept.X.toarray(), full.X)
 
 
 @pytest.mark.data
 def test_a_large_dataset_has_its_official_split():
-    part = part_of("bibtex", None, None, scaled=False, dense=False)
-    assert (part.X.shape[0], part.X_test.shape[0]) == (4880, 2515)
+    split = split_of("bibtex", None, None, scaled=False, dense=False)
+    assert (split.X.shape[0], split.X_test.shape[0]) == (4880, 2515)
 
 
 @pytest.mark.data
 def test_sparse_files_without_zeros_give_dense_rows():
-    part = part_of("mediamill", None, None, scaled=True, dense=False)
-    assert isinstance(part.X, np.ndarray)
-    assert (part.X.min(), part.X.max()) == pytest.approx((0.0, 1.0))
+    split = split_of("mediamill", None, None, scaled=True, dense=False)
+    assert isinstance(split.X, np.ndarray)
+    assert (split.X.min(), split.X.max()) == pytest.approx((0.0, 1.0))

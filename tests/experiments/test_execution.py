@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from mlca.experiments.bench import closing_benches
 from mlca.experiments.execution import execute
 from mlca.experiments.scope import scope_of
 from mlca.experiments.store import Store
 from mlca.experiments.studies import STUDIES
 from mlca.experiments.tasks import Task
+from mlca.experiments.workers import closing_workers
 
 # Times are the only thing that two runs may differ in.
 TIMES = ("fit_seconds", "predict_seconds")
@@ -38,7 +38,7 @@ def numbers(store, tasks):
 def serial(data_folder, tmp_path_factory):
     """What the tasks give, one after another."""
     path = tmp_path_factory.mktemp("serial") / "results.sqlite"
-    with pytest.MonkeyPatch.context() as patch, Store(path) as store, closing_benches():
+    with pytest.MonkeyPatch.context() as patch, Store(path) as store, closing_workers():
         patch.setenv("MLCA_DATA", str(data_folder))
         execute(planned(), store)
         return numbers(store, planned())

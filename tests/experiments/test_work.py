@@ -5,7 +5,7 @@ import pytest
 
 from mlca import MLCA
 from mlca.datasets import three_discs
-from mlca.experiments.data import part_of
+from mlca.experiments.data import split_of
 from mlca.experiments.tasks import Task, in_order
 from mlca.experiments.work import PAPER_MEASURES, do
 from mlca.metrics import evaluate
@@ -50,10 +50,10 @@ def test_mcic_sees_the_discs_in_the_unit_square_and_shows_its_mature_clusters():
 def test_a_fold_is_measured_by_the_models_own_decisions_and_scores(made_up_data):
     parameters = {"theta": 0.7, "mu": 0.1}
     task = Task("fold", "MLODM", in_order(parameters), "flags", seed=4, repetition=1, fold=2, scaled=True)
-    part = part_of("flags", 1, 2, scaled=True, dense=False)
-    model = MLODM(**parameters, random_state=4).fit(part.X, part.Y)
-    scores = model.decision_function(part.X_test)
-    expected = evaluate(part.Y_test, scores, Y_pred=model.predict(part.X_test)).as_dict()
+    split = split_of("flags", 1, 2, scaled=True, dense=False)
+    model = MLODM(**parameters, random_state=4).fit(split.X, split.Y)
+    scores = model.decision_function(split.X_test)
+    expected = evaluate(split.Y_test, scores, Y_pred=model.predict(split.X_test)).as_dict()
     values = done(task).values
     assert {name: values[name] for name in PAPER_MEASURES} == {name: expected[name] for name in PAPER_MEASURES}
     assert values["fit_seconds"] > 0
@@ -63,12 +63,12 @@ def test_a_fold_is_measured_by_the_models_own_decisions_and_scores(made_up_data)
 def test_epochs_are_measured_one_by_one_in_one_run(made_up_data):
     parameters = {"vigilance": 0.3}
     task = Task("fold", "MLCA", in_order(parameters), "emotions", repetition=0, fold=0, epochs=3)
-    part = part_of("emotions", 0, 0, scaled=False, dense=False)
+    split = split_of("emotions", 0, 0, scaled=False, dense=False)
     begun = []
     values = done(task, begun.append).values
     for epochs in (1, 2, 3):
-        model = MLCA(**parameters, epochs=epochs).fit(part.X, part.Y)
-        expected = evaluate(part.Y_test, model.predict_proba(part.X_test))
+        model = MLCA(**parameters, epochs=epochs).fit(split.X, split.Y)
+        expected = evaluate(split.Y_test, model.predict_proba(split.X_test))
         assert values[f"exact_match@{epochs}"] == expected.exact_match
         assert values[f"nodes@{epochs}"] == model.n_nodes_
     assert begun == [True, False] * 3
@@ -76,9 +76,9 @@ def test_epochs_are_measured_one_by_one_in_one_run(made_up_data):
 
 def test_the_grid_asks_for_the_training_rows_too(made_up_data):
     task = Task("fold", "MLCA", (("vigilance", 0.3),), "flags", repetition=0, fold=0, on_training=True)
-    part = part_of("flags", 0, 0, scaled=False, dense=False)
-    predicted = MLCA(vigilance=0.3).fit(part.X, part.Y).predict(part.X)
-    assert done(task).values["training_exact_match"] == (predicted == part.Y).all(axis=1).mean()
+    split = split_of("flags", 0, 0, scaled=False, dense=False)
+    predicted = MLCA(vigilance=0.3).fit(split.X, split.Y).predict(split.X)
+    assert done(task).values["training_exact_match"] == (predicted == split.Y).all(axis=1).mean()
 
 
 def test_growth_is_measured_at_a_fixed_number_of_nodes():

@@ -4,7 +4,6 @@ import sys
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from render import assert_told_apart_in_grey, assert_well_drawn, pixels
 
 from mlca import MLCA
 from mlca.datasets import three_discs
@@ -12,6 +11,7 @@ from mlca.metrics import Prequential, Record, StreamMeasures
 from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
 from mlca.plots.style import ACCENT, COLOURS, MARKERS
 from mlca.statistics import nemenyi_test
+from tests.plots.render import assert_told_apart_in_grey, assert_well_drawn, pixels
 
 LONG_NAMES = [
     "MLCA (V = 0.01)",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.tickets import ours, reference
+from docs.scripts.measure_tickets import ours, reference
 from tests.tables.tickets import tickets
 
 # How far below the reference default MLCA may be. The aim is .05; the correntropy similarity of today does not reach it

@@ -26,7 +26,7 @@ struct DenseDistance {
 
 template <class Index>
 struct SparseDistance {
-    SparseRows<Index, Index> queries, rows;
+    CsrRows<Index, Index> queries, rows;
 
     // Merges the two rows by column, which adds the same terms in the same order as dense rows do.
     double operator()(std::int64_t query, std::int64_t row) const {

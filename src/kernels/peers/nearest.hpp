@@ -55,7 +55,7 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
 }
 
 // How many of the neighbours of each query carry each label.
-inline void count_labels(const Matrix<const std::int64_t>& neighbours, const SparseRows<std::int64_t, std::int32_t>& labels,
+inline void count_labels(const Matrix<const std::int64_t>& neighbours, const CsrRows<std::int64_t, std::int32_t>& labels,
                          const Matrix<std::int64_t>& counts) {
     std::fill_n(counts.data, counts.n_rows * counts.width, 0);
     for (std::int64_t i = 0; i < neighbours.n_rows; ++i) {

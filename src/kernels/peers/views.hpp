@@ -26,7 +26,7 @@ struct Matrix {
 
 // What a row has in CSR fashion: columns[bounds[row]] to columns[bounds[row + 1]], with or without values.
 template <class Bound, class Column>
-struct SparseRows {
+struct CsrRows {
     Vector<const Bound> bounds;
     Vector<const Column> columns;
     Vector<const double> values;

@@ -31,7 +31,7 @@ _CONNECTIONS = 16
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """Something measured."""
 
     name: str
@@ -44,7 +44,7 @@ class ServeResults:
     """Everything measured, and what was aimed for."""
 
     cores: int
-    figures: tuple[Figure, ...]
+    figures: tuple[Measurement, ...]
     targets: tuple[Target, ...]
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class ServeResults:
         return json.dumps(asdict(self), indent=1)
 
 
-class Service:
+class ServiceProcess:
     """A real `mlca serve`.
 
     Parameters
@@ -103,33 +103,33 @@ class Service:
             self._process.stdout.close()
 
 
-def run_benchmarks() -> ServeResults:
+def run_service_benchmarks() -> ServeResults:
     """Measure everything; takes some two minutes."""
-    figures: list[Figure] = []
+    figures: list[Measurement] = []
     targets: list[Target] = []
     with tempfile.TemporaryDirectory() as folder:
         _tell("in process")
         learned_here, predicted_here = _in_process()
         figures += [
-            Figure(f"learned in process, batches of {BATCH}", learned_here, "rows/s"),
-            Figure(f"predicted in process, batches of {BATCH}", predicted_here, "rows/s"),
+            Measurement(f"learned in process, batches of {BATCH}", learned_here, "rows/s"),
+            Measurement(f"predicted in process, batches of {BATCH}", predicted_here, "rows/s"),
         ]
         _tell("through HTTP")
-        service = Service(Path(folder) / "rates")
-        figures.append(Figure("from the command to listening, on an empty folder", service.listening_after, "s"))
-        figures.append(Figure("from the command to ready, on an empty folder", service.wait_until_ready(), "s"))
+        service = ServiceProcess(Path(folder) / "rates")
+        figures.append(Measurement("from the command to listening, on an empty folder", service.listening_after, "s"))
+        figures.append(Measurement("from the command to ready, on an empty folder", service.wait_until_ready(), "s"))
         predicted = asyncio.run(_predict(service.port))
         _tell("single rows under load")
         rate, p50, p99, beside = asyncio.run(_single_rows(service.port))
         learned = asyncio.run(_learn(service.port, NODES + beside))
         service.stop()
         figures += [
-            Figure(f"learned through HTTP, batches of {BATCH}, durable and in the model", learned, "rows/s"),
-            Figure(f"predicted through HTTP, batches of {BATCH}", predicted, "rows/s"),
-            Figure(f"single rows predicted, {_CONNECTIONS} connections, while rows are learned", rate, "rows/s"),
-            Figure("rows learned beside them", beside / _SECONDS, "rows/s"),
-            Figure("median of their waiting times", p50, "ms"),
-            Figure("99th percentile of their waiting times", p99, "ms"),
+            Measurement(f"learned through HTTP, batches of {BATCH}, durable and in the model", learned, "rows/s"),
+            Measurement(f"predicted through HTTP, batches of {BATCH}", predicted, "rows/s"),
+            Measurement(f"single rows predicted, {_CONNECTIONS} connections, while rows are learned", rate, "rows/s"),
+            Measurement("rows learned beside them", beside / _SECONDS, "rows/s"),
+            Measurement("median of their waiting times", p50, "ms"),
+            Measurement("99th percentile of their waiting times", p99, "ms"),
         ]
         for what, found, here in (("learned", learned, learned_here), ("predicted", predicted, predicted_here)):
             targets.append(
@@ -283,7 +283,7 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
     return len(times) / _SECONDS, milliseconds[0], milliseconds[1], learned
 
 
-def _recovery(data: Path) -> list[Figure]:
+def _recovery(data: Path) -> list[Measurement]:
     """Return the seconds in which a service is ready again, from the log alone and from a snapshot."""
     from mlca.serve.live import new_parameters
     from mlca.serve.log import create_log
@@ -305,10 +305,10 @@ def _recovery(data: Path) -> list[Figure]:
     database.close()
     figures = []
     for source in ("the log alone", "a snapshot"):
-        service = Service(data)
+        service = ServiceProcess(data)
         seconds = service.wait_until_ready()
         figures.append(
-            Figure(f"ready after {_LOG_ROWS:,} rows ({_LOG_ATTRIBUTES} attributes), from {source}", seconds, "s")
+            Measurement(f"ready after {_LOG_ROWS:,} rows ({_LOG_ATTRIBUTES} attributes), from {source}", seconds, "s")
         )
         service.stop()
     return figures

@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     if args.what == "serve":
-        from mlca.bench.serve import run_benchmarks as run_service_benchmarks
+        from mlca.bench.serve import run_service_benchmarks
 
         service = run_service_benchmarks()
         print(service.to_json() if args.json else service)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+from mlca.optional import needing
+
 _FILES = ("FILE", "MODEL")
 _FOLDERS = ("DIR",)
 
@@ -18,10 +20,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the script; return the exit code."""
-    try:
+    with needing("mlca completion", "cli"):
         import shtab
-    except ImportError:
-        raise ValueError('completion needs shtab: pip install "mlca[cli]"') from None
     from mlca.cli import build_parser
 
     parser = build_parser()

@@ -30,6 +30,7 @@ from mlca.cli.tablefiles import (
     tell_differences,
     with_labels,
 )
+from mlca.optional import needing
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -179,14 +180,11 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
 
 
 def _draw(result: Prequential, picture: str) -> None:
-    try:
+    with needing("--picture", "plots"):
         import matplotlib
-
-        matplotlib.use("agg")
-    except ImportError:
-        raise ValueError('pictures need Matplotlib: pip install "mlca[plots]"') from None
     from mlca.plots import plot_stream
 
+    matplotlib.use("agg")
     figure = plot_stream(result).get_figure(root=True)
     if figure is not None:
         figure.savefig(picture)

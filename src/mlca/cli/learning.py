@@ -86,7 +86,7 @@ class PatientInterrupt:
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearningResult:
     """What came of learning from a file."""
 
     rows: int
@@ -136,7 +136,7 @@ def learn_and_save(
     *,
     wishes: Wishes | None = None,
     kept_apart: Callable[[int], bool] = lambda number: False,
-) -> Learned:
+) -> LearningResult:
     """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
 
     Parameters
@@ -187,7 +187,7 @@ def learn_and_save(
         before_saving()
         model.save(path)
     new = [name for name in model.classes_.tolist() if name not in known]
-    return Learned(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
+    return LearningResult(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 
 
 def _parts(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO, Any, NamedTuple, Protocol
 
+from mlca.optional import needing
 from mlca.replacing import replacing
 from mlca.showing import shown
 
@@ -125,11 +126,9 @@ def writing(out: str, separator: str, identity: str | None = None, *, as_json: b
 @contextmanager
 def _open_writer(file: IO[bytes], suffix: str, separator: str, identity: str | None) -> Iterator[Writer]:
     if suffix == ".parquet":
-        try:
+        with needing("Parquet", "frames"):
             import pyarrow as pa
             from pyarrow.parquet import ParquetWriter
-        except ImportError:
-            raise ValueError('Parquet needs pyarrow: pip install "mlca[frames]"') from None
         carried = {} if identity is None else {identity: pa.string()}
         lists = {"labels": pa.list_(pa.string()), "probabilities": pa.list_(pa.float64())}
         kinds = {"row": pa.int64(), **carried, **lists}

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mlca.optional import needing
+
 EXPERIMENTS = {
     "continual": "a stream of three discs in three conditions, MLCA and MCIC",
     "nodes": "the table of nodes",
@@ -45,12 +47,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the experiments, write the report, and return the exit code."""
-    try:
+    with needing("mlca reproduce", "experiments"):
         from mlca.experiments.reproduction import Machinery, reproduce
         from mlca.experiments.scope import scope_of
         from mlca.experiments.studies import STUDIES
-    except ImportError as error:
-        raise ValueError(f'reproduce needs {error.name}: pip install "mlca[experiments]"') from None
 
     scope = scope_of(quick=args.quick, datasets=args.datasets, algorithms=args.algorithms, repetitions=args.seeds)
     names = list(STUDIES) if args.experiment == "all" else [args.experiment]

@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from mlca.cli.train import add_model_parameters, chosen_parameters
+from mlca.optional import needing
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,16 +37,15 @@ def run(args: argparse.Namespace) -> int:
         return _make_token(args)
     if args.data is None:
         raise ValueError("say where log and snapshots go: --data DIR")
-    try:
-        import uvicorn  # noqa: F401
-    except ImportError:
-        raise ValueError('serving needs more packages: pip install "mlca[serve]"') from None
-    from mlca.serve.running import run as serve
-    from mlca.serve.service import Settings
+    with needing("mlca serve", "serve"):
+        from mlca.serve.running import run as serve
+        from mlca.serve.service import ServiceSettings
 
     parameters = chosen_parameters(args)
     n_jobs = parameters.pop("n_jobs", None)
-    settings = Settings(Path(args.data), args.log, None if args.model is None else Path(args.model), parameters, n_jobs)
+    settings = ServiceSettings(
+        Path(args.data), args.log, None if args.model is None else Path(args.model), parameters, n_jobs
+    )
     serve(settings, args.host, args.port, None if args.tokens is None else Path(args.tokens))
     return 0
 

@@ -65,8 +65,8 @@ def opened(args: argparse.Namespace) -> Iterator[TableFile]:
 
 def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
     """Load a model, and how it reads tables if it knows."""
+    from mlca.classifier import load
     from mlca.frames import recipe_for
-    from mlca.storage import load
 
     model = load(path)
     try:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mlca.cli.evaluate import measure, without_nan
 from mlca.cli.learning import learn_and_save
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened
+from mlca.options import ATTRIBUTES, RULES, VOTES
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -72,11 +73,11 @@ def add_model_parameters(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--smoothing", type=float, metavar="S", help="of probabilities (default 1)")
     model.add_argument(
         "--attributes",
-        choices=("common", "individual", "clustered"),
+        choices=ATTRIBUTES,
         help="one bandwidth for all columns, one a column, or one a group of columns (default common)",
     )
-    model.add_argument("--rule", choices=("published", "released", "text"), help="how nodes move (default published)")
-    model.add_argument("--vote", choices=("counts", "frequencies"), help="how nodes vote (default counts)")
+    model.add_argument("--rule", choices=RULES, help="how nodes move (default published)")
+    model.add_argument("--vote", choices=VOTES, help="how nodes vote (default counts)")
     model.add_argument("--seed", type=int, metavar="N", help="for --attributes clustered (default 0)")
     model.add_argument("--jobs", type=int, metavar="N", help="threads; -1 is one a core (default 1)")
 

@@ -8,14 +8,14 @@ from os import PathLike
 import numpy as np
 
 from mlca.datasets.arff_rows import read_rows
-from mlca.datasets.table import Table
+from mlca.datasets.table import LabelledTable
 from mlca.tables.arff import ArffSource, meka_labels
 from mlca.tables.arff_header import Header
 from mlca.tables.mulan_xml import read_mulan_xml
 from mlca.tables.streams import ByteStream, bad_file
 
 
-def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Table:
+def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> LabelledTable:
     """Read an ARFF file, dense or sparse, with some of its attributes as labels.
 
     Nominal values become their places in the header, from 0; a choice between 0 and 1, or between
@@ -30,7 +30,7 @@ def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Tab
 
     Returns
     -------
-    Table
+    LabelledTable
         Attributes and labels in the order of the file.
 
     Raises
@@ -76,7 +76,7 @@ def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> Tab
     return _read(path, by_name)
 
 
-def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> Table:
+def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledTable:
     """Read a dataset of Mulan: an ARFF file and the XML list of its labels.
 
     Parameters
@@ -86,7 +86,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> Table:
 
     Returns
     -------
-    Table
+    LabelledTable
         Attributes and labels in the order of the ARFF file.
 
     See Also
@@ -96,7 +96,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> Table:
     return read_arff(arff, labels=read_mulan_xml(xml))
 
 
-def read_meka(path: str | PathLike[str]) -> Table:
+def read_meka(path: str | PathLike[str]) -> LabelledTable:
     """Read a dataset of MEKA, whose relation says how many attributes are labels.
 
     ``-C 6`` in the name of the relation makes the first six attributes labels, ``-C -6`` the last.
@@ -108,7 +108,7 @@ def read_meka(path: str | PathLike[str]) -> Table:
 
     Returns
     -------
-    Table
+    LabelledTable
         Attributes and labels in the order of the file.
 
     See Also
@@ -129,7 +129,7 @@ def read_meka(path: str | PathLike[str]) -> Table:
     return _read(path, by_count)
 
 
-def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]) -> Table:
+def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]) -> LabelledTable:
     with ByteStream(path) as stream:
         stream.peek()
         source = ArffSource(stream)
@@ -137,7 +137,7 @@ def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]
         labels = choose_labels(header)
         X, Y = read_rows(source, labels)
     features = [attribute for place, attribute in enumerate(header.attributes) if place not in labels]
-    return Table(
+    return LabelledTable(
         X=X,
         Y=Y,
         feature_names=tuple(attribute.name for attribute in features),

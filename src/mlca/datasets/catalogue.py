@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from mlca.datasets.layouts import ExtremeText, Layout, Meka, Mulan
+from mlca.datasets.filesets import ExtremeText, FileSet, Meka, Mulan
 
 MULAN = "https://mulan.sourceforge.net/datasets-mlc.html"
 KDIS = "https://www.uco.es/kdis/mllresources/"
@@ -30,7 +30,7 @@ class Archive:
         Its address.
     members : mapping of str to str
         The file in the archive, without folders, and what it is called here.
-    layout : Layout
+    fileset : FileSet
         How the files lie when they are unpacked.
     checksum : str or None
         Algorithm and digest, such as ``"md5:0a1b..."``, where one has been published.
@@ -38,7 +38,7 @@ class Archive:
 
     url: str
     members: Mapping[str, str]
-    layout: Layout
+    fileset: FileSet
     checksum: str | None = None
 
 
@@ -52,7 +52,7 @@ class Entry:
         What it is called here, what it is about, a page that describes it, whom to cite.
     shape : tuple of three int
         Instances, attributes and labels: what is read must have this shape.
-    collected : tuple of Layout
+    collected : tuple of FileSet
         How its files lie in the collections of the field, the richest first.
     archive : Archive
         Where a copy can be had.
@@ -74,7 +74,7 @@ class Entry:
     source: str
     citation: str
     shape: tuple[int, int, int]
-    collected: tuple[Layout, ...]
+    collected: tuple[FileSet, ...]
     archive: Archive
     categorical: Literal["declared", "all", "none"] = "declared"
     official_split: bool = False
@@ -83,10 +83,10 @@ class Entry:
     note: str = ""
 
     @property
-    def layouts(self) -> tuple[Layout, ...]:
+    def filesets(self) -> tuple[FileSet, ...]:
         """All ways in which its files may lie in a folder, the richest first."""
         from_openml = [_mulan(f"{self.openml[0]}-openml")] if self.openml else []
-        return (*self.collected, *from_openml, self.archive.layout)
+        return (*self.collected, *from_openml, self.archive.fileset)
 
 
 def _mulan(name: str, parts: tuple[str, ...] = ("",)) -> Mulan:
@@ -105,8 +105,8 @@ def _kdis(name: str, theirs: str) -> Archive:
 
 def _extreme(name: str, drive: str, md5: str) -> Archive:
     """Name the copy in the Extreme Classification repository, which has no names of labels."""
-    layout = _extreme_text(name)
-    return Archive(_DRIVE + drive, {file: file for file in layout.files}, layout, f"md5:{md5}")
+    fileset = _extreme_text(name)
+    return Archive(_DRIVE + drive, {file: file for file in fileset.files}, fileset, f"md5:{md5}")
 
 
 def _extreme_text(name: str, xml: str | None = None) -> ExtremeText:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mlca.datasets.catalogue import Archive, Entry
 from mlca.datasets.download import DownloadError, download
-from mlca.datasets.layouts import Layout, locate
+from mlca.datasets.filesets import FileSet, locate
 from mlca.tables.streams import MOST_GROWTH, room_for
 
 
@@ -32,7 +32,7 @@ def cache_folder() -> Path:
     return (Path(shared) if shared else Path.home() / ".cache") / "mlca"
 
 
-def find(entry: Entry) -> tuple[Layout, dict[str, Path]] | None:
+def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
     """Find the files of a dataset on this machine.
 
     Parameters
@@ -42,15 +42,15 @@ def find(entry: Entry) -> tuple[Layout, dict[str, Path]] | None:
 
     Returns
     -------
-    tuple of (Layout, dict of str to Path), or None
+    tuple of (FileSet, dict of str to Path), or None
         How the files lie, and where each is: first in the folder ``MLCA_DATA``, then in the cache.
     """
     own = os.environ.get("MLCA_DATA")
     for root in ([Path(own)] if own else []) + [cache_folder()]:
-        for layout in entry.layouts:
-            paths = locate(layout, root / entry.name)
+        for fileset in entry.filesets:
+            paths = locate(fileset, root / entry.name)
             if paths is not None:
-                return layout, paths
+                return fileset, paths
     return None
 
 
@@ -97,7 +97,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
 
 def by_hand(entry: Entry) -> str:
     """Return how a user gets a dataset without this module."""
-    ways = " or ".join(", ".join(layout.files) for layout in (*entry.collected, entry.archive.layout))
+    ways = " or ".join(", ".join(fileset.files) for fileset in (*entry.collected, entry.archive.fileset))
     return (
         f"By hand: get the dataset from {entry.source} or {entry.archive.url}, put {ways} into "
         f"{cache_folder() / entry.name}, or into a folder {entry.name!r} of your own and set MLCA_DATA to "

@@ -10,7 +10,8 @@ from sklearn.utils import Bunch
 
 from mlca.datasets.catalogue import Entry, entry_of
 from mlca.datasets.folders import by_hand, fetch, find
-from mlca.datasets.table import Table
+from mlca.datasets.table import LabelledTable
+from mlca.optional import needing
 
 
 def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False) -> Bunch:
@@ -68,7 +69,7 @@ def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", 
     return _bunch(entry, table, as_frame=as_frame)
 
 
-def _load_all(entry: Entry) -> Table:
+def _load_all(entry: Entry) -> LabelledTable:
     found = find(entry)
     if found is None:
         fetch(entry)
@@ -86,7 +87,7 @@ def _load_all(entry: Entry) -> Table:
     return table
 
 
-def _bunch(entry: Entry, table: Table, *, as_frame: bool) -> Bunch:
+def _bunch(entry: Entry, table: LabelledTable, *, as_frame: bool) -> Bunch:
     n_features, n_labels = table.X.shape[1], table.Y.shape[1]
     feature_names = list(table.feature_names or (f"x{column}" for column in range(n_features)))
     label_names = list(table.label_names or (f"y{column}" for column in range(n_labels)))
@@ -115,10 +116,8 @@ def _smaller(X: Any) -> Any:
 
 
 def _frame(matrix: Any, names: list[str]) -> Any:
-    try:
+    with needing("as_frame=True", "frames"):
         import pandas as pd
-    except ImportError:
-        raise ImportError('as_frame=True needs pandas: pip install "mlca[frames]"') from None
     if sparse.issparse(matrix):
         return pd.DataFrame.sparse.from_spmatrix(matrix, columns=names)  # type: ignore[attr-defined]
     return pd.DataFrame(matrix, columns=names)

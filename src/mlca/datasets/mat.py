@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.datasets.table import Table
+from mlca.datasets.table import LabelledTable
 from mlca.tables.streams import ByteStream, room_for
 
 _HEADER_BYTES = 128
@@ -27,7 +27,7 @@ _IS_COMPLEX = 0x0800
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 
 
-def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "target") -> Table:
+def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "target") -> LabelledTable:
     """Read a dataset from a ``.mat`` file: one matrix of attributes and one of labels.
 
     Labels may be 0 and 1 or -1 and 1, and stand in the columns or, as in the files of the LAMDA
@@ -42,7 +42,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
 
     Returns
     -------
-    Table
+    LabelledTable
         X is dense or sparse as the variable is; the format has no names.
 
     Raises
@@ -76,7 +76,7 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
         labels = labels.T
     if labels.shape[0] != X.shape[0]:
         raise ValueError(f"{path}: {data!r} has shape {X.shape}, {target!r} {labels.shape}; rows must agree")
-    return Table(X=_attributes(X, path, data), Y=_labels(labels, path, target))
+    return LabelledTable(X=_attributes(X, path, data), Y=_labels(labels, path, target))
 
 
 def _attributes(matrix: Any, path: str | PathLike[str], name: str) -> Any:

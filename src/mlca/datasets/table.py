@@ -12,7 +12,7 @@ from scipy import sparse
 
 
 @dataclass(frozen=True)
-class Table:
+class LabelledTable:
     """Rows, their labels, and what the columns are called.
 
     Attributes
@@ -39,11 +39,11 @@ class Table:
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     split: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
 
-    def rows(self, rows: NDArray[np.intp]) -> Table:
+    def rows(self, rows: NDArray[np.intp]) -> LabelledTable:
         """Return a part of the rows; a part has no split of its own."""
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
-    def without(self, names: Collection[str]) -> Table:
+    def without(self, names: Collection[str]) -> LabelledTable:
         """Return the table without the attributes of these names."""
         if not names or self.feature_names is None:
             return self
@@ -57,19 +57,19 @@ class Table:
         )
 
 
-def join(tables: Sequence[Table]) -> Table:
+def join(tables: Sequence[LabelledTable]) -> LabelledTable:
     """Put tables with the same columns under one another.
 
     Two tables become the train and the test part of the split.
 
     Parameters
     ----------
-    tables : sequence of Table
+    tables : sequence of LabelledTable
         At least one.
 
     Returns
     -------
-    Table
+    LabelledTable
         All rows, in the order given.
 
     Raises

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.datasets.rows import SparseRows
-from mlca.datasets.table import Table
+from mlca.datasets.table import LabelledTable
 from mlca.tables.sources import Fault
 from mlca.tables.streams import ByteStream, bad_file, decoded_lines
 from mlca.tables.xc import XcSource
@@ -21,7 +21,7 @@ def read_xc(
     train_split: str | PathLike[str] | None = None,
     test_split: str | PathLike[str] | None = None,
     one_based: bool | None = None,
-) -> Table:
+) -> LabelledTable:
     r"""Read a dataset in the text format of the Extreme Classification repository.
 
     The first line holds the numbers of rows, attributes and labels; each further line a row:
@@ -40,7 +40,7 @@ def read_xc(
 
     Returns
     -------
-    Table
+    LabelledTable
         X is sparse; the format has no names.
 
     Raises
@@ -82,7 +82,7 @@ def read_xc(
     split = None
     if train_split is not None and test_split is not None:
         split = _read_split(train_split, test_split, n_rows)
-    return Table(
+    return LabelledTable(
         X=features.matrix(n_features, path, "attribute"),
         Y=labels.matrix(n_labels, path, "label"),
         split=split,

@@ -179,6 +179,6 @@ def choose(words: Sequence[str]) -> tuple[Configuration, ...]:
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
     """Return a new estimator; whatever is random in it is seeded."""
-    home = "mlca" if estimator == "MLCA" else "mlca.peers"
+    home = "mlca.classifier" if estimator == "MLCA" else "mlca.peers"
     model = getattr(import_module(home), estimator)(**parameters)
     return model.set_params(random_state=seed) if "random_state" in model.get_params() else model

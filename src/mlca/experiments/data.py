@@ -15,6 +15,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from mlca.datasets import CATALOGUE, load_dataset
 from mlca.datasets.folders import find
+from mlca.optional import install
 
 N_FOLDS = 10
 # Rows with more non-zeros than this share are dense, whatever form their file has.
@@ -25,7 +26,7 @@ RIVER_YEAST = "yeast"
 
 
 @dataclass(frozen=True)
-class Part:
+class Split:
     """Training and test rows of a dataset."""
 
     X: Any
@@ -41,12 +42,12 @@ def is_at_hand(name: str) -> bool:
 
 def how_to_get(name: str) -> str:
     """Say how a missing dataset is had."""
-    river = ", or pip install 'mlca[river]', which brings it" if name == RIVER_YEAST else ""
+    river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
     own = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
     return f"{name} is missing: mlca datasets fetch {name}{river}{own}"
 
 
-def part_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Part:
+def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:
     """Return training and test rows of a dataset.
 
     The rows are shuffled by a generator seeded with the number of the repetition, and every tenth row of
@@ -77,7 +78,7 @@ def part_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool
         # Sparse attributes are counts or 0/1: their least value is 0, and the largest alone scales them.
         scaler = MaxAbsScaler() if sparse.issparse(X_train) else MinMaxScaler()
         X_train, X_test = scaler.fit_transform(X_train), scaler.transform(X_test)
-    return Part(X_train, Y[training], X_test, Y[tested])
+    return Split(X_train, Y[training], X_test, Y[tested])
 
 
 def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

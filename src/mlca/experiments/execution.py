@@ -4,7 +4,7 @@
 run that is killed has lost no more than the tasks in flight, and goes on where it was.
 
 On one machine joblib hands the tasks to as many threads as there are jobs, and each thread has a process
-of its own do them (see `bench`): joblib's own processes could not be ended in the middle of a task without
+of its own do them (see `workers`): joblib's own processes could not be ended in the middle of a task without
 losing the others. On a cluster Dask's workers do the same; tasks of a worker that dies are given to another.
 """
 
@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from mlca.experiments.bench import attempt
 from mlca.experiments.store import Store
 from mlca.experiments.tasks import Outcome, Task, fingerprint
+from mlca.experiments.workers import attempt
+from mlca.optional import needing
 
 SECONDS_TO_ANSWER = 30  # of a scheduler
 
@@ -62,10 +63,8 @@ def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterato
 
 
 def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -> Iterator[Outcome]:
-    try:
+    with needing("--cluster", "dask"):
         from distributed import Client, as_completed
-    except ImportError:
-        raise ValueError("--cluster needs Dask: pip install 'mlca[dask]'") from None
     try:
         client: Any = Client(address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
     except OSError as error:

@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from mlca import __version__
-from mlca.experiments.bench import closing_benches
 from mlca.experiments.execution import execute
 from mlca.experiments.progress import progress
 from mlca.experiments.report import Report, write_report
@@ -21,6 +20,7 @@ from mlca.experiments.store import Store
 from mlca.experiments.studies import STUDIES
 from mlca.experiments.tasks import LIBRARIES, Task, fingerprint
 from mlca.experiments.tuning import search_tasks, with_chosen
+from mlca.experiments.workers import closing_workers
 
 STORE = "results.sqlite"
 
@@ -70,7 +70,7 @@ def reproduce(
     import matplotlib
 
     matplotlib.use("agg")  # pictures go into files; no screen is needed
-    with Store(folder / STORE) as store, closing_benches():
+    with Store(folder / STORE) as store, closing_workers():
         if tune:
             search = search_tasks(scope)
             _do_missing("search", search, store, machinery)

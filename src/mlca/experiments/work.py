@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 from mlca.datasets import three_discs
 from mlca.datasets.synthetic import CENTRES, RADIUS
 from mlca.experiments.algorithms import make
-from mlca.experiments.data import part_of
+from mlca.experiments.data import split_of
 from mlca.experiments.tasks import Task
 from mlca.metrics import MEASURES, evaluate
 from mlca.metrics.sets import exact_match
@@ -115,22 +115,22 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
     parameters = dict(task.parameters)
     model = make(task.algorithm, parameters, task.seed)
     dense = not get_tags(model).input_tags.sparse
-    part = part_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
-    _warm_up(task.algorithm, parameters, part.X, part.Y)
+    split = split_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
+    _warm_up(task.algorithm, parameters, split.X, split.Y)
     learning = 0.0
     for epoch in range(1, task.epochs + 1):
         started = perf_counter()
         clock(True)
         # Several epochs are several passes: `fit(epochs=n)` gives the same model as n times `partial_fit`.
-        model.fit(part.X, part.Y) if epoch == 1 else model.partial_fit(part.X, part.Y)
+        model.fit(split.X, split.Y) if epoch == 1 else model.partial_fit(split.X, split.Y)
         clock(False)
         learning += perf_counter() - started
         stage = f"@{epoch}" if task.epochs > 1 else ""
-        found.values |= {f"{name}{stage}": value for name, value in _judge(model, part.X_test, part.Y_test).items()}
+        found.values |= {f"{name}{stage}": value for name, value in _judge(model, split.X_test, split.Y_test).items()}
         found.values[f"fit_seconds{stage}"] = learning
         found.values[f"nodes{stage}"] = _n_nodes(model)
     if task.on_training:
-        found.values["training_exact_match"] = exact_match(part.Y, model.predict(part.X))
+        found.values["training_exact_match"] = exact_match(split.Y, model.predict(split.X))
     return found
 
 

@@ -1,25 +1,12 @@
-"""What the algorithm is told: the words of its options and their numbers."""
+"""What the algorithm is told."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from mlca.kernels import native
-
-Attributes: TypeAlias = Literal["common", "individual", "clustered"]
-Rule: TypeAlias = Literal["published", "released", "text"]
-Vote: TypeAlias = Literal["counts", "frequencies"]
-Similarity: TypeAlias = Literal["learned", "correntropy"]
-Decision: TypeAlias = Literal["calibrated", "bayes"]
-Drift: TypeAlias = Literal["off", "follow"]
-
-ATTRIBUTES: tuple[str, ...] = get_args(Attributes)
-RULES: tuple[str, ...] = get_args(Rule)
-VOTES: tuple[str, ...] = get_args(Vote)
-SIMILARITIES: tuple[str, ...] = get_args(Similarity)
-DECISIONS: tuple[str, ...] = get_args(Decision)
-DRIFTS: tuple[str, ...] = get_args(Drift)
+from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
 
 # With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
 SCREEN_FROM = 32
@@ -36,13 +23,13 @@ class Parameters:
     n_neighbors: int = 10
     window: int = 50
     smoothing: float = 1.0
-    attributes: str = "common"
-    rule: str = "published"
-    vote: str = "counts"
-    similarity: str = "correntropy"
-    decision: str = "bayes"
+    attributes: Attributes = "common"
+    rule: Rule = "published"
+    vote: Vote = "counts"
+    similarity: Similarity = "correntropy"
+    decision: Decision = "bayes"
     recency: bool = False
-    drift: str = "off"
+    drift: Drift = "off"
     max_nodes: int | None = None
     seed: int = 0
 

@@ -13,10 +13,10 @@ from sklearn.utils import check_array, check_random_state
 from threadpoolctl import threadpool_limits
 
 from mlca.base import Rows
-from mlca.parameters import check_choice, check_real, check_whole
 from mlca.peers.glocal_factors import Factors, Penalties, settled
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows
+from mlca.validation import check_choice, check_real, check_whole
 
 PHASE_TOLERANCES = (1e-3, 1e-6)
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mlca.base import Rows, StreamClassifier
 from mlca.kernels import native
-from mlca.parameters import check_choice, check_real, check_whole
 from mlca.targets import LabelRows
+from mlca.validation import check_choice, check_real, check_whole
 
 
 class MCIC(StreamClassifier):

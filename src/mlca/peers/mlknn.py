@@ -18,8 +18,8 @@ from scipy import sparse
 
 from mlca.base import MultiLabelClassifier, Rows
 from mlca.kernels import native
-from mlca.parameters import check_real, check_whole
 from mlca.targets import LabelRows
+from mlca.validation import check_real, check_whole
 
 _DISTANCES_PER_BLOCK = 1_000_000
 """How many distances are held at a time: 8 MB of them."""

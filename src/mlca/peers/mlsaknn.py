@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.base import Rows, StreamClassifier
-from mlca.parameters import check_choice, check_real, check_whole
 from mlca.peers.mlsaknn_window import Window
 from mlca.targets import LabelRows
+from mlca.validation import check_choice, check_real, check_whole
 
 _CHOICES_OF_K = np.array([1, 3, 5, 7])
 

@@ -11,11 +11,11 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from mlca.base import Rows, StreamClassifier
-from mlca.parameters import check_choice, check_real, check_whole
 from mlca.peers.muenl_forest import Forest, TreeShape
 from mlca.peers.muenl_ranking import PairwiseRanking, linear_scores
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows, LabelSet
+from mlca.validation import check_choice, check_real, check_whole
 
 REFINING_SWEEPS = 5
 

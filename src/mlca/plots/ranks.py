@@ -16,7 +16,7 @@ MARGIN = 0.12  # inches, as all lengths here
 
 
 @dataclass(frozen=True)
-class Layout:
+class Geometry:
     """Where things go, in inches from the lower left corner."""
 
     font: float
@@ -79,11 +79,11 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
     bars = _bars(result, ranks)
     n_lanes = max((lane for _, _, lane in bars), default=-1) + 1
     if ax is None:
-        layout = _lay_out(_text_widths(names), n_lanes, LARGEST_FONT, None)
-        ax = new_canvas(layout.width, layout.height)
+        geometry = _lay_out(_text_widths(names), n_lanes, LARGEST_FONT, None)
+        ax = new_canvas(geometry.width, geometry.height)
     else:
-        layout = _fit(ax, _text_widths(names), n_lanes)
-    _draw(ax, layout, result.critical_difference, names, ranks, bars)
+        geometry = _fit(ax, _text_widths(names), n_lanes)
+    _draw(ax, geometry, result.critical_difference, names, ranks, bars)
     return ax
 
 
@@ -98,7 +98,7 @@ def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]
     return bars
 
 
-def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float | None) -> Layout:
+def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float | None) -> Geometry:
     """Place everything for a font size, on a given width or on one that leaves room for the scale."""
     n_right = (len(text_widths) + 1) // 2
     gap = MARGIN + font / 72
@@ -107,18 +107,18 @@ def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float |
     if width is None:
         width = left_names + right_names + max(3.5, 0.3 * len(text_widths))
     line = 1.6 * font / 72
-    return Layout(font, width, left_names, width - right_names, line, n_lanes, n_right)
+    return Geometry(font, width, left_names, width - right_names, line, n_lanes, n_right)
 
 
-def _fit(ax: Axes, text_widths: list[float], n_lanes: int) -> Layout:
-    """Return the layout with the largest text that fits the Axes and leaves a third of it to the scale."""
+def _fit(ax: Axes, text_widths: list[float], n_lanes: int) -> Geometry:
+    """Return the geometry with the largest text that fits the Axes and leaves a third of it to the scale."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     font = LARGEST_FONT
-    layout = _lay_out(text_widths, n_lanes, font, box.width)
-    while font > SMALLEST_FONT and (layout.height > box.height or layout.right - layout.left < box.width / 3):
+    geometry = _lay_out(text_widths, n_lanes, font, box.width)
+    while font > SMALLEST_FONT and (geometry.height > box.height or geometry.right - geometry.left < box.width / 3):
         font -= 0.25
-        layout = _lay_out(text_widths, n_lanes, font, box.width)
-    return layout
+        geometry = _lay_out(text_widths, n_lanes, font, box.width)
+    return geometry
 
 
 def _text_widths(texts: list[str]) -> list[float]:
@@ -130,27 +130,27 @@ def _text_widths(texts: list[str]) -> list[float]:
 
 def _draw(
     ax: Axes,
-    layout: Layout,
+    geometry: Geometry,
     critical_difference: float,
     names: list[str],
     ranks: list[float],
     bars: list[tuple[float, float, int]],
 ) -> None:
     k = len(names)
-    inches_a_rank = (layout.right - layout.left) / max(k - 1, critical_difference)
+    inches_a_rank = (geometry.right - geometry.left) / max(k - 1, critical_difference)
 
     def place(rank: float) -> float:
-        return layout.right - (rank - 1) * inches_a_rank
+        return geometry.right - (rank - 1) * inches_a_rank
 
-    ax.set(xlim=(0, layout.width), ylim=(0, layout.height))
+    ax.set(xlim=(0, geometry.width), ylim=(0, geometry.height))
     ax.set_axis_off()
-    line, font = layout.line, layout.font
+    line, font = geometry.line, geometry.font
 
-    ruler = layout.height - MARGIN - line
-    ruler_end = layout.left + critical_difference * inches_a_rank
-    ax.plot([layout.left, ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
+    ruler = geometry.height - MARGIN - line
+    ruler_end = geometry.left + critical_difference * inches_a_rank
+    ax.plot([geometry.left, ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
     ax.text(
-        (layout.left + ruler_end) / 2,
+        (geometry.left + ruler_end) / 2,
         ruler + 0.25 * line,
         f"CD = {critical_difference:.2f}",
         fontsize=font,
@@ -165,11 +165,11 @@ def _draw(
         ax.plot([place(rank)] * 2, [scale, scale + 0.3 * line], color=INK, linewidth=1.2)
         ax.text(place(rank), scale + 0.4 * line, str(rank), fontsize=font, ha="center", va="bottom", color=INK)
 
-    first_name = scale - layout.names_below
+    first_name = scale - geometry.names_below
     for i, (name, average) in enumerate(zip(names, ranks, strict=True)):
-        on_right = i < layout.n_lines
+        on_right = i < geometry.n_lines
         height = first_name - (i if on_right else k - 1 - i) * line
-        edge, side = (layout.right, 1) if on_right else (layout.left, -1)
+        edge, side = (geometry.right, 1) if on_right else (geometry.left, -1)
         end = edge + side * 0.4 * font / 72
         ax.plot(
             [place(average), place(average), end],
@@ -190,6 +190,6 @@ def _draw(
 
     overhang = 0.35 * font / 72
     for best, worst, lane in bars:
-        height = scale - (lane + 1) * layout.lane
+        height = scale - (lane + 1) * geometry.lane
         ends = [place(worst) - overhang, place(best) + overhang]
         ax.plot(ends, [height, height], color=ACCENT, linewidth=0.4 * font, solid_capstyle="butt", zorder=3)

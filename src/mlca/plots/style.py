@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from mlca.metrics.registry import MEASURES, Measure
+from mlca.optional import needing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,10 +32,8 @@ def new_canvas(width: float, height: float) -> Axes:
 
 
 def _new_figure(width: float, height: float, layout: Literal["constrained"] | None) -> Figure:
-    try:
+    with needing("mlca.plots", "plots"):
         import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError('plots need Matplotlib: pip install "mlca[plots]"') from None
     return plt.figure(figsize=(width, height), layout=layout)
 
 

@@ -27,7 +27,7 @@ from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_ROWS, MOST_TOP, describe_routes
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
 from mlca.serve.requests import Forget, Keep, Label, Learn
-from mlca.serve.rows import check_keys, check_list, pack, read_batch, read_id, read_labels, unpack
+from mlca.serve.rows import check_keys, check_list, pack, read_id, read_labels, read_rows, unpack
 from mlca.serve.service import Service
 from mlca.serve.tokens import Tokens
 
@@ -87,7 +87,7 @@ class Routes:
         """Make rows with labels durable; the model learns them at once."""
         plain = await read_object(request, ("rows",))
         self._service.refuse_if_behind()
-        batch = read_batch(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_ROWS)
+        batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_ROWS)
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, pack(batch.x), batch.labels, batch.columns))
         return JSONResponse(_taken(receipt))
@@ -113,7 +113,7 @@ class Routes:
         keep, top = read_flag(plain, "keep"), read_whole(plain, "top", 5, MOST_TOP)
         live = await self._live(plain)
         columns = service.columns
-        batch = read_batch(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_ROWS)
+        batch = read_rows(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_ROWS)
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
             nothing = np.zeros((len(batch.ids), 0))
@@ -152,7 +152,7 @@ class Routes:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
         if "x" in plain:
             rows = [{"x": plain["x"]}]
-            x = read_batch(rows, columns, need_ids=False, need_labels=False, most=1).x
+            x = read_rows(rows, columns, need_ids=False, need_labels=False, most=1).x
         else:
             _, _, packed = await asyncio.to_thread(self._find, read_id(plain["id"], None))
             if packed is None:

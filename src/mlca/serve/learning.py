@@ -205,7 +205,7 @@ class Follower:
 
     def _beginning(self) -> Learned:
         """Return the model before the first row."""
-        from mlca.storage import load
+        from mlca.classifier import load
 
         beginning = self._log.beginning
         if beginning.start is None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.serve.log import Row
-from mlca.serve.measures import Prequential
+from mlca.serve.measures import LogMeasures
 from mlca.serve.rows import unpack
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Learned:
     """A model, its measures, and the rows that both come from: all up to a position, in a generation."""
 
     model: MLCA
-    measures: Prequential = field(default_factory=Prequential)
+    measures: LogMeasures = field(default_factory=LogMeasures)
     position: int = 0
     generation: int = 0
 
@@ -160,7 +160,7 @@ class LiveModel:
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
         """Save the model with a note of where it stands; return where that is."""
-        from mlca.storage import set_extra
+        from mlca.model import set_extra
 
         with self._guard():
             facts, model = self.facts, self._learned.model
@@ -170,7 +170,7 @@ class LiveModel:
             return facts
 
     @contextmanager
-    def measures(self) -> Iterator[Prequential]:
+    def measures(self) -> Iterator[LogMeasures]:
         """Look at the measures while nothing is learned."""
         with self._guard():
             yield self._learned.measures

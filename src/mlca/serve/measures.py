@@ -1,6 +1,6 @@
 """How well the stream is predicted, and how fast the service is.
 
-`Prequential` is a function of the log alone: of every row that was predicted, kept and labelled later, the pair of
+`LogMeasures` is a function of the log alone: of every row that was predicted, kept and labelled later, the pair of
 prediction and truth counts once. It is learned along with the model, saved with it and rebuilt with it, so
 all services agree on it at the same position. `Traffic` is about this process and its clock.
 """
@@ -48,7 +48,7 @@ class LabelRecord:
         return 2 * self.hits / size if size else None
 
 
-class Prequential:
+class LogMeasures:
     """Exact match, F1 of the rows and of the labels, over all pairs and over the recent ones."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class Prequential:
         }
 
     @classmethod
-    def from_json(cls, plain: dict[str, Any]) -> Prequential:
+    def from_json(cls, plain: dict[str, Any]) -> LogMeasures:
         """Read what `to_json` gave."""
         measures = cls()
         measures.pairs, measures.exact, measures.defined = plain["pairs"], plain["exact"], plain["defined"]

@@ -14,10 +14,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import psycopg
-from psycopg import IsolationLevel
-
+from mlca.optional import needing
 from mlca.serve.database import LogError
+
+with needing("a log in PostgreSQL", "postgresql"):
+    import psycopg
+    from psycopg import IsolationLevel
 
 _CHANNEL = "mlca_log"
 # Any number will do that nobody else uses for advisory locks in this database.

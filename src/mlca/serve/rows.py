@@ -55,7 +55,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Batch:
+class RequestRows:
     """Checked rows of one request.
 
     Attributes
@@ -76,7 +76,7 @@ class Batch:
     columns: Columns
 
 
-def read_batch(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels: bool, most: int) -> Batch:
+def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels: bool, most: int) -> RequestRows:
     """Check the rows of a request.
 
     Parameters
@@ -92,7 +92,7 @@ def read_batch(rows: Any, columns: Columns | None, *, need_ids: bool, need_label
 
     Returns
     -------
-    Batch
+    RequestRows
 
     Raises
     ------
@@ -101,10 +101,10 @@ def read_batch(rows: Any, columns: Columns | None, *, need_ids: bool, need_label
 
     Examples
     --------
-    >>> batch = read_batch([{"id": "a", "x": {"t": 3, "u": 0.5}}], None, need_ids=True, need_labels=False, most=9)
+    >>> batch = read_rows([{"id": "a", "x": {"t": 3, "u": 0.5}}], None, need_ids=True, need_labels=False, most=9)
     >>> batch.x.tolist(), batch.columns.names
     ([[3.0, 0.5]], ('t', 'u'))
-    >>> read_batch([{"id": "a", "x": [1, "2"]}], None, need_ids=True, need_labels=False, most=9)
+    >>> read_rows([{"id": "a", "x": [1, "2"]}], None, need_ids=True, need_labels=False, most=9)
     Traceback (most recent call last):
     mlca.serve.refusals.RefusalError: x[1] is a string, not a number; send numbers
     """
@@ -120,7 +120,7 @@ def read_batch(rows: Any, columns: Columns | None, *, need_ids: bool, need_label
         if need_labels:
             labels.append(read_labels(row, number))
     assert columns is not None  # there is at least one row
-    return Batch(ids, _matrix(values, columns), labels, columns)
+    return RequestRows(ids, _matrix(values, columns), labels, columns)
 
 
 def check_list(rows: Any, most: int) -> None:

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mlca.serve.diary import tell
 from mlca.serve.http import make_app
-from mlca.serve.service import Service, Settings
+from mlca.serve.service import Service, ServiceSettings
 from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to end after SIGTERM.
@@ -25,12 +25,12 @@ _DRAIN = 20
 _HEADER_SECONDS = 20.0
 
 
-def run(settings: Settings, host: str, port: int, tokens: Path | None) -> None:
+def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) -> None:
     """Serve until SIGTERM or Ctrl-C.
 
     Parameters
     ----------
-    settings : Settings
+    settings : ServiceSettings
         What the service is told.
     host, port : str, int
         Where it listens; port 0 takes a free one.

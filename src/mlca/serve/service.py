@@ -31,7 +31,7 @@ PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServiceSettings:
     """What a service is told.
 
     Attributes
@@ -60,7 +60,7 @@ class Service:
 
     Parameters
     ----------
-    settings : Settings
+    settings : ServiceSettings
         What it is told.
 
     Raises
@@ -69,7 +69,7 @@ class Service:
         If the folder is in use, the log is of other parameters, or anything else that its operator must change.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         self.folder = FolderLock(settings.data)
         database = _database(settings)
         try:
@@ -284,7 +284,7 @@ class FolderLock:
         os.close(self._descriptor)
 
 
-def _database(settings: Settings) -> Database:
+def _database(settings: ServiceSettings) -> Database:
     if settings.log is None:
         return SQLite(settings.data / "log.sqlite")
     from mlca.serve.postgresql import PostgreSQL
@@ -292,7 +292,7 @@ def _database(settings: Settings) -> Database:
     return PostgreSQL(settings.log)
 
 
-def _open(database: Database, settings: Settings) -> Log:
+def _open(database: Database, settings: ServiceSettings) -> Log:
     log = open_log(database)
     if log is None:
         start, columns = (None, None) if settings.model is None else _read_start(settings.model)
@@ -315,7 +315,7 @@ def _read_start(path: Path) -> tuple[bytes, Columns]:
     """Read the model that learning goes on from, and try whether it goes on with rows of label names."""
     import numpy as np
 
-    from mlca.storage import load
+    from mlca.classifier import load
 
     model = load(path)
     if not all(isinstance(name, str) for name in model.classes_.tolist()):

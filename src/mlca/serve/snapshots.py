@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mlca.serve.live import NOTE, Facts, Learned, LiveModel
-from mlca.serve.measures import Prequential
+from mlca.serve.measures import LogMeasures
 
 VERSION = 1
 _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
@@ -72,7 +72,8 @@ class Snapshots:
 
     def read(self, path: Path) -> Learned | None:
         """Return what a snapshot holds; None, and a word about it, where it is damaged or of another log."""
-        from mlca.storage import extras_of, load
+        from mlca.classifier import load
+        from mlca.model import extras_of
 
         try:
             model = load(path)
@@ -81,7 +82,7 @@ class Snapshots:
                 raise ValueError(f"it has format version {note['version']}, not {VERSION}")
             if note["log"] != self._identity:
                 raise ValueError("it belongs to another log")
-            measures = Prequential.from_json(note["measures"])
+            measures = LogMeasures.from_json(note["measures"])
             learned = Learned(model, measures, int(note["position"]), int(note["generation"]))
             if path.name != _name_of(learned.facts()):
                 raise ValueError("its name contradicts its content")

@@ -17,6 +17,6 @@ Files of older format versions stay readable: `models` turns their headers into 
 """
 
 from mlca.storage.header import HEADER, checksum
-from mlca.storage.models import VERSION, extras_of, load, save, set_extra
+from mlca.storage.models import VERSION, read_model, write_model
 
-__all__ = ["HEADER", "VERSION", "checksum", "extras_of", "load", "save", "set_extra"]
+__all__ = ["HEADER", "VERSION", "checksum", "read_model", "write_model"]

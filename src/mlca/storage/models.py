@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mlca import __version__
-from mlca.classifier import MLCA
 from mlca.learner.checking import State, check_one_label_each, state_schema
 from mlca.learner.parameters import Parameters
 from mlca.learner.state import capture, restore
 from mlca.limits import MOST_JOBS
+from mlca.model import LearnedModel, extras_of
 from mlca.replacing import replacing
 from mlca.storage.archive import read_archive, read_array, write_archive
 from mlca.storage.header import HEADER, checksum, read_json
 from mlca.targets import LabelSet
+
+Model = TypeVar("Model", bound=LearnedModel)
 
 FORMAT = "mlca model"
 VERSION = 2
@@ -30,20 +31,20 @@ VERSION = 2
 _MOST_SEED = 2**63
 
 
-def save(model: MLCA, path: str | os.PathLike[str]) -> None:
+def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to a file; a crash leaves the old file or the new one.
 
     Parameters
     ----------
-    model : MLCA
+    model : LearnedModel
         The model.
     path : path-like
         Where to; an existing file is replaced. Where it is a link, the file that the link names is.
     """
     learner = model._learner
     parameters, resolved = _plain_parameters(model), asdict(learner.parameters)
-    _read_asked_for(parameters)  # what `load` would refuse is not written
-    _read_resolved(resolved)
+    _read_asked_for(parameters, type(model))  # what would not be read is not written
+    _read_resolved(resolved, type(model))
     state = capture(learner)
     labels = model._labels.first(len(state["with"]))  # another thread may be teaching it more
     header = {
@@ -66,18 +67,20 @@ def save(model: MLCA, path: str | os.PathLike[str]) -> None:
         write_archive(file, header, state)
 
 
-def load(path: str | os.PathLike[str]) -> MLCA:
-    """Read a model that `MLCA.save` wrote; it goes on learning as the original would have.
+def read_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
+    """Read a model that `write_model` wrote.
 
     Parameters
     ----------
     path : path-like
         The file.
+    kind : type of LearnedModel
+        What to make: the constructor takes the parameters that the file holds, and judges them.
 
     Returns
     -------
-    MLCA
-        The model.
+    LearnedModel
+        The model, of that kind.
 
     Raises
     ------
@@ -85,15 +88,6 @@ def load(path: str | os.PathLike[str]) -> MLCA:
         If there is no such file.
     ValueError
         If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from mlca import MLCA, load
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "model.mlca"
-    >>> MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}]).save(file)
-    >>> load(file).partial_fit([[2.0]], [{"higher"}]).classes_.tolist()
-    ['low', 'high', 'higher']
     """
     path = Path(path)
     mode = path.stat().st_mode  # before opening: to open a FIFO would be to wait for its writer
@@ -101,7 +95,7 @@ def load(path: str | os.PathLike[str]) -> MLCA:
         raise ValueError(f"{path}: a device or a FIFO, not a model file")
     with path.open("rb") as file:
         try:
-            return _read_model(read_archive(file))
+            return _read_model(read_archive(file), kind)
         except OSError:
             raise
         except MemoryError:
@@ -110,18 +104,7 @@ def load(path: str | os.PathLike[str]) -> MLCA:
             raise ValueError(f"{path}: {error}") from None
 
 
-def extras_of(model: MLCA) -> dict[str, Any]:
-    """Return what a model carries beside its own, by name: plain JSON that its file keeps and `fit` forgets."""
-    return dict(vars(model).get("extras_", {}))
-
-
-def set_extra(model: MLCA, name: str, value: Any) -> None:
-    """Let a model carry a JSON value; `save` keeps it and `load` brings it back, neither asking what it means."""
-    plain = json.loads(json.dumps(value, allow_nan=False))
-    model.__dict__["extras_"] = extras_of(model) | {name: plain}
-
-
-def _read_model(members: dict[str, bytes]) -> MLCA:
+def _read_model(members: dict[str, bytes], kind: type[Model]) -> Model:
     if HEADER not in members:
         raise ValueError(f"a zip file without {HEADER}: not an mlca model")
     header = read_json(members.pop(HEADER))
@@ -131,8 +114,8 @@ def _read_model(members: dict[str, bytes]) -> MLCA:
     if version > 1 and header.get("checksum") != checksum(header, state):
         raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
     header = _UPGRADES[version](header)
-    model = _read_asked_for(_field(header, "parameters", dict))
-    resolved = _read_resolved(_field(header, "resolved", dict))
+    model = _read_asked_for(_field(header, "parameters", dict), kind)
+    resolved = _read_resolved(_field(header, "resolved", dict), kind)
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
@@ -196,9 +179,9 @@ def _read_state(members: dict[str, bytes], sparse_nodes: bool) -> State:
     return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
 
 
-def _read_asked_for(parameters: dict[str, Any]) -> MLCA:
+def _read_asked_for(parameters: dict[str, Any], kind: type[Model]) -> Model:
     """Return a model with the parameters that its user asked for."""
-    model = _new_model(parameters)
+    model = _new_model(parameters, kind)
     seed, n_jobs = model.random_state, model.n_jobs
     if seed is not None and (type(seed) is not int or not 0 <= seed < _MOST_SEED):
         raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a number from 0 to {_MOST_SEED - 1}")
@@ -207,7 +190,7 @@ def _read_asked_for(parameters: dict[str, Any]) -> MLCA:
     return model
 
 
-def _read_resolved(parameters: dict[str, Any]) -> Parameters:
+def _read_resolved(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
     """Return the parameters that the learner goes by, all of them numbers and words."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
@@ -215,17 +198,17 @@ def _read_resolved(parameters: dict[str, Any]) -> Parameters:
     seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed < _MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
-    _new_model(settings)
+    _new_model(settings, kind)
     reals = {name: float(settings[name]) for name in ("vigilance", "smoothing")}
     return Parameters(**settings | reals, seed=seed)
 
 
-def _new_model(parameters: dict[str, Any]) -> MLCA:
+def _new_model(parameters: dict[str, Any], kind: type[Model]) -> Model:
     """Return a model with checked parameters."""
-    unknown = parameters.keys() - MLCA().get_params().keys()
+    unknown = parameters.keys() - kind().get_params().keys()
     if unknown:
-        raise ValueError(f"has a parameter {min(unknown)!r:.80} that MLCA has not")
-    model = MLCA(**parameters)
+        raise ValueError(f"has a parameter {min(unknown)!r:.80} that {kind.__name__} has not")
+    model = kind(**parameters)
     model._check_parameters()
     return model
 
@@ -244,7 +227,7 @@ def _whole(header: dict[str, Any], name: str) -> int:
     return value
 
 
-def _plain_parameters(model: MLCA) -> dict[str, Any]:
+def _plain_parameters(model: LearnedModel) -> dict[str, Any]:
     """Return constructor parameters as JSON has them; a generator object is not kept, its seed is."""
     plain = {}
     for name, value in model.get_params().items():

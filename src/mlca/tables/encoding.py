@@ -11,7 +11,7 @@ from scipy import sparse
 
 from mlca.tables.cells import as_text
 from mlca.tables.columns import Wishes, decide_column, scaled
-from mlca.tables.kinds import Categorical, Column, Date, Encoded, Learned, Text
+from mlca.tables.kinds import Categorical, Column, Date, Encoded, LearnedColumn, Text
 from mlca.tables.layout import TableLayout
 
 Cells = Mapping[str, Sequence[Any]]
@@ -60,7 +60,7 @@ def encode(layout: TableLayout, cells: Cells, n_rows: int) -> tuple[Any, Remarks
     return (_sparse if layout.sparse else _dense)(parts, shape), remarks
 
 
-def _remark(remarks: Remarks, column: Learned, encoded: Encoded, cells: Sequence[Any]) -> None:
+def _remark(remarks: Remarks, column: LearnedColumn, encoded: Encoded, cells: Sequence[Any]) -> None:
     if encoded.missing:
         remarks.missing[column.name] = encoded.missing
     if encoded.unseen:

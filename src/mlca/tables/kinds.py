@@ -227,8 +227,8 @@ class Ignored:
     kind = "ignored"
 
 
-Learned: TypeAlias = Numeric | Boolean | Categorical | Date | Text
-Column: TypeAlias = Learned | Ignored
+LearnedColumn: TypeAlias = Numeric | Boolean | Categorical | Date | Text
+Column: TypeAlias = LearnedColumn | Ignored
 
 
 def _one_a_row(numbers: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int]) -> Encoded:

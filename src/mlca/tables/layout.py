@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mlca.tables.kinds import (
     Column,
     Ignored,
-    Learned,
+    LearnedColumn,
     as_json_text,
     as_json_texts,
     column_from_json,
@@ -84,7 +84,7 @@ class TableLayout:
         """The number of columns of the matrix."""
         return sum(column.width for column in self.columns)
 
-    def learned(self) -> list[Learned]:
+    def learned(self) -> list[LearnedColumn]:
         """Return the columns that are learned."""
         return [column for column in self.columns if not isinstance(column, Ignored)]
 
@@ -111,7 +111,7 @@ class TableLayout:
             left[place] -= added
         return frozenset(column.name for column, width in zip(self.learned(), left, strict=True) if width == 0)
 
-    def lacking(self, columns: Iterable[str]) -> list[Learned]:
+    def lacking(self, columns: Iterable[str]) -> list[LearnedColumn]:
         """Return the learned columns that a table with these columns lacks and may not."""
         there = set(columns)
         return [column for column in self.learned() if column.name not in there and column.name not in self.optional]

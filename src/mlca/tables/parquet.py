@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
+from mlca.optional import needing
 from mlca.tables.sources import Row, require_distinct
 from mlca.tables.streams import STANDARD_INPUT, ByteStream
 
@@ -18,11 +19,9 @@ class ParquetSource:
     sparse = False
 
     def __init__(self, stream: ByteStream) -> None:
-        try:
+        with needing("Parquet", "frames"):
             import pyarrow as pa
             from pyarrow.parquet import ParquetFile
-        except ImportError:
-            raise ValueError('Parquet needs pyarrow: pip install "mlca[frames]"') from None
         self.name = stream.name
         self.nominal: dict[str, tuple[str, ...]] = {}
         self.label_columns: tuple[str, ...] = ()

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mlca.parameters import check_whole
 from mlca.tables import columns as deciding
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
 from mlca.tables.kinds import MOST_PLACES, Categorical, Column, Date, Ignored, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
+from mlca.validation import check_whole
 
 # A growth note is taken when the rows have become more by this factor.
 _NEXT_NOTE = 1.25

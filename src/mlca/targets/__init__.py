@@ -26,7 +26,7 @@ from mlca.targets.indicator import read_frame, read_indicator
 from mlca.targets.labels import Form, LabelRows, LabelSet, plain
 from mlca.targets.names import is_row_of_names, read_names
 
-__all__ = ["Form", "LabelRows", "LabelSet", "exact_match", "read_targets", "read_truth"]
+__all__ = ["Form", "LabelRows", "LabelSet", "exact_share", "read_targets", "read_truth"]
 
 
 def read_targets(
@@ -111,7 +111,7 @@ def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
         return read_targets(y, replace(known, form=None))
 
 
-def exact_match(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any = None) -> float:
+def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any = None) -> float:
     """Return the share of rows whose predicted labels are exactly the true ones.
 
     Parameters
@@ -131,7 +131,7 @@ def exact_match(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
 
     Examples
     --------
-    >>> exact_match([{"sea"}, {"sun", "wind"}], LabelSet(("sea", "sun")), np.array([[1, 0], [0, 1]]))
+    >>> exact_share([{"sea"}, {"sun", "wind"}], LabelSet(("sea", "sun")), np.array([[1, 0], [0, 1]]))
     0.5
     """
     labels, truth = read_truth(y, known)

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import pytest
-from sample_report import realistic_report
 
 from mlca.experiments.report import Figure, Report, Section, Table, write_report
 from tests.browser import CHROMIUM, CONTRASTS, FLAGS
+from tests.experiments.report.sample_report import realistic_report
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")

@@ -54,7 +54,7 @@ def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Ou
 
 
 @dataclass(frozen=True)
-class Cell:
+class Claim:
     """One number of the paper and ours."""
 
     name: str
@@ -67,12 +67,12 @@ def difference(paper: float, measured: float | None) -> float | None:
     return None if measured is None else measured - paper
 
 
-def agreement(cells: Sequence[Cell], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
-    """Say how many cells agree and which differs most.
+def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
+    """Say how many claims agree and which differs most.
 
     Parameters
     ----------
-    cells : sequence of Cell
+    claims : sequence of Claim
         What to compare.
     what : str
         What the numbers are.
@@ -83,23 +83,23 @@ def agreement(cells: Sequence[Cell], what: str, *, tolerance: float, relative: b
 
     Examples
     --------
-    >>> cells = [Cell("flags", 163.9, 164.0), Cell("birds", 170.6, 190.0)]
-    >>> agreement(cells, "numbers of nodes", tolerance=0.03, relative=True)
+    >>> claims = [Claim("flags", 163.9, 164.0), Claim("birds", 170.6, 190.0)]
+    >>> agreement(claims, "numbers of nodes", tolerance=0.03, relative=True)
     '1 of 2 numbers of nodes agree within 3 %; birds differs most (190.0 against 170.6)'
     >>> agreement([], "numbers of nodes", tolerance=0.03)
     'no numbers of nodes were measured'
     """
-    if not cells:
+    if not claims:
         return f"no {what} were measured"
-    scale = {cell: max(cell.paper * tolerance, least) if relative else tolerance for cell in cells}
-    agree = sum(abs(cell.measured - cell.paper) <= scale[cell] + 1e-12 for cell in cells)
-    most = max(cells, key=lambda cell: abs(cell.measured - cell.paper) / scale[cell])
+    scale = {claim: max(claim.paper * tolerance, least) if relative else tolerance for claim in claims}
+    agree = sum(abs(claim.measured - claim.paper) <= scale[claim] + 1e-12 for claim in claims)
+    most = max(claims, key=lambda claim: abs(claim.measured - claim.paper) / scale[claim])
     within = f"{tolerance:.0%}".replace("%", " %") if relative else f"{tolerance:g}"
     if relative and least:
         within += f" or {least:g}"
     digits = 1 if relative else 3
     return (
-        f"{agree} of {len(cells)} {what} agree within {within}; {most.name} differs most "
+        f"{agree} of {len(claims)} {what} agree within {within}; {most.name} differs most "
         f"({most.measured:.{digits}f} against {most.paper:.{digits}f})"
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from mlca.experiments.paper import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import POINTS, Scope
-from mlca.experiments.studies.averages import Cell, agreement, deviation_of, difference, mean_of, troubles
+from mlca.experiments.studies.averages import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.studies.figures import draw_nodes
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
@@ -104,9 +104,9 @@ def _table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     sentences = []
     for algorithm in _algorithms(scope):
-        matches = agreement(_cells("exact_match", algorithm, scope, outcomes), "exact matches", tolerance=0.01)
+        matches = agreement(_claims("exact_match", algorithm, scope, outcomes), "exact matches", tolerance=0.01)
         numbers = agreement(
-            _cells("nodes", algorithm, scope, outcomes), "numbers of nodes", tolerance=0.05, relative=True
+            _claims("nodes", algorithm, scope, outcomes), "numbers of nodes", tolerance=0.05, relative=True
         )
         sentences.append(f"{algorithm}: {matches}; {numbers}.")
     if scope.points != POINTS:
@@ -114,14 +114,14 @@ def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     return " ".join(sentences)
 
 
-def _cells(name: str, algorithm: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Cell]:
-    cells = []
+def _claims(name: str, algorithm: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Claim]:
+    claims = []
     for row, seeds in _rows(scope):
         measured = mean_of(f"{name}@{row['after_distribution']}", seeds, outcomes)
         if row["algorithm"] == algorithm and measured is not None:
             title = f"{row['condition']} after {row['after_distribution']}"
-            cells.append(Cell(title, float(row[name]), measured))
-    return cells
+            claims.append(Claim(title, float(row[name]), measured))
+    return claims
 
 
 def _figures(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Iterator[Figure]:

@@ -8,7 +8,7 @@ from mlca.experiments.algorithms import Configuration
 from mlca.experiments.paper import read_paper
 from mlca.experiments.report import Section, Table
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies.averages import Cell, agreement, deviation_of, difference, mean_of, troubles
+from mlca.experiments.studies.averages import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
 INTRODUCTION = """
@@ -30,7 +30,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     """Put the paper's table beside ours."""
-    cells: list[Cell] = []
+    claims: list[Claim] = []
     rows = []
     for row in read_paper("nodes"):
         dataset = row["dataset"]
@@ -44,14 +44,14 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
             percent = None if off is None else 100 * off / paper
             rows.append((dataset, configuration.title, paper, measured, spread, off, percent))
             if measured is not None:
-                cells.append(Cell(f"{configuration.title} on {dataset}", paper, measured))
+                claims.append(Claim(f"{configuration.title} on {dataset}", paper, measured))
     columns = ("dataset", "configuration", "paper", "measured", "measured sd", "difference", "difference %")
     text = INTRODUCTION.format(repetitions=scope.repetitions).strip()
     return Section(
         "nodes",
         "Number of nodes",
         "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
-        agreement(cells, "numbers of nodes", tolerance=0.03, relative=True, least=2) + ".",
+        agreement(claims, "numbers of nodes", tolerance=0.03, relative=True, least=2) + ".",
         (Table("Nodes after training", columns, tuple(rows)),),
         (),
     )

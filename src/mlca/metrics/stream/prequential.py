@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlca.metrics.stream.learners import Batch, learner_of
+from mlca.metrics.stream.adapters import StreamBatch, adapter_of
 from mlca.metrics.stream.records import Prequential, Record
 from mlca.metrics.stream.tally import Tally
 from mlca.targets import LabelSet
@@ -95,27 +95,27 @@ def _test_then_train(
     appeared: dict[Hashable, int],
 ) -> Iterator[Record]:
     """Go through the stream, yield a record every now and then, and fill in where labels appeared."""
-    learner = learner_of(model)
-    labels = learner.known
+    adapter = adapter_of(model)
+    labels = adapter.known
     clock = _Stopwatch()
     n_rows = recorded = 0
     for number, item in enumerate(stream):
         try:
             X, Y = item
-            batch = learner.read(X, Y, labels)
+            batch = adapter.read(X, Y, labels)
         except (TypeError, ValueError) as error:
             raise ValueError(f"item {number} of the stream, after {n_rows} rows: {error}") from error
         if labels is not None:
             with clock:
-                sets = learner.predict(batch)
-                chances = learner.predict_scores(batch) if scores else None
+                sets = adapter.predict(batch)
+                chances = adapter.predict_scores(batch) if scores else None
             tally.add(
                 batch.truth(),
-                learner.as_labels(sets, batch),
-                learner.as_scores(chances, batch) if scores else None,
+                adapter.as_labels(sets, batch),
+                adapter.as_scores(chances, batch) if scores else None,
             )
         with clock:
-            learner.learn(batch)
+            adapter.learn(batch)
         labels = batch.labels
         _note_first_rows(appeared, batch, n_rows)
         n_rows += batch.targets.n_rows
@@ -180,7 +180,7 @@ class _ByteCounter:
         self.n_bytes += buffer.raw().nbytes
 
 
-def _note_first_rows(appeared: dict[Hashable, int], batch: Batch, first_row: int) -> None:
+def _note_first_rows(appeared: dict[Hashable, int], batch: StreamBatch, first_row: int) -> None:
     """Enter the labels that are true for the first time, in the order of their rows."""
     columns, cells = np.unique(batch.targets.indices, return_index=True)
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):

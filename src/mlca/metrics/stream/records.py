@@ -6,6 +6,8 @@ from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlca.optional import needing
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -88,10 +90,8 @@ class Prequential:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the records as a pandas DataFrame, one row a record."""
-        try:
+        with needing("to_frame", "frames"):
             import pandas as pd
-        except ImportError:
-            raise ImportError('to_frame needs pandas: pip install "mlca[frames]"') from None
         return pd.DataFrame([record.as_dict() for record in self.records])
 
     def __str__(self) -> str:

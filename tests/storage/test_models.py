@@ -13,11 +13,11 @@ from scipy import sparse
 
 from mlca import MLCA, load
 from mlca.merging import merge
-from mlca.storage import extras_of, set_extra
+from mlca.model import extras_of, set_extra
 from tests.learner.states import assert_same_state
 from tests.learner.streams import parameters, streams
 
-GOLDEN = Path(__file__).parent / "data"
+GOLDEN = Path(__file__).parents[1] / "data"
 
 
 def small_model(**chosen):

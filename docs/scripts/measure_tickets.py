@@ -2,7 +2,7 @@
 
 The tickets are those of tests/tables/tickets.py: one to three topics each, a sentence drawn for every topic out of
 seven in three languages, with devices and numbers filled in, between sentences that say nothing; 5 % of the cells are
-missing. Run from the root of the repository: python -m benchmarks.tickets
+missing. Run from the root of the repository: python -m docs.scripts.measure_tickets
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def ours(train, test, **parameters):
     return model.score(*test)
 
 
-def main():
+def main() -> None:
+    """Learn, predict, print."""
     train, test = tickets(3000, 1), tickets(1000, 2)
     text_only = tuple((frame[["text"]], topics) for frame, topics in (train, test))
     print(f"TF-IDF and logistic regression, text alone  {reference(train, test):.3f}")

@@ -9,9 +9,9 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from mlca import MLCA, load
-from mlca.dask import merge
 from mlca.datasets import load_dataset
-from tests.dask.plain_merging import Merged
+from mlca.merging import merge
+from tests.learner.plain_merging import Merged
 from tests.learner.reference import Reference
 from tests.learner.states import assert_same_state, state, unfolded
 from tests.learner.streams import parameters, streams

@@ -7,18 +7,18 @@ import threading
 import psutil
 import pytest
 
-from mlca.experiments.bench import ONE_THREAD, Bench, attempt
 from mlca.experiments.tasks import Task, fingerprint
+from mlca.experiments.workers import ONE_THREAD, Worker, attempt
 
 SHORT = Task("growth", "MLCA", (("vigilance", 0.0),), "generated", size=50, nodes=60)
 LONG = Task("growth", "MLCA", (("vigilance", 0.0),), "generated", size=3_000_000, nodes=2_000)
 
 
 @pytest.fixture
-def one_bench():
-    bench = Bench()
-    yield bench
-    bench.close()
+def one_worker():
+    worker = Worker()
+    yield worker
+    worker.close()
 
 
 def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():
@@ -28,30 +28,30 @@ def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():
     assert attempt(SHORT, fingerprint(), time_limit=60).status == "done"
 
 
-def test_failures_carry_their_traceback_and_leave_the_bench_in_place(one_bench):
+def test_failures_carry_their_traceback_and_leave_the_worker_in_place(one_worker):
     broken = Task("fold", "MLCA", (("vigilance", 7.0),), "no such dataset", repetition=0, fold=0)
-    failed = one_bench.do(broken, fingerprint(), None)
+    failed = one_worker.do(broken, fingerprint(), None)
     assert failed.status == "failed"
     assert failed.trouble.startswith("Traceback")
     assert "no such dataset" in failed.trouble
-    done = one_bench.do(SHORT, fingerprint(), None)
+    done = one_worker.do(SHORT, fingerprint(), None)
     assert done.values["nodes"] == 60
 
 
-def test_a_bench_that_dies_is_a_failed_task(one_bench):
-    threading.Timer(1.0, os.kill, (one_bench._process.pid, signal.SIGKILL)).start()
-    outcome = one_bench.do(LONG, fingerprint(), None)
+def test_a_worker_that_dies_is_a_failed_task(one_worker):
+    threading.Timer(1.0, os.kill, (one_worker._process.pid, signal.SIGKILL)).start()
+    outcome = one_worker.do(LONG, fingerprint(), None)
     assert (outcome.status, outcome.trouble) == ("failed", "its process died with exit code -9")
-    assert not one_bench.is_alive()
+    assert not one_worker.is_alive()
 
 
-def test_a_bench_does_not_outlive_the_one_who_started_it():
+def test_a_worker_does_not_outlive_the_one_who_started_it():
     script = (
-        "from mlca.experiments.bench import Bench\n"
+        "from mlca.experiments.workers import Worker\n"
         "from mlca.experiments.tasks import Task\n"
-        "bench = Bench()\n"
-        "print(bench._process.pid, flush=True)\n"
-        f"bench.do({LONG!r}, {fingerprint()!r}, None)\n"
+        "worker = Worker()\n"
+        "print(worker._process.pid, flush=True)\n"
+        f"worker.do({LONG!r}, {fingerprint()!r}, None)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     child = psutil.Process(int(parent.stdout.readline()))
@@ -67,7 +67,7 @@ def test_other_code_is_refused():
     assert "has other sources of mlca than the run began with" in outcome.trouble
 
 
-def test_numeric_libraries_of_a_bench_are_held_to_one_thread():
+def test_numeric_libraries_of_a_worker_are_held_to_one_thread():
     ask = (
         "import numpy, scipy.linalg, threadpoolctl\n"
         "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"

@@ -1,6 +1,6 @@
 """What merging costs: exact match and nodes of merged models beside learning in sequence.
 
-    MLCA_DATA=... python benchmarks/merging.py [--vigilance V] [--orders N] [dataset ...]
+    MLCA_DATA=... python docs/scripts/measure_merging.py [--vigilance V] [--orders N] [dataset ...]
 
 Training rows (the official split, or 90 % where there is none) come in random order. They are learned in sequence by
 one model, and in 2, 4 and 8 consecutive parts by as many models, which are then merged. The last column is the
@@ -17,12 +17,11 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-from mlca.learner.kernels.votes import VOTED, VOTED_ALONE
 from numpy.typing import NDArray
 
-from mlca import MLCA
+from mlca import MLCA, merge
 from mlca.datasets import load_dataset
-from mlca.merging import merge
+from mlca.learner.core import Learner
 from mlca.metrics import exact_match
 
 DATASETS = ("yeast", "scene", "bibtex", "mediamill")
@@ -48,6 +47,7 @@ class Figures:
 
 
 def main() -> None:
+    """Measure, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="*", default=DATASETS)
     parser.add_argument("--vigilance", type=float, default=0.01)
@@ -65,10 +65,12 @@ def measure(name: str, vigilance: float, n_orders: int) -> Iterator[tuple[int, F
     runs: dict[int, list[Figures]] = {n_parts: [] for n_parts in N_PARTS}
     for seed in range(n_orders):
         order = np.random.default_rng(seed).permutation(train[0].shape[0])
-        in_sequence = MLCA(vigilance).fit(train[0][order], train[1][order])
+        in_sequence = MLCA(vigilance=vigilance).fit(train[0][order], train[1][order])
         expected = matched(in_sequence, test)
         for n_parts in N_PARTS:
-            parts = [MLCA(vigilance).fit(train[0][own], train[1][own]) for own in np.array_split(order, n_parts)]
+            parts = [
+                MLCA(vigilance=vigilance).fit(train[0][own], train[1][own]) for own in np.array_split(order, n_parts)
+            ]
             merged = merge(parts)
             runs[n_parts].append(
                 Figures(
@@ -97,22 +99,27 @@ def split(name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 
 def matched(model: MLCA, test: tuple[Any, Any]) -> float:
+    """Return the exact match on the test rows."""
     return exact_match(test[1], model.predict(test[0]))
 
 
 def with_counters_added_up(merged: MLCA, parts: Sequence[MLCA]) -> MLCA:
     """Return the merged model with the sums of the parts' counters; all parts must know the same labels."""
-    model = copy.deepcopy(merged)
-    whole = model._learner.model
-    tallied = [VOTED, VOTED_ALONE]
-    whole.tally[tallied] = sum(part._learner.model.tally[tallied] for part in parts)
-    n_labels = model._learner.n_labels
-    for name in ("with_", "without"):
-        getattr(whole, name)[:n_labels] = sum(getattr(part._learner.model, name)[:n_labels] for part in parts)
+    model = copy.copy(merged)
+    learner = model._learner
+    whole, apart = learner.state(), [part._learner.state() for part in parts]
+    for name in ("with", "without"):
+        whole[name] = sum(state[name] for state in apart)
+    # Of the tally, the counter updates: with several nodes, and with one.
+    whole["tally"][2:] = sum(state["tally"][2:] for state in apart)
+    model._learner = Learner.from_state(
+        learner.parameters, learner.n_features, learner.n_labels, learner.sparse_nodes, whole
+    )
     return model
 
 
 def line(name: str, n_parts: int, figures: Figures) -> str:
+    """Return a row of the table."""
     difference = figures.match_merged - figures.match_in_sequence
     return (
         f"| {name} | {n_parts} | {figures.nodes_in_sequence:.0f} | {figures.nodes_merged:.0f} "

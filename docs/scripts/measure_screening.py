@@ -1,8 +1,9 @@
 """How fast screening by codes is by itself, one thread, without Python: searches for the nearest nodes on real data.
 
-    MLCA_DATA=... python benchmarks/screening.py [--neighbors N] [dataset ...]
+    MLCA_DATA=... python docs/scripts/measure_screening.py [--neighbors N] [dataset ...]
 
-All rows of a dataset are nodes, and 256 of them are searched for. Compiles screening.cpp with g++ for this processor.
+All rows of a dataset are nodes, and 256 of them are searched for. Compiles measure_screening.cpp with g++ for this
+processor.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def main() -> None:
     here = Path(__file__).parent
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "screening"
-        source = here / "screening.cpp"
-        kernels = here.parent / "src" / "kernels"
+        source = here / "measure_screening.cpp"
+        kernels = here.parents[1] / "src" / "kernels"
         subprocess.run([*COMPILE.split(), f"-I{kernels}", str(source), "-o", str(program)], check=True)
         for name in arguments.datasets:
             data = sample(name)

@@ -1,17 +1,17 @@
-"""Benches: processes that do tasks, one after another, and can be ended in the middle of one.
+"""Workers: processes that do tasks, one after another, and can be ended in the middle of one.
 
 A fit may sit in compiled code for hours, where no signal handler and no thread can stop it, and a wrong
 one may take its process down. So no task is done where results are kept. Whoever wants one done, the
-serial run, a thread of joblib or a worker of Dask, takes a bench that is free, or starts one, sends it the
+serial run, a thread of joblib or a process of Dask, takes a worker that is free, or starts one, sends it the
 task and listens:
 
     begins, ends, begins, ends, ...     around every fit; the clock of the time limit runs in between
-    an Outcome                          the bench is free again
+    an Outcome                          the worker is free again
 
-A bench that exceeds the limit is killed, and one that dies is a failed task, not a failed run. The pipe
-is the leash: when the other side is gone, even by ``kill -9``, a bench ends at once.
+A worker that exceeds the limit is killed, and one that dies is a failed task, not a failed run. The pipe
+is the leash: when the other side is gone, even by ``kill -9``, a worker ends at once.
 
-Every bench computes on one thread: the number of jobs is the number of busy cores, and what is timed
+Every worker computes on one thread: the number of jobs is the number of busy cores, and what is timed
 does not depend on how many libraries think that the machine is theirs.
 """
 
@@ -38,11 +38,11 @@ BEGINS, ENDS = "begins", "ends"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 # Free ones of this process. Appending and popping are atomic: threads need no lock.
-_free: list[Bench] = []
+_free: list[Worker] = []
 
 
 def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
-    """Do a task on a bench.
+    """Do a task on a worker.
 
     Parameters
     ----------
@@ -59,28 +59,28 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
         Whatever happened: nothing is raised.
     """
     try:
-        bench = _free.pop()
+        worker = _free.pop()
     except IndexError:
-        bench = Bench()
-    outcome = bench.do(task, code, time_limit)
-    if bench.is_alive():
-        _free.append(bench)
+        worker = Worker()
+    outcome = worker.do(task, code, time_limit)
+    if worker.is_alive():
+        _free.append(worker)
     return outcome
 
 
-class Bench:
+class Worker:
     """The near end of the pipe: a process that does tasks."""
 
     def __init__(self) -> None:
         # Not multiprocessing: Dask's workers are daemons, which may not have children there.
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "mlca.experiments.bench"],
+            [sys.executable, "-m", "mlca.experiments.workers"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=os.environ | ONE_THREAD,
         )
         if self._process.stdin is None or self._process.stdout is None:
-            raise RuntimeError("a bench was started without pipes")
+            raise RuntimeError("a worker was started without pipes")
         self._tasks: IO[bytes] = self._process.stdin
         self._news: IO[bytes] = self._process.stdout
 
@@ -127,8 +127,8 @@ class Bench:
 
 
 @contextmanager
-def closing_benches() -> Iterator[None]:
-    """End all free benches afterwards; between the tasks of a run they stay, for starting one takes seconds."""
+def closing_workers() -> Iterator[None]:
+    """End all free workers afterwards; between the tasks of a run they stay, for starting one takes seconds."""
     try:
         yield
     finally:
@@ -163,7 +163,7 @@ def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
 
 def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
-    # Asked here and not by the one who sends: sources may change during a run, and a bench that starts later has them.
+    # Asked here and not by the one who sends: sources may change during a run, and a worker that starts later has them.
     if code != fingerprint():
         trouble = f"{platform.node()} has other sources of mlca than the run began with: make them the same, run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)

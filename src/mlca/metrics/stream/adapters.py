@@ -1,6 +1,6 @@
 """One face for the two kinds of model: arrays with `partial_fit`, dicts with `learn_one`.
 
-A learner reads an item of the stream into a `Batch`, in the form that its model wants, and turns the
+An adapter reads an item of the stream into a `StreamBatch`, in the form that its model wants, and turns the
 model's answers into matrices whose columns are the labels named so far. Reading is the harness's
 work and is not timed; `learn`, `predict` and `scores` are the model's.
 """
@@ -20,7 +20,7 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 
 @dataclass(frozen=True)
-class Batch:
+class StreamBatch:
     """Some rows of a stream: as the model wants them (X, Y), and their labels as matrix columns."""
 
     X: Any
@@ -38,44 +38,44 @@ class Batch:
         return self.targets.to_csr().astype(np.bool_)
 
 
-class Learner(Protocol):
+class Adapter(Protocol):
     """What the test-then-train loop needs of a model."""
 
     known: LabelSet | None
     """Labels that the model knows before the stream begins; None if it has learned nothing."""
 
-    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read one item of the stream."""
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: StreamBatch) -> None:
         """Learn the rows."""
 
-    def predict(self, batch: Batch) -> Any:
+    def predict(self, batch: StreamBatch) -> Any:
         """Ask the model for label sets."""
 
-    def predict_scores(self, batch: Batch) -> Any:
+    def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
 
-    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+    def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Bring predicted label sets to the columns of the batch."""
 
-    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+    def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
         """Bring scores to the columns of the batch."""
 
 
-def learner_of(model: Any) -> Learner:
-    """Return the learner that speaks the model's language."""
+def adapter_of(model: Any) -> Adapter:
+    """Return the adapter that speaks the model's language."""
     if hasattr(model, "partial_fit"):
-        return ArrayLearner(model)
+        return ArrayAdapter(model)
     if hasattr(model, "learn_one"):
-        return RiverLearner(model)
+        return RiverAdapter(model)
     raise TypeError(
         f"{type(model).__name__} has neither partial_fit nor learn_one: prequential needs a model that "
         "learns step by step"
     )
 
 
-class ArrayLearner:
+class ArrayAdapter:
     """A model with scikit-learn's face: ours, or any whose predictions are indicator matrices."""
 
     def __init__(self, model: Any) -> None:
@@ -83,7 +83,7 @@ class ArrayLearner:
         labels = getattr(model, "labels_", None)
         self.known = labels if isinstance(labels, LabelSet) else None
 
-    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read a batch of rows, or one row, which becomes a batch of one."""
         if isinstance(X, Mapping):
             raise ValueError(
@@ -93,21 +93,21 @@ class ArrayLearner:
         X, Y = _as_batch(X, Y)
         labels, targets = read_targets(Y, known)
         _require_as_many_rows(X, targets)
-        return Batch(X, Y, labels, targets)
+        return StreamBatch(X, Y, labels, targets)
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: StreamBatch) -> None:
         """Learn the rows."""
         self._model.partial_fit(batch.X, batch.Y)
 
-    def predict(self, batch: Batch) -> Any:
+    def predict(self, batch: StreamBatch) -> Any:
         """Ask the model for label sets."""
         return self._model.predict(batch.X)
 
-    def predict_scores(self, batch: Batch) -> Any:
+    def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
         return self._model.predict_proba(batch.X)
 
-    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+    def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put the predicted columns where the labels of the stream are."""
         if batch.labels.single:
             answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
@@ -118,7 +118,7 @@ class ArrayLearner:
         moved.sort_indices()
         return moved
 
-    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+    def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
         """Put the scored columns where the labels of the stream are; labels not scored get 0."""
         known = score_matrix(answer, "the model's probabilities")
         scores = np.zeros(batch.shape)
@@ -131,7 +131,7 @@ class ArrayLearner:
         return np.array(list(_columns_by_name(names, labels).values()), dtype=np.intp)
 
 
-class RiverLearner:
+class RiverAdapter:
     """A multi-label model with River's face: dicts of features in, dicts of labels out."""
 
     known: LabelSet | None = None
@@ -139,36 +139,36 @@ class RiverLearner:
     def __init__(self, model: Any) -> None:
         self._model = model
 
-    def read(self, X: Any, Y: Any, known: LabelSet | None) -> Batch:
+    def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
         """Read a row of dicts as it is; turn arrays into dicts, features called by number or column."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
                 raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}")
             labels, targets = read_targets([tuple(name for name, true in Y.items() if true)], known, classes=Y)
-            return Batch([X], [Y], labels, targets)
+            return StreamBatch([X], [Y], labels, targets)
         X, Y = _as_batch(X, Y)
         labels, targets = read_targets(Y, known)
         _require_as_many_rows(X, targets)
-        return Batch(list(_dict_rows(X)), list(_dict_labels(targets, labels)), labels, targets)
+        return StreamBatch(list(_dict_rows(X)), list(_dict_labels(targets, labels)), labels, targets)
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: StreamBatch) -> None:
         """Learn the rows one by one."""
         for x, y in zip(batch.X, batch.Y, strict=True):
             self._model.learn_one(x, y)
 
-    def predict(self, batch: Batch) -> Any:
+    def predict(self, batch: StreamBatch) -> Any:
         """Ask the model for label sets."""
         return [self._model.predict_one(x) for x in batch.X]
 
-    def predict_scores(self, batch: Batch) -> Any:
+    def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
         return [self._model.predict_proba_one(x) for x in batch.X]
 
-    def as_labels(self, answer: Any, batch: Batch) -> Truth:
+    def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put what is predicted in the columns of the labels."""
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
-    def as_scores(self, answer: Any, batch: Batch) -> Scores:
+    def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
         """Put each label's probability of being true in its column; labels not scored get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")

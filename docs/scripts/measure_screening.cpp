@@ -1,4 +1,4 @@
-// How long a search for the nearest nodes takes by codes, in times of exact sums with all nodes. See screening.py.
+// How long a search for the nearest nodes takes by codes, in times of exact sums with all nodes. See measure_screening.py.
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>

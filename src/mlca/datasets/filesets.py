@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlca.datasets.arff import read_meka, read_mulan
-from mlca.datasets.table import Table, join
+from mlca.datasets.table import LabelledTable, join
 from mlca.datasets.xc import read_xc
 from mlca.tables.mulan_xml import read_mulan_xml
 
@@ -27,7 +27,7 @@ class Mulan:
         """Names of all its files."""
         return (*self.arff, self.xml)
 
-    def read(self, paths: Mapping[str, Path]) -> Table:
+    def read(self, paths: Mapping[str, Path]) -> LabelledTable:
         """Read the dataset from where its files are."""
         return join([read_mulan(paths[arff], paths[self.xml]) for arff in self.arff])
 
@@ -43,7 +43,7 @@ class Meka:
         """Names of all its files."""
         return (self.arff,)
 
-    def read(self, paths: Mapping[str, Path]) -> Table:
+    def read(self, paths: Mapping[str, Path]) -> LabelledTable:
         """Read the dataset from where its file is."""
         return read_meka(paths[self.arff])
 
@@ -64,7 +64,7 @@ class ExtremeText:
         """Names of all its files."""
         return (*self.data, *(self.splits or ()), *([self.xml] if self.xml else []))
 
-    def read(self, paths: Mapping[str, Path]) -> Table:
+    def read(self, paths: Mapping[str, Path]) -> LabelledTable:
         """Read the dataset from where its files are."""
         train, test = (paths[split] for split in self.splits) if self.splits else (None, None)
         table = join([read_xc(paths[name], train_split=train, test_split=test, one_based=False) for name in self.data])
@@ -78,13 +78,13 @@ class ExtremeText:
         return replace(table, label_names=names)
 
 
-Layout = Mulan | Meka | ExtremeText
+FileSet = Mulan | Meka | ExtremeText
 
 
-def locate(layout: Layout, folder: Path) -> dict[str, Path] | None:
-    """Return where each file of a layout is, plain or compressed, or None if one is missing."""
+def locate(fileset: FileSet, folder: Path) -> dict[str, Path] | None:
+    """Return where each file of a fileset is, plain or compressed, or None if one is missing."""
     paths = {}
-    for name in layout.files:
+    for name in fileset.files:
         present = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]
         if not present:
             return None

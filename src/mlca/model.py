@@ -1,0 +1,130 @@
+"""A classifier around a learner: what it has learned, for whoever feeds, asks, keeps or joins it.
+
+`LearnedModel` is what the rooms beside the classifier (`frames`, `recipes`, `storage`) know of it; `mlca.classifier`
+has the parameters and the way in. A model may carry extras, JSON values that belong to others: its file keeps them
+without asking what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+
+from mlca.base import Rows, StreamClassifier
+from mlca.learner.core import Learner
+from mlca.targets import LabelRows, LabelSet
+
+
+class LearnedModel(StreamClassifier):
+    """A stream classifier whose knowledge is a learner and names for its labels."""
+
+    epochs: int
+    n_jobs: int | None
+    random_state: Any
+    _learner: Learner
+    _labels: LabelSet
+
+    @property
+    def labels_(self) -> LabelSet:
+        """The labels that are known: those of the rows learned so far, and those that were announced."""
+        fitted = self.__dict__
+        learner: Learner | None = fitted.get("_learner")
+        if learner is None or learner.n_seen == 0:
+            raise AttributeError("this model has learned nothing yet")
+        n_labels = learner.n_labels
+        labels: LabelSet = fitted["_labels"]  # asked for last: it has names for all labels that the learner knows
+        return labels.first(n_labels)
+
+    @labels_.setter
+    def labels_(self, labels: LabelSet) -> None:
+        self._labels = labels
+
+    @property
+    def n_nodes_(self) -> int:
+        """The number of nodes."""
+        return self._settled_learner().n_nodes
+
+    @property
+    def n_seen_(self) -> int:
+        """The number of rows learned."""
+        self._check_fitted()
+        return self._learner.n_seen
+
+    @property
+    def weights_(self) -> Any:
+        """The nodes, one row each."""
+        learner = self._settled_learner()
+        state = learner.state()
+        if not learner.sparse_nodes:
+            return _read_only(state["weights"])
+        return _csr(state, "weights", learner.n_features)
+
+    @property
+    def counts_(self) -> NDArray[np.int64]:
+        """The number of rows that each node stands for."""
+        return _read_only(self._settled_learner().state()["counts"])
+
+    @property
+    def label_counts_(self) -> Any:
+        """How many of each node's rows had each label."""
+        state = self._settled_learner().state()
+        return _csr(state, "label_counts", len(state["with"]))
+
+    @property
+    def bandwidths_(self) -> NDArray[np.float64]:
+        """The bandwidths of the nodes."""
+        learner = self._settled_learner()
+        bandwidths = _read_only(learner.state()["bandwidths"])
+        return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
+
+    def __getstate__(self) -> Any:
+        """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
+        state = dict(super().__getstate__())
+        if "_learner" in state:
+            state["_learner"] = state["_learner"].copy()
+            state["_labels"] = self._labels
+        return state
+
+    def _learn(self, rows: Rows, targets: LabelRows) -> None:
+        self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
+
+    def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
+        return self._settled_learner().probabilities(rows, self._n_threads())
+
+    def _n_threads(self) -> int:
+        return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+
+    def _check_fitted(self) -> None:
+        if "_labels" not in self.__dict__:
+            super()._check_fitted()
+
+    def _settled_learner(self) -> Learner:
+        self._check_fitted()
+        return self._learner.settled()
+
+
+def extras_of(model: LearnedModel) -> dict[str, Any]:
+    """Return what a model carries beside its own, by name: plain JSON that its file keeps and `fit` forgets."""
+    return dict(vars(model).get("extras_", {}))
+
+
+def set_extra(model: LearnedModel, name: str, value: Any) -> None:
+    """Let a model carry a JSON value; `save` keeps it and `load` brings it back, neither asking what it means."""
+    plain = json.loads(json.dumps(value, allow_nan=False))
+    model.__dict__["extras_"] = extras_of(model) | {name: plain}
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Let nobody believe that writing into a copy would change the model."""
+    array.flags.writeable = False
+    return array
+
+
+def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.csr_array:
+    indptr, indices, data = (_read_only(state[f"{name}.{part}"]) for part in ("indptr", "indices", "data"))
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))

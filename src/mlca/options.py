@@ -1,0 +1,19 @@
+"""The words of the options, each list in one place, for types, checks, the command line and the learner."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+Attributes: TypeAlias = Literal["common", "individual", "clustered"]
+Rule: TypeAlias = Literal["published", "released", "text"]
+Vote: TypeAlias = Literal["counts", "frequencies"]
+Similarity: TypeAlias = Literal["learned", "correntropy"]
+Decision: TypeAlias = Literal["calibrated", "bayes"]
+Drift: TypeAlias = Literal["off", "follow"]
+
+ATTRIBUTES: tuple[Attributes, ...] = get_args(Attributes)
+RULES: tuple[Rule, ...] = get_args(Rule)
+VOTES: tuple[Vote, ...] = get_args(Vote)
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+DRIFTS: tuple[Drift, ...] = get_args(Drift)

@@ -1,0 +1,179 @@
+"""The rules of the house, as docs/inside.md states them: who knows whom, what is declared, one name for one thing."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections import defaultdict
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+import mlca
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ROOT / "src"
+INSIDE = (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+MOST_LINES = 400
+
+# Packages that are imported under another name than they are installed.
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def name_of(path):
+    parts = path.relative_to(SOURCES).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(path): path for path in sorted((SOURCES / "mlca").rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+def room_of(module):
+    """Return the part of the package that a module belongs to: a folder, or a file beside the folders."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def imported(module):
+    """Return all that a module imports, wherever in it, whether by a statement or by a module's name in a string."""
+    found = set()
+    for node in ast.walk(TREES[module]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports are written in full"
+            found |= {resolved(node.module, alias.name) for alias in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in MODULES:
+            found.add(node.value)
+    return found
+
+
+def resolved(module, name):
+    """Return the module that `from module import name` reaches; names of the package itself live elsewhere."""
+    if f"{module}.{name}" in MODULES:
+        return f"{module}.{name}"
+    return mlca._HOMES.get(name, module) if module == "mlca" else module
+
+
+def known_rooms():
+    """Return the rooms that each room knows, as the sources have it."""
+    known = {room_of(module): set() for module in MODULES}
+    for module in MODULES:
+        rooms = {room_of(target) for target in imported(module) if target.split(".")[0] == "mlca"}
+        known[room_of(module)] |= rooms - {room_of(module), ""}
+    return known
+
+
+def stated_rooms():
+    """Return the rooms of the table in docs/inside.md in their order, each with those that it is said to know."""
+    stated = {}
+    for rooms, known in re.findall(r"^\| (`.*?) \|.*\| (.*) \|$", INSIDE.split("## A row")[0], re.MULTILINE):
+        for room in re.findall(r"`(\w+)/?`", rooms):
+            stated[room] = set(re.findall(r"`(\w+)/?`", known))
+    return stated
+
+
+def test_the_page_tells_what_every_room_knows():
+    known = known_rooms()
+    del known[""], known["__main__"]  # the package's front door, and that of `python -m mlca`
+    assert stated_rooms() == known
+
+
+def test_no_street_is_two_way():
+    """Rooms stand in an order in which each knows only those before it."""
+    before = set()
+    for room, known in stated_rooms().items():
+        assert known <= before, f"{room} knows {known - before}, which the table has below it"
+        before.add(room)
+
+
+def packages_of(module):
+    return {target.split(".")[0] for target in imported(module)} - sys.stdlib_module_names - {"mlca"}
+
+
+@pytest.mark.parametrize(
+    ("room", "allowed"),
+    [
+        ("learner", {"numpy", "scipy"}),
+        ("kernels", set()),
+        ("client", set()),
+        ("storage", {"numpy"}),
+        ("tables", {"numpy", "scipy", "sklearn", "pyarrow"}),  # frames are asked by the names of their methods
+    ],
+)
+def test_rooms_without_frameworks(room, allowed):
+    assert set().union(*(packages_of(module) for module in MODULES if room_of(module) == room)) <= allowed
+
+
+def requirements(lines):
+    return {re.match(r"[\w.-]+", line)[0].lower() for line in lines} - {"mlca"}
+
+
+def test_every_package_that_is_imported_is_declared():
+    core = requirements(PROJECT["dependencies"])
+    extras = requirements(line for lines in PROJECT["optional-dependencies"].values() for line in lines)
+    for module in MODULES:
+        needed = {DISTRIBUTIONS.get(package, package) for package in packages_of(module)}
+        assert needed <= core | extras, f"{module} imports {needed - core - extras}, which pyproject.toml has not"
+
+
+def test_every_package_that_is_required_is_imported():
+    imports = set().union(*map(packages_of, MODULES))
+    installed = {DISTRIBUTIONS.get(package, package) for package in imports}
+    assert requirements(PROJECT["dependencies"]) <= installed
+
+
+def test_packages_of_the_tests_are_declared():
+    declared = requirements(PROJECT["dependencies"])
+    declared |= requirements(line for lines in PROJECT["optional-dependencies"].values() for line in lines)
+    homes = packages_distributions()
+    undeclared = set()
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            packages = {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"mlca"}
+            installed = packages & homes.keys()
+            undeclared |= {name for name in installed if not declared & {home.lower() for home in homes[name]}}
+    assert undeclared == set()
+
+
+def test_extras_are_never_imported_unannounced():
+    """Where a module needs an extra at once, it says so by `needing`; others import it when a function needs it."""
+    core = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl"}
+    allowed = {"mlca.serve.gate", "mlca.serve.http", "mlca.serve.running"}  # `mlca serve` announces them all at once
+    for module, tree in TREES.items():
+        for node in tree.body:
+            if not isinstance(node, ast.Import | ast.ImportFrom):
+                continue
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module]
+            heavy = {name.split(".")[0] for name in names} - sys.stdlib_module_names - core - {"mlca"}
+            assert not heavy or module in allowed, f"{module} imports {heavy} without a word"
+
+
+def test_one_name_one_class():
+    places = defaultdict(list)
+    for module, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_modules_are_short_and_packages_begin_with_an_essay():
+    for module, path in MODULES.items():
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= MOST_LINES, f"{module} is longer than {MOST_LINES} lines"
+        essay = ast.get_docstring(TREES[module])
+        assert essay, f"{module} does not say what it is for"
+        assert not re.search(r"(^|\.)(utils?|helpers?|common|misc)$", module), f"{module}: name what it is about"
+
+
+def test_one_version_number():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (\S+)$", citation, re.MULTILINE)[1] == mlca.__version__
+    assert "version" in PROJECT["dynamic"] and "version" not in PROJECT
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\d\S*)", changes, re.MULTILINE)[1] == mlca.__version__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -62,6 +63,7 @@ class Learner:
     def _set(self, parameters: Parameters, n_features: int, compiled: Any) -> None:
         self.parameters = parameters
         self.n_features = n_features
+        self.sparse_nodes = bool(compiled.sparse)
         self._compiled = compiled
 
     @classmethod
@@ -84,11 +86,6 @@ class Learner:
         settings = parameters.settings(n_features, screen_from)
         rounds = _Rounds(parameters.seed, n_features)
         return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
-
-    @property
-    def sparse_nodes(self) -> bool:
-        """Whether nodes are kept sparse."""
-        return bool(self._compiled.sparse)
 
     @property
     def n_nodes(self) -> int:
@@ -118,16 +115,12 @@ class Learner:
         At least `n_labels` labels are known afterwards. Several threads look ahead together; the model does not depend
         on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
+        if self._has_own_form(rows):
+            self._learn_part(rows, indptr, labels, n_labels, n_jobs)
+            return
         for first, part in self._in_own_form(rows):
-            if part is rows:
-                targets = (indptr, labels)
-            else:
-                bounds = indptr[first : first + part.shape[0] + 1]
-                targets = (bounds - bounds[0], labels[bounds[0] : bounds[-1]])
-            if self.sparse_nodes:
-                self._compiled.learn_sparse(*_csr_parts(part), *targets, n_labels, n_jobs)
-            else:
-                self._compiled.learn_dense(part, *targets, n_labels, n_jobs)
+            bounds = indptr[first : first + part.shape[0] + 1]
+            self._learn_part(part, bounds - bounds[0], labels[bounds[0] : bounds[-1]], n_labels, n_jobs)
 
     def settled(self) -> Learner:
         """Return a learner in which every instance that came is learned: this one, or one that must not learn.
@@ -145,13 +138,10 @@ class Learner:
     def probabilities(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return the probability of every label for every row. The learner must be settled."""
         n_labels = self.n_labels
-        parts = [
-            self._compiled.predict_sparse(*_csr_parts(part), n_labels, n_jobs)
-            if self.sparse_nodes
-            else self._compiled.predict_dense(part, n_labels, n_jobs)
-            for _, part in self._in_own_form(rows)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, n_labels)), *parts])
+        if self._has_own_form(rows):
+            return self._judge_part(rows, n_labels, n_jobs)
+        parts = [self._judge_part(part, n_labels, n_jobs) for _, part in self._in_own_form(rows)]
+        return np.concatenate([np.empty((0, n_labels)), *parts])
 
     def neighbours(self, x: NDArray[np.float64]) -> Neighbours:
         """Return the nodes that vote on one instance, and how. The learner must be settled."""
@@ -174,11 +164,25 @@ class Learner:
         n_labels = len(state["with"])
         return (Learner.from_state, (self.parameters, self.n_features, n_labels, self.sparse_nodes, state))
 
-    def _in_own_form(self, rows: Any) -> Any:
-        """Yield rows in the form of the nodes, in parts: the number of the first and the part."""
-        if sparse.issparse(rows) == self.sparse_nodes:
-            yield 0, rows
-            return
+    def _learn_part(self, rows: Any, indptr: Any, labels: Any, n_labels: int, n_jobs: int) -> None:
+        if self.sparse_nodes:
+            self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
+        else:
+            self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
+
+    def _judge_part(self, rows: Any, n_labels: int, n_jobs: int) -> NDArray[np.float64]:
+        probabilities: NDArray[np.float64]
+        if self.sparse_nodes:
+            probabilities = self._compiled.predict_sparse(*_csr_parts(rows), n_labels, n_jobs)
+        else:
+            probabilities = self._compiled.predict_dense(rows, n_labels, n_jobs)
+        return probabilities
+
+    def _has_own_form(self, rows: Any) -> bool:
+        return bool(sparse.issparse(rows) == self.sparse_nodes)
+
+    def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
+        """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
         step = max(1, PORTION // self.n_features)
         for first in range(0, rows.shape[0], step):
             part = rows[first : first + step]

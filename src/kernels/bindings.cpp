@@ -3,6 +3,10 @@
 
 #include "bindings.hpp"
 
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 
 #include "arrays.hpp"
@@ -17,6 +21,19 @@ namespace mlca::MLCA_LEVEL {
 namespace {
 
 using namespace MLCA_ARITHMETIC;
+
+// Whether no number's magnitude is beyond a limit, and none is missing. As whole numbers the bits of magnitudes are in the order
+// of the numbers, infinity follows, and NaN comes last; a difference below 0 leaves its sign, so nothing branches.
+bool all_within(const Table<const double>& rows, double limit) {
+    const std::int64_t most = std::bit_cast<std::int64_t>(limit);
+    std::int64_t beyond = 0;
+    std::optional<nb::gil_scoped_release> unlocked;
+    if (rows.size() >> 16) unlocked.emplace();  // of a few rows, to take the lock again may cost more
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+        beyond |= most - (std::bit_cast<std::int64_t>(rows.data()[at]) & std::numeric_limits<std::int64_t>::max());
+    }
+    return beyond >= 0;
+}
 
 // The bare sums, for the benchmark: what this machine can do at the most.
 void bind_limits(nb::module_& module) {
@@ -56,6 +73,7 @@ NB_MODULE(MLCA_MODULE, module) {
     module.def(
         "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
         "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
+    module.def("all_within", &all_within, strict::as_is("rows"), nb::arg("limit"));
     module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);
     bind_learner(module);
     bind_peers(module);

@@ -14,6 +14,8 @@ sources: str
 """A hash of the C++ sources that the module was made of."""
 
 def processor_has(level: str) -> bool: ...
+def all_within(rows: NDArray[np.float64], limit: float) -> bool:
+    """Whether no magnitude is beyond a limit (0 or more), and no number is missing."""
 
 # The benchmark's probes
 

@@ -186,7 +186,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows and, where targets are given, that there are as many."""
-        if _is_plain(X):
+        if is_plain(X):
             rows: Rows = X
             if not np.isfinite(X).all():
                 check_array(X, estimator=self, input_name="X")
@@ -194,15 +194,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             accept = "csr" if self._accepts_sparse else False
             checked = check_array(X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X")
             rows = _canonical(checked) if sparse.issparse(checked) else checked
-        if targets is not None and targets.n_rows != rows.shape[0]:
-            raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
+        require_as_many(rows, targets)
         return rows
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
         self._check_fitted()
         rows = self._read_rows(X, targets)
-        if hasattr(self, "feature_names_in_") or not _is_plain(X) or X.shape[1] != self.n_features_in_:
+        # Of an array without names, scikit-learn looks at the width alone.
+        if type(X) is not np.ndarray or X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=False, skip_check_array=True)
         return rows
 
@@ -238,14 +238,15 @@ class StreamClassifier(MultiLabelClassifier):
         self
         """
         with turn_of(self):
-            if not hasattr(self, "labels_"):
+            known = getattr(self, "labels_", None)
+            if known is None:
                 self._check_parameters()
                 labels, targets = read_targets(y, None, classes)
                 rows = self._read_rows(X, targets)
                 self._start_afresh(X, rows, labels)
             else:
                 self._check_continuation()
-                labels, targets = read_targets(y, self.labels_, classes)
+                labels, targets = read_targets(y, known, classes)
                 rows = self._read_known_rows(X, targets)
                 self.labels_ = labels
             self._learn(rows, targets)
@@ -261,7 +262,13 @@ def turn_of(model: BaseEstimator) -> Any:
     return turn
 
 
-def _is_plain(X: Any) -> bool:
+def require_as_many(rows: Rows, targets: LabelRows | None) -> None:
+    """Raise ValueError unless there are as many rows as targets, where these are given."""
+    if targets is not None and targets.n_rows != rows.shape[0]:
+        raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
+
+
+def is_plain(X: Any) -> bool:
     """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
 

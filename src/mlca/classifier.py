@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable
 from dataclasses import fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from mlca.base import Rows, turn_of
+from mlca.base import Rows, is_plain, require_as_many, turn_of
+from mlca.kernels import native
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
 _LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
+_learned_values = attrgetter(*_LEARNED_PARAMETERS)
 
 
 class MLCA(LearnedModel):
@@ -140,13 +143,14 @@ class MLCA(LearnedModel):
         -------
         self
         """
-        from mlca import frames
-
         _refuse(unsupported)
-        if frames.needs_recipe(X):
-            with turn_of(self):
-                frames.fit(self, X, y)
-            return self
+        if type(X) is not np.ndarray:
+            from mlca import frames
+
+            if frames.needs_recipe(X):
+                with turn_of(self):
+                    frames.fit(self, X, y)
+                return self
         return super().fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, **unsupported: Any) -> Self:
@@ -165,13 +169,14 @@ class MLCA(LearnedModel):
         -------
         self
         """
-        from mlca import frames
-
         _refuse(unsupported)
-        if frames.goes_by_recipe(self, X):
-            with turn_of(self):
-                frames.partial_fit(self, X, y, classes)
-            return self
+        if type(X) is not np.ndarray:
+            from mlca import frames
+
+            if frames.goes_by_recipe(self, X):
+                with turn_of(self):
+                    frames.partial_fit(self, X, y, classes)
+                return self
         return super().partial_fit(X, y, classes)
 
     def explain(self, x: Any) -> Explanation:
@@ -226,6 +231,8 @@ class MLCA(LearnedModel):
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.
         learned = self._learner.parameters
+        if _learned_values(self) == _learned_values(learned):
+            return
         for name in _LEARNED_PARAMETERS:
             if getattr(self, name) != getattr(learned, name):
                 raise ValueError(
@@ -258,6 +265,10 @@ class MLCA(LearnedModel):
             self._learn(rows, targets)
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        # Single rows come by the thousand: where one look tells that nothing is to be done, that is all.
+        if is_plain(X) and X.shape[1] <= MOST_FEATURES and native.all_within(X, LARGEST_VALUE):
+            require_as_many(X, targets)
+            return X
         rows = super()._read_rows(X, targets)
         if rows.shape[1] > MOST_FEATURES:
             raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
@@ -266,10 +277,12 @@ class MLCA(LearnedModel):
         return rows
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        from mlca.frames import rows_of
-
         self._check_fitted()
-        return super()._read_known_rows(rows_of(self, X), targets)
+        if type(X) is not np.ndarray:
+            from mlca.frames import rows_of
+
+            X = rows_of(self, X)
+        return super()._read_known_rows(X, targets)
 
 
 def load(path: str | os.PathLike[str]) -> MLCA:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from mlca.classifier import MLCA
 from mlca.explanation import Explanation
+from mlca.kernels import native
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
@@ -124,16 +125,21 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels: those of the row are true. Labels not mentioned are false.
         """
-        _check_numbers(x)
+        row = self._usual_row(x)
+        if row is None:
+            _check_numbers(x)
         if not isinstance(y, Mapping):
             raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
-        self._meet(x)
+        if row is None:
+            self._meet(x)
+            row = self._row(x)
+        labels = self._labels
         for label in y:
-            self._labels.setdefault(label, len(self._labels))
-        own = sorted(self._labels[label] for label, true in y.items() if true)
-        self._learner.learn(
-            self._row(x), np.array([0, len(own)]), np.array(own, dtype=np.int32), n_labels=len(self._labels)
-        )
+            if label not in labels:
+                labels[label] = len(labels)
+        own = sorted([labels[label] for label, true in y.items() if true])
+        ends = np.array([0, len(own)], dtype=np.int64)
+        self._learner.learn(row, ends, np.array(own, dtype=np.int32), n_labels=len(labels))
 
     def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
         """Learn some rows, as `learn_one` would one after another.
@@ -277,10 +283,13 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return dict(zip(self._labels, decisions, strict=True))
 
     def _probabilities(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
-        _check_numbers(x)
+        row = self._usual_row(x)
+        if row is None:
+            _check_numbers(x)
+            row = self._row(x)
         if not self._labels:
             return np.empty(0)
-        probabilities: NDArray[np.float64] = self._learner.settled().probabilities(self._row(x))[0]
+        probabilities: NDArray[np.float64] = self._learner.settled().probabilities(row)[0]
         return probabilities
 
     def _meet(self, x: Mapping[Hashable, Any]) -> None:
@@ -297,6 +306,19 @@ class MLCAClassifier(base.MultiLabelClassifier):
         known = [feature for feature in X.columns if feature in self._features]
         rows[:, [self._features[feature] for feature in known]] = X[known].to_numpy(dtype=np.float64)
         return rows
+
+    def _usual_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64] | None:
+        """Return a row of plain numbers under all known features, in their order, as most rows of a stream are.
+
+        Any other row gives None, whatever may be wrong with it: it takes its time.
+        """
+        if type(x) is not dict or not x or [*x] != [*self._features]:
+            return None
+        values = [*x.values()]
+        if not _PLAIN_NUMBERS.issuperset(map(type, values)):
+            return None
+        row = np.array([values], dtype=np.float64)
+        return row if native.all_within(row, LARGEST_VALUE) else None
 
     def _row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         row = np.zeros((1, self._learner.n_features))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -28,13 +29,34 @@ class Answers:
         The probability of each label.
     none : ndarray of shape (n_rows,) or None
         The probability of having no label; None where Bayes' rule decides.
-    arrived : ndarray or None
-        The labels that have come, in the order of their coming; None where Bayes' rule decides.
+    learner : Learner
+        Who said it.
     """
 
     probabilities: NDArray[np.float64]
-    none: NDArray[np.float64] | None = None
-    arrived: NDArray[np.int32] | None = None
+    none: NDArray[np.float64] | None
+    learner: Learner
+
+    def chosen(self, threshold: float | None = None) -> NDArray[np.bool_]:
+        """Choose the labels of each row: those more likely than not.
+
+        A row that has none gets the likeliest, unless it is likelier to have none (where that is known); of equals the
+        label that came first. A threshold takes the place of one half, and with it no label is chosen in default.
+        """
+        likely: NDArray[np.bool_] = self.probabilities > (0.5 if threshold is None else threshold)
+        if threshold is not None or self.none is None:
+            return likely
+        without = np.flatnonzero(~likely.any(axis=1))
+        if len(without) == 0:
+            return likely
+        arrived = self.learner.arrived
+        arrived = arrived[arrived < likely.shape[1]]
+        if len(arrived):
+            p = self.probabilities[np.ix_(without, arrived)]
+            best = p.argmax(axis=1)
+            fits = p[np.arange(len(best)), best] > self.none[without]
+            likely[without[fits], arrived[best[fits]]] = True
+        return likely
 
 
 class Learner:
@@ -65,6 +87,7 @@ class Learner:
     def _set(self, parameters: Parameters, n_features: int, compiled: Any) -> None:
         self._told = parameters
         self.n_features = n_features
+        self.sparse_nodes = bool(compiled.sparse)
         self._compiled = compiled
 
     @classmethod
@@ -97,11 +120,6 @@ class Learner:
         return self._told if vigilance < 0 else replace(self._told, vigilance=vigilance)
 
     @property
-    def sparse_nodes(self) -> bool:
-        """Whether nodes are kept sparse."""
-        return bool(self._compiled.sparse)
-
-    @property
     def n_nodes(self) -> int:
         """The number of nodes."""
         return int(self._compiled.n_nodes)
@@ -116,6 +134,12 @@ class Learner:
         """The number of instances that have come, whether learned or waiting."""
         return int(self._compiled.n_seen)
 
+    @property
+    def arrived(self) -> NDArray[np.int32]:
+        """The labels that have come, in the order of their coming; of a calibrated decision."""
+        labels: NDArray[np.int32] = self._compiled.arrived
+        return labels
+
     def learn(
         self,
         rows: Any,
@@ -129,16 +153,12 @@ class Learner:
         At least `n_labels` labels are known afterwards. Several threads look ahead together; the model does not depend
         on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
+        if self._has_own_form(rows):
+            self._learn_part(rows, indptr, labels, n_labels, n_jobs)
+            return
         for first, part in self._in_own_form(rows):
-            if part is rows:
-                targets = (indptr, labels)
-            else:
-                bounds = indptr[first : first + part.shape[0] + 1]
-                targets = (bounds - bounds[0], labels[bounds[0] : bounds[-1]])
-            if self.sparse_nodes:
-                self._compiled.learn_sparse(*_csr_parts(part), *targets, n_labels, n_jobs)
-            else:
-                self._compiled.learn_dense(part, *targets, n_labels, n_jobs)
+            bounds = indptr[first : first + part.shape[0] + 1]
+            self._learn_part(part, bounds - bounds[0], labels[bounds[0] : bounds[-1]], n_labels, n_jobs)
 
     def settled(self) -> Learner:
         """Return a learner in which every instance that came is learned: this one, or one that must not learn.
@@ -156,18 +176,20 @@ class Learner:
     def answers(self, rows: Any, n_jobs: int = 1) -> Answers:
         """Return what is said of every row. The learner must be settled."""
         n_labels = self.n_labels
-        parts = self._predict(rows, n_labels, n_jobs, probabilities=True, novelty=False)
-        if len(parts) == 1:
-            probabilities, none, _ = parts[0]
+        if self._has_own_form(rows):
+            probabilities, none, _ = self._judge_part(rows, n_labels, n_jobs)
         else:
+            parts = [self._judge_part(part, n_labels, n_jobs) for _, part in self._in_own_form(rows)]
             probabilities = np.concatenate([np.empty((0, n_labels)), *(part[0] for part in parts)])
-            none = np.concatenate([part[1] for part in parts]) if parts and parts[0][1] is not None else None
-        return Answers(probabilities, none, None if none is None else self._compiled.arrived)
+            knows_none = self._told.decision == "calibrated"
+            none = np.concatenate([np.empty(0), *(part[1] for part in parts)]) if knows_none else None
+        return Answers(probabilities, none, self)
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unlike everything learned every row is. The learner must be settled."""
-        parts = self._predict(rows, 0, n_jobs, probabilities=False, novelty=True)
-        return np.concatenate([np.empty(0), *(part[2] for part in parts)])
+        parts = [(0, rows)] if self._has_own_form(rows) else self._in_own_form(rows)
+        said = [self._judge_part(part, 0, n_jobs, probabilities=False, novelty=True)[2] for _, part in parts]
+        return np.concatenate([np.empty(0), *said])
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
@@ -190,20 +212,28 @@ class Learner:
         n_labels = n_labels_of(state)
         return (Learner.from_state, (self.parameters, self.n_features, n_labels, self.sparse_nodes, state))
 
-    def _predict(self, rows: Any, n_labels: int, n_jobs: int, *, probabilities: bool, novelty: bool) -> list[Any]:
-        """Return what the compiled learner says, part by part."""
-        return [
-            self._compiled.predict_sparse(*_csr_parts(part), n_labels, n_jobs, probabilities, novelty)
-            if self.sparse_nodes
-            else self._compiled.predict_dense(part, n_labels, n_jobs, probabilities, novelty)
-            for _, part in self._in_own_form(rows)
-        ]
+    def _learn_part(self, rows: Any, indptr: Any, labels: Any, n_labels: int, n_jobs: int) -> None:
+        if self.sparse_nodes:
+            self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
+        else:
+            self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
 
-    def _in_own_form(self, rows: Any) -> Any:
-        """Yield rows in the form of the nodes, in parts: the number of the first and the part."""
-        if sparse.issparse(rows) == self.sparse_nodes:
-            yield 0, rows
-            return
+    def _judge_part(
+        self, rows: Any, n_labels: int, n_jobs: int, probabilities: bool = True, novelty: bool = False
+    ) -> tuple[Any, Any, Any]:
+        """Return probabilities, that of "none", and novelty; None for what is not wanted or not known."""
+        said: tuple[Any, Any, Any]
+        if self.sparse_nodes:
+            said = self._compiled.predict_sparse(*_csr_parts(rows), n_labels, n_jobs, probabilities, novelty)
+        else:
+            said = self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty)
+        return said
+
+    def _has_own_form(self, rows: Any) -> bool:
+        return bool(sparse.issparse(rows) == self.sparse_nodes)
+
+    def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
+        """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
         step = max(1, PORTION // self.n_features)
         for first in range(0, rows.shape[0], step):
             part = rows[first : first + step]

@@ -63,14 +63,15 @@ def read_targets(
     >>> labels.names, rows.indptr.tolist(), rows.indices.tolist()
     (('sea', 'sun'), [0, 1, 3, 3], [0, 0, 1])
     """
-    if y is None:
-        raise ValueError("this classifier requires y to be passed, but the target y is None")
-    if sparse.issparse(y):
-        return read_indicator(sparse.csr_array(y), None, known, classes)
-    if hasattr(y, "columns") and hasattr(y, "to_numpy"):
-        return read_frame(y, known, classes)
-    if hasattr(y, "__array__"):
-        y = np.asarray(y)
+    if type(y) is not np.ndarray:
+        if y is None:
+            raise ValueError("this classifier requires y to be passed, but the target y is None")
+        if sparse.issparse(y):
+            return read_indicator(sparse.csr_array(y), None, known, classes)
+        if hasattr(y, "columns") and hasattr(y, "to_numpy"):
+            return read_frame(y, known, classes)
+        if hasattr(y, "__array__"):
+            y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.ndim == 2:
         if _is_column_of_classes(y, known):
             return read_classes(y, known, classes)

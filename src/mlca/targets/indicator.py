@@ -49,7 +49,10 @@ def read_indicator(
             "give columns of zeros to labels that do not occur"
         )
     indptr, indices = _nonzero_of_bits(y)
-    return LabelSet(names_now, form="indicator"), LabelRows(indptr, indices, len(names_now), len(names_now))
+    rows = LabelRows(indptr, indices, len(names_now), len(names_now))
+    if known is not None and known.form == "indicator" and names_now is known.names:
+        return known, rows
+    return LabelSet(names_now, form="indicator"), rows
 
 
 def _column_names(
@@ -94,11 +97,13 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         except (TypeError, ValueError):
             raise ValueError(f"y must be an indicator matrix of 0 and 1, not an array of {y.dtype}") from None
     rows, columns = y.nonzero()
-    values = y[rows, columns]
-    if not (values == 1).all():
+    if np.count_nonzero(y == 1) < len(columns):
+        values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
-    return rows.searchsorted(np.arange(len(y) + 1)), columns.astype(np.int32)
+    # One row, as a stream brings them, needs no search for its end.
+    ends = np.array([0, len(columns)]) if len(y) == 1 else rows.searchsorted(np.arange(len(y) + 1))
+    return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 
 
 def _not_a_bit(value: Any, row: int, column: int) -> ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -59,6 +60,14 @@ class LabelSet:
     single: bool = False
     form: Form | None = None
 
+    @cached_property
+    def columns(self) -> dict[Hashable, int]:
+        """The column of each name; not to be changed."""
+        return {name: column for column, name in enumerate(self.names)}
+
+    def __reduce__(self) -> Any:
+        return (LabelSet, (self.names, self.single, self.form))
+
     @property
     def numbered(self) -> bool:
         """Whether the names are just the numbers of the columns."""
@@ -87,8 +96,7 @@ class LabelSet:
 
 def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> dict[Hashable, int]:
     """Return the column of each label: the known ones, then those that may come."""
-    names = () if known is None else known.names
-    columns = {name: column for column, name in enumerate(names)}
+    columns = {} if known is None else dict(known.columns)
     for name in () if classes is None else as_names(classes):
         columns.setdefault(name, len(columns))
     return columns

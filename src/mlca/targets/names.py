@@ -35,9 +35,10 @@ def read_names(
         here = {columns.setdefault(name, len(columns)) for name in _names_of_row(row, i)}
         indices.extend(sorted(here))
         indptr[i + 1] = len(indices)
-    names = tuple(columns)
-    rows = LabelRows(indptr, np.array(indices, dtype=np.int32), len(names), n_before)
-    return LabelSet(names, form="names"), rows
+    rows = LabelRows(indptr, np.array(indices, dtype=np.int32), len(columns), n_before)
+    if known is not None and known.form == "names" and len(columns) == len(known.names):
+        return known, rows
+    return LabelSet(tuple(columns), form="names"), rows
 
 
 def _names_of_row(row: Any, i: int) -> list[Hashable]:

@@ -472,6 +472,8 @@ private:
         waiting_starts_ = state.waiting_indptr;
         waiting_labels_ = state.waiting_labels;
         window_.learned = n_recent - n_waiting();
+        Stop never;
+        renew_similarity(model_, never);
     }
 
     // Let rows of another window follow those of this one.

@@ -170,6 +170,7 @@ public:
         result["counts"] = to_numpy(std::move(state.counts));
         result["bandwidths"] = to_numpy(std::move(state.bandwidths), {n, width});
         put(result, "label_counts", std::move(state.label_counts));
+        if (settings().finds_vigilance()) result["vigilance"] = to_numpy(Array<double>{state.vigilance});
         if (!settings().calibrated) {
             result["with"] = to_numpy(std::move(state.with_label), {q, bins});
             result["without"] = to_numpy(std::move(state.without_label), {q, bins});
@@ -297,6 +298,7 @@ State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, con
     State state;
     state.n_labels = n_labels;
     state.vigilance = settings.vigilance;
+    if (settings.finds_vigilance()) fill_from(arrays, "vigilance", &state.vigilance, 1);
     state.tally = from_numpy<std::int64_t>(arrays, "tally");
     state.counts = from_numpy<std::int64_t>(arrays, "counts");
     state.bandwidths = from_numpy<double>(arrays, "bandwidths");

@@ -101,7 +101,7 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
 template <class ModelOf>
 void read_state(ModelOf& model, const State& state) {
     LabelMemory& labels = model.labels;
-    const Settings& settings = model.settings;
+    const Settings settings = model.settings;
     const std::int64_t n = state.tally[0];
     labels.n_learned = state.tally[1];
     labels.n_voted = state.tally[2];
@@ -114,7 +114,13 @@ void read_state(ModelOf& model, const State& state) {
             labels.set_counters(i, bin, state.with_label[place], state.without_label[place]);
         }
     }
-    if (settings.learned && n > 0) {
+    if (settings.finds_vigilance() && labels.n_learned > 0) {
+        if (!(state.vigilance >= 0.01 && state.vigilance < 1.0)) throw std::invalid_argument("the vigilance that was found is out of range");
+        model.settings.vigilance = state.vigilance;
+    }
+    if (settings.learned && n > 0 && !state.learned) {
+        model.similarity_due = 0;  // computed anew from the nodes
+    } else if (settings.learned && n > 0) {
         Learned learned = *state.learned;
         if (!learned.is_sound(settings.n_features)) throw std::invalid_argument("the learned similarity contradicts itself");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {

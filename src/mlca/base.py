@@ -64,6 +64,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """Choose the labels of each row: those more likely than not."""
         return probabilities > 0.5
 
+    def _chosen(self, rows: Rows) -> NDArray[np.bool_]:
+        """Return the labels that are predicted for checked rows."""
+        return self._decide(self._probabilities(rows), rows)
+
     @property
     def classes_(self) -> NDArray[Any]:
         """The names of the labels, in the order of their columns."""
@@ -122,11 +126,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """
         model = self._frozen()
         rows = model._read_known_rows(X)
-        probabilities = model._probabilities(rows)
         if model.labels_.single:
-            classes: NDArray[Any] = model.classes_[np.argmax(probabilities, axis=1)]
+            classes: NDArray[Any] = model.classes_[np.argmax(model._probabilities(rows), axis=1)]
             return classes
-        return model._decide(probabilities, rows).astype(np.int64)
+        return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
         """Return the set of label names predicted for each row."""

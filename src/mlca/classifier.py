@@ -6,9 +6,10 @@ import os
 from collections.abc import Hashable, Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from mlca.base import Rows, is_plain, require_as_many, turn_of
@@ -17,7 +18,21 @@ from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel
-from mlca.options import ATTRIBUTES, RULES, VOTES, Attributes, Rule, Vote
+from mlca.options import (
+    ATTRIBUTES,
+    DECISIONS,
+    DRIFTS,
+    PUBLISHED,
+    RULES,
+    SIMILARITIES,
+    VOTES,
+    Attributes,
+    Decision,
+    Drift,
+    Rule,
+    Similarity,
+    Vote,
+)
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
 
@@ -32,20 +47,34 @@ class MLCA(LearnedModel):
     """Multi-label classifier that learns row by row, takes new labels at any time and never forgets.
 
     Rows become prototype nodes, or move the node that they resemble; each node counts the labels of its
-    rows. The label counts of the nodes nearest to a new row are turned into a probability for
-    every label.
+    rows. The nodes nearest to a new row vote, under a similarity that is learned from the nodes and their labels, and
+    what came of such votes before makes them probabilities. `MLCA.published` is the algorithm of the paper.
 
     Parameters
     ----------
-    vigilance : float in [0, 1), default=0.01
+    vigilance : float in [0, 1) or "auto", default=0.01
         How far a row may be from the nearest node before it becomes a node of its own. Small values keep nearly
-        every row (accurate); 0.3 (MLCA), 0.15 (MLCA-I) or 0.25 (MLCA-C) compress.
+        every row (accurate); 0.3 (MLCA), 0.15 (MLCA-I) or 0.25 (MLCA-C) compress. "auto" asks the first window how
+        close rows lie.
     n_neighbors : int >= 2, default=10
-        The number of nodes that vote.
+        The number of nodes that vote, with `decision="bayes"`.
     window : int >= 2, default=50
         The number of latest rows that a new node's bandwidth is estimated from.
     smoothing : float > 0, default=1.0
-        Laplace smoothing of all probabilities.
+        Laplace smoothing of all probabilities, with `decision="bayes"`.
+    similarity : {"learned", "correntropy"}, default="learned"
+        What makes voters near: differences of ranks, weighted by how well an attribute tells some label; or
+        the paper's measure, by which nodes are made in any case.
+    decision : {"calibrated", "bayes"}, default="calibrated"
+        How votes become probabilities: by how often such shares of the votes came true, with "no label" among the
+        candidates; or by the paper's bins and Bayes' rule.
+    recency : bool, default=False
+        Whether the labels of the last rows may speak for those of the next, as far as that has proved right. For
+        streams whose order means something.
+    drift : {"off", "follow"}, default="off"
+        Whether parts of the past that no longer hold lose their votes, and get them back when they hold again.
+    max_nodes : int or None, default=None
+        The most nodes to keep. When there are so many, a new one replaces one that is drawn by the row's number.
     attributes : {"common", "individual", "clustered"}, default="common"
         One bandwidth for all attributes (MLCA), each node its own (MLCA-I, best on numeric data), or one
         a group of attributes (MLCA-C).
@@ -53,8 +82,8 @@ class MLCA(LearnedModel):
         How nodes move: as in the code behind the paper's tables, as in the code that the authors released, or
         as the paper's equations are printed.
     vote : {"counts", "frequencies"}, default="counts"
-        Whether neighbours vote with their label counts (the paper) or with the share of their rows that had
-        the label (ours; better on most data, above all where nodes win often).
+        With `decision="bayes"`: whether neighbours vote with their label counts (the paper) or with the share of their
+        rows that had the label (better on most data, above all where nodes win often).
     epochs : int >= 1, default=1
         How often `fit` goes through the rows. `partial_fit` always goes through once.
     n_jobs : int or None, default=None
@@ -76,6 +105,10 @@ class MLCA(LearnedModel):
         How many of them had each label.
     bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features_in_)
         The bandwidths of the nodes.
+    vigilance_ : float
+        The vigilance as it was given, or found.
+    attribute_weights_ : ndarray of shape (n_features_in_,)
+        How much each attribute weighs in the learned similarity.
 
     Notes
     -----
@@ -107,10 +140,15 @@ class MLCA(LearnedModel):
     def __init__(
         self,
         *,
-        vigilance: float = 0.01,
+        vigilance: float | Literal["auto"] = 0.01,
         n_neighbors: int = 10,
         window: int = 50,
         smoothing: float = 1.0,
+        similarity: Similarity = "learned",
+        decision: Decision = "calibrated",
+        recency: bool = False,
+        drift: Drift = "off",
+        max_nodes: int | None = None,
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",
@@ -122,12 +160,44 @@ class MLCA(LearnedModel):
         self.n_neighbors = n_neighbors
         self.window = window
         self.smoothing = smoothing
+        self.similarity = similarity
+        self.decision = decision
+        self.recency = recency
+        self.drift = drift
+        self.max_nodes = max_nodes
         self.attributes = attributes
         self.rule = rule
         self.vote = vote
         self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @classmethod
+    def published(cls, algorithm: str = "MLCA", **parameters: Any) -> Self:
+        """Return the algorithm of the paper.
+
+        Parameters
+        ----------
+        algorithm : {"MLCA", "MLCA-I", "MLCA-C"}, default="MLCA"
+            With one bandwidth for all attributes, one for each attribute of each node, or one a group of attributes.
+        **parameters
+            Other parameters than those that make it the paper's: `vigilance`, `n_neighbors`, `n_jobs`, ...
+
+        Returns
+        -------
+        MLCA
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> MLCA.published("MLCA-I", vigilance=0.15).fit([[0.0], [1.0]], [{"low"}, {"high"}]).n_nodes_
+        2
+        """
+        check_choice("algorithm", algorithm, tuple(PUBLISHED))
+        own = {"similarity": "correntropy", "decision": "bayes", "attributes": PUBLISHED[algorithm]}
+        for name in own.keys() & parameters.keys():
+            raise ValueError(f"{name} is part of what makes {algorithm} the paper's; call MLCA(...) to choose it")
+        return cls(**own | parameters)
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Learn from scratch.
@@ -201,8 +271,28 @@ class MLCA(LearnedModel):
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        neighbours = model._settled_learner().neighbours(row)
-        return frames.with_values(model, Explanation.of(neighbours, model._labels.names), row)
+        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model))
+        return frames.with_values(model, explanation, row)
+
+    def novelty(self, X: Any) -> NDArray[np.float64]:
+        """Tell how unlike everything learned each row is.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From 0 to 1: the share of the rows learned so far that were nearer to their nearest node, before they
+            were learned, than the row is to its own.
+        """
+        model = self._frozen()
+        model._check_fitted()
+        if model._learner.parameters.decision != "calibrated":
+            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
+        return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -219,10 +309,19 @@ class MLCA(LearnedModel):
         write_model(model, path)
 
     def _check_parameters(self) -> None:
-        check_real("vigilance", self.vigilance, at_least=0, below=1)
+        if self.vigilance != "auto":
+            check_real("vigilance", self.vigilance, at_least=0, below=1)
         check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
         check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
+        check_choice("similarity", self.similarity, SIMILARITIES)
+        check_choice("decision", self.decision, DECISIONS)
+        check_choice("recency", self.recency, (False, True))
+        check_choice("drift", self.drift, DRIFTS)
+        if self.max_nodes is not None:
+            check_whole("max_nodes", self.max_nodes, at_least=2)
+        if self.decision != "calibrated" and (self.recency or self.drift != "off"):
+            raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
         check_choice("attributes", self.attributes, ATTRIBUTES)
         check_choice("rule", self.rule, RULES)
         check_choice("vote", self.vote, VOTES)
@@ -230,13 +329,16 @@ class MLCA(LearnedModel):
 
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.
-        learned = self._learner.parameters
+        learned = self._learner.asked_for
         if _learned_values(self) == _learned_values(learned):
             return
         for name in _LEARNED_PARAMETERS:
-            if getattr(self, name) != getattr(learned, name):
+            before, now = getattr(learned, name), getattr(self, name)
+            if name == "vigilance" and before is None:
+                before = "auto"
+            if now != before:
                 raise ValueError(
-                    f"{name} was {getattr(learned, name)!r} when learning began and is {getattr(self, name)!r} "
+                    f"{name} was {before!r} when learning began and is {now!r} "
                     "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
                 )
 
@@ -249,10 +351,15 @@ class MLCA(LearnedModel):
         else:
             seed = int(check_random_state(self.random_state).randint(2**31))
         return Parameters(
-            vigilance=float(self.vigilance),
+            vigilance=None if self.vigilance == "auto" else float(self.vigilance),
             n_neighbors=int(self.n_neighbors),
             window=int(self.window),
             smoothing=float(self.smoothing),
+            similarity=self.similarity,
+            decision=self.decision,
+            recency=bool(self.recency),
+            drift=self.drift,
+            max_nodes=None if self.max_nodes is None else int(self.max_nodes),
             attributes=self.attributes,
             rule=self.rule,
             vote=self.vote,

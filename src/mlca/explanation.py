@@ -1,76 +1,196 @@
-"""Why a row was given its labels: the nodes that voted, and every number up to the posterior."""
+"""Why a row was given its labels: the nodes that voted, and every number up to the probabilities."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlca.learner.core import Neighbours
+from mlca.learner.core import Answers, Learner
 from mlca.showing import shown
 
 _WIDEST_CELL = 16
+_SHOWN_VOTERS = 10
+_SHOWN_ATTRIBUTES = 8
+
+
+def _nothing() -> NDArray[Any]:
+    return np.empty(0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Neighbours):
+class Explanation:
     """How the labels of one row are predicted.
 
-    The nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and prior
+    With `decision="bayes"` the nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and prior
     give the posterior:
 
         posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
+
+    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`); how often such a share
+    came true is `calibrated`; the mean of both, nine parts of it to one part of the linear `background`, is what expert 0
+    says (`opinions`); where there are several experts, their opinions are mixed by `expert_weights`. A row that has
+    nothing in common with any node (`far`) gets the labels' frequencies.
 
     Attributes
     ----------
     labels : tuple
         The names of the labels; every array with one entry a label is in this order.
-    nodes : ndarray of shape (n_neighbors,)
+    predicted : frozenset
+        The labels that are predicted.
+    posterior : ndarray of shape (n_labels,)
+        The probability of each label.
+    nodes : ndarray of shape (n_voters,)
         The numbers of the nodes that voted, nearest first: rows of `MLCA.weights_`.
-    distances : ndarray of shape (n_neighbors,)
+    distances : ndarray of shape (n_voters,)
         How near each is: 0 is equal, 1 is as far as can be.
-    counts : ndarray of shape (n_neighbors,)
-        How many rows each stands for.
-    label_counts : ndarray of shape (n_neighbors, n_labels)
+    counts, unlabelled : ndarray of shape (n_voters,)
+        How many rows each stands for, and how many of those had no label.
+    label_counts : ndarray of shape (n_voters, n_labels)
         How many of those had each label.
-    votes, bins : ndarray of shape (n_labels,)
-        Each label's votes and the bin that they fall in.
-    prior, likelihood_with, likelihood_without, posterior : ndarray of shape (n_labels,)
-        The probabilities of each label: before the vote; of its bin if the row has the label, and if not;
-        after the vote.
+    votes, prior : ndarray of shape (n_labels,)
+        Each label's votes, or share of them, and its probability before the vote.
+    bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
+        Of Bayes' rule: the bin of each label's votes; the probability of that bin if the row has the label, and if not.
+    weights : ndarray of shape (n_voters,)
+        Of calibration: how much each node's vote weighs.
+    shares, calibrated, frequencies : ndarray of shape (n_labels + 1,)
+        Of calibration, first for having no label, then for each label: the share of the votes, how often such a share
+        came true, and the share of all rows.
+    opinions : ndarray of shape (n_labels + 1, n_experts)
+        What each expert says.
+    experts : tuple of str
+        Who they are.
+    expert_weights : ndarray of shape (n_experts,)
+        How much each is trusted.
+    trust : ndarray
+        With `drift="follow"`: how much each segment of the past is trusted, oldest first.
+    none : float or None
+        The probability of having no label; None with Bayes' rule.
+    novelty : float or None
+        How unlike everything learned the row is, from 0 to 1; None with Bayes' rule.
+    far : bool
+        Whether no node has anything in common with the row.
+    background : ndarray
+        Under the learned similarity, once there is enough to learn from: what a linear score says, of the same entries as
+        `shares`; with Bayes' rule one entry a label.
+    agreement : tuple of (str, float)
+        Under the learned similarity: the attributes in which the voters are most like the row, and how much of the
+        similarity's weight they agree in.
     values : tuple of (str, tuple of str)
         The columns in which the row is least ordinary: the name of each, what the row has there, and what the nearest
         nodes have.
     """
 
     labels: tuple[Hashable, ...]
+    predicted: frozenset[Hashable]
+    posterior: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    distances: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    unlabelled: NDArray[np.int64]
+    label_counts: NDArray[np.int64]
+    votes: NDArray[np.float64]
+    prior: NDArray[np.float64]
+    bins: NDArray[np.int64] = field(default_factory=_nothing)
+    likelihood_with: NDArray[np.float64] = field(default_factory=_nothing)
+    likelihood_without: NDArray[np.float64] = field(default_factory=_nothing)
+    weights: NDArray[np.float64] = field(default_factory=_nothing)
+    shares: NDArray[np.float64] = field(default_factory=_nothing)
+    calibrated: NDArray[np.float64] = field(default_factory=_nothing)
+    frequencies: NDArray[np.float64] = field(default_factory=_nothing)
+    opinions: NDArray[np.float64] = field(default_factory=_nothing)
+    experts: tuple[str, ...] = ()
+    expert_weights: NDArray[np.float64] = field(default_factory=_nothing)
+    trust: NDArray[np.float64] = field(default_factory=_nothing)
+    none: float | None = None
+    novelty: float | None = None
+    far: bool = False
+    background: NDArray[np.float64] = field(default_factory=_nothing)
+    agreement: tuple[tuple[str, float], ...] = ()
     values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod
-    def of(cls, neighbours: Neighbours, names: tuple[Hashable, ...]) -> Explanation:
-        """Tell what a learner says of one row; there may be names of labels that it does not know yet."""
-        return cls(labels=names[: len(neighbours.prior)], **vars(neighbours))
-
-    @property
-    def predicted(self) -> set[Hashable]:
-        """The labels more likely than not."""
-        return {name for name, p in zip(self.labels, self.posterior, strict=True) if p > 0.5}
+    def of(
+        cls,
+        learner: Learner,
+        x: NDArray[np.float64],
+        names: tuple[Hashable, ...],
+        name_of_attribute: Callable[[int], str],
+    ) -> Explanation:
+        """Tell what a settled learner says of one row; there may be names of labels that it does not know yet."""
+        numbers = learner.explain(x)
+        agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
+        p = numbers.pop("probabilities")
+        if learner.parameters.decision == "calibrated":
+            none, posterior = float(p[0]), p[1:]
+            numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
+            experts = experts_of(learner.parameters.recency, learner.parameters.drift)
+            if len(experts) == 1:
+                numbers["expert_weights"] = np.ones(1)
+            numbers |= {"none": none, "experts": experts}
+            answers = Answers(posterior[None, :], np.array([none]), None, learner)
+        else:
+            numbers |= {"novelty": None, "none": None}
+            answers = Answers(numbers["posterior"][None, :], None, None, learner)
+        labels = names[: len(numbers["posterior"])]
+        predicted = frozenset(name for name, chosen in zip(labels, answers.chosen()[0], strict=True) if chosen)
+        named = tuple((name_of_attribute(place), share) for place, share in zip(agreeing, agreement, strict=True))
+        return cls(labels=labels, predicted=predicted, agreement=named, **numbers)
 
     def __str__(self) -> str:
+        calibrated = self.none is not None
         names = [shown(name) for name in self.labels]
-        lines = ["node         distance   rows  labels"]
-        for node, distance, count, own in zip(self.nodes, self.distances, self.counts, self.label_counts, strict=True):
-            named = ", ".join(f"{names[i]} {own[i]}" for i in np.flatnonzero(own)) or "none"
-            lines.append(f"{node:<9} {distance:11.6f} {count:6}  {named}")
+        lines = [*self._voters_in_words(names, calibrated), ""]
+        lines += self._calibration_in_words(names) if calibrated else self._bayes_in_words(names)
+        return "\n".join([*lines, *self._similarity_in_words(), *self._values_in_words()])
+
+    def _voters_in_words(self, names: list[str], calibrated: bool) -> Iterator[str]:
+        yield "node         distance   rows  " + ("weight  " if calibrated else "") + "labels"
+        for i in range(min(len(self.nodes), _SHOWN_VOTERS)):
+            own = [f"{names[j]} {self.label_counts[i, j]}" for j in np.flatnonzero(self.label_counts[i])]
+            own += [f"none {self.unlabelled[i]}"] if self.unlabelled[i] and own else []
+            weight = f"{self.weights[i]:6.3f}  " if calibrated else ""
+            line = f"{self.nodes[i]:<9} {self.distances[i]:11.6f} {self.counts[i]:6}  {weight}"
+            yield line + (", ".join(own) or "none")
+        if len(self.nodes) > _SHOWN_VOTERS:
+            yield f"... and {len(self.nodes) - _SHOWN_VOTERS} more, farther away"
+
+    def _bayes_in_words(self, names: list[str]) -> Iterator[str]:
         width = max(map(len, names), default=5)
-        lines += ["", f"{'label':<{width}}  votes    bin  prior   with    without  posterior"]
+        yield f"{'label':<{width}}  votes    bin  prior   with    without  posterior"
         for i in np.argsort(-self.posterior, kind="stable"):
-            lines.append(
+            yield (
                 f"{names[i]:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
-        return "\n".join([*lines, *self._values_in_words()])
+
+    def _calibration_in_words(self, names: list[str]) -> Iterator[str]:
+        names = ["(no label)", *names]
+        p = np.concatenate(([self.none or 0.0], self.posterior))
+        width = max(map(len, names))
+        mixed = len(self.experts) > 1
+        if self.far:
+            yield "No node has anything in common with the row: labels get their frequencies."
+        yield f"{'label':<{width}}  share   came true  background  {'nodes   ' if mixed else ''}probability"
+        for i in np.argsort(-p, kind="stable"):
+            background = f"{self.background[i]:10.4f}" if len(self.background) else f"{'-':>10}"
+            nodes = f"{self.opinions[i, 0]:.4f}  " if mixed else ""
+            yield f"{names[i]:<{width}}  {self.shares[i]:.4f}  {self.calibrated[i]:9.4f}  {background}  {nodes}{p[i]:.4f}"
+        if mixed:
+            trusted = (f"{who} {weight:.3f}" for who, weight in zip(self.experts, self.expert_weights, strict=True))
+            yield "Experts and how far they are trusted: " + ", ".join(trusted)
+        if self.novelty is not None:
+            yield f"Novelty {self.novelty:.3f}: so many of the rows learned were nearer to what was known before them."
+
+    def _similarity_in_words(self) -> Iterator[str]:
+        if self.agreement:
+            named = (f"{shown(name)} {share:.1%}" for name, share in self.agreement[:_SHOWN_ATTRIBUTES])
+            yield ""
+            yield "The voters are like the row above all in: " + ", ".join(named)
 
     def _values_in_words(self) -> list[str]:
         if not self.values:
@@ -83,6 +203,13 @@ class Explanation(Neighbours):
             padded = "  ".join(f"{_cut(shown(cell)):<{_WIDEST_CELL}}" for cell in cells)
             lines.append(f"{shown(name):<{width}}  {padded}".rstrip())
         return lines
+
+
+def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
+    """Return who is asked where the decision is calibrated, in the order of their opinions."""
+    recent = tuple(f"recent labels, half-life {rows}" for rows in (1, 4, 16, 64)) if recency else ()
+    followed = ("trusted segments", "latest nodes, fading") if drift == "follow" else ()
+    return ("all nodes", *recent, *followed)
 
 
 def _cut(text: str) -> str:

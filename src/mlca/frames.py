@@ -9,7 +9,7 @@ frames are held and learned again with each that follows, so that it does not ma
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from mlca.learner.core import Learner
-from mlca.learner.widening import constant_bandwidth, widened
+from mlca.learner.core import Learner, n_labels_of
+from mlca.learner.widening import constant_bandwidth, forget_similarity, widened
 from mlca.model import LearnedModel
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
@@ -109,6 +109,16 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)
     return np.asarray(x, dtype=np.float64).reshape(1, -1)
+
+
+def names_of_attributes(model: LearnedModel) -> Callable[[int], str]:
+    """Return what names an attribute: its column where a recipe made it, else the feature."""
+    recipe = recipe_for(model)
+    if recipe is not None:
+        layout, owners = recipe.layout, recipe.layout.owners()
+        return lambda attribute: layout.name_of(int(owners[attribute]))
+    names = getattr(model, "feature_names_in_", None)
+    return lambda attribute: f"x{attribute}" if names is None else str(names[attribute])
 
 
 def with_values(model: LearnedModel, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
@@ -213,7 +223,8 @@ def _widened_sparse(learner: Learner, n_features: int) -> Learner:
         shape = (len(state["bandwidths"]), n_features - learner.n_features)
         new = np.full(shape, constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    return Learner.from_state(learner.parameters, n_features, len(state["with"]), True, state)
+    forget_similarity(state)
+    return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), True, state)
 
 
 def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:

@@ -74,7 +74,9 @@ def merge(models: Iterable[MLCA]) -> MLCA:
 
 def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     """Raise ValueError unless a model can be merged into the first."""
-    if replace(model._learner.parameters, seed=0) != replace(first._learner.parameters, seed=0):
+    asked = [replace(part._learner.asked_for, seed=0) for part in (model, first)]
+    found = {part._learner.parameters.vigilance for part in (model, first)} - {None}
+    if asked[0] != asked[1] or len(found) > 1:
         raise ValueError(
             f"model {number} was learned with {model._learner.parameters}, the first with "
             f"{first._learner.parameters}; learn all parts with the same parameters"

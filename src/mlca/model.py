@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.base import Rows, StreamClassifier
-from mlca.learner.core import Learner
+from mlca.learner.core import Answers, Learner, n_labels_of
 from mlca.targets import LabelRows, LabelSet
 
 
@@ -73,7 +73,7 @@ class LearnedModel(StreamClassifier):
     def label_counts_(self) -> Any:
         """How many of each node's rows had each label."""
         state = self._settled_learner().state()
-        return _csr(state, "label_counts", len(state["with"]))
+        return _csr(state, "label_counts", n_labels_of(state))
 
     @property
     def bandwidths_(self) -> NDArray[np.float64]:
@@ -81,6 +81,22 @@ class LearnedModel(StreamClassifier):
         learner = self._settled_learner()
         bandwidths = _read_only(learner.state()["bandwidths"])
         return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
+
+    @property
+    def vigilance_(self) -> float:
+        """How far a row may be from the nearest node before it becomes one: as it was given, or found."""
+        vigilance = self._settled_learner().parameters.vigilance
+        assert vigilance is not None
+        return vigilance
+
+    @property
+    def attribute_weights_(self) -> NDArray[np.float64]:
+        """How much each attribute weighs in the learned similarity; they add up to 1."""
+        learner = self._settled_learner()
+        if learner.parameters.similarity != "learned":
+            raise AttributeError('only similarity="learned" weighs attributes')
+        weights = learner.state()["similarity.weights"].astype(np.float64)
+        return _read_only(weights / weights.sum())
 
     def __getstate__(self) -> Any:
         """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
@@ -93,8 +109,31 @@ class LearnedModel(StreamClassifier):
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
 
+    def judge(self, X: Any) -> Answers:
+        """Return probabilities, the labels that they choose and how new rows are, at the cost of one prediction.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        Answers
+            Columns are in the order of `classes_`; `chosen()` are the labels, `novelty` is None with Bayes' rule.
+        """
+        model = self._frozen()
+        rows, learner = model._read_known_rows(X), model._settled_learner()
+        return learner.answers(rows, model._n_threads(), novelty=learner.parameters.decision == "calibrated")
+
+    def _answers(self, rows: Rows) -> Answers:
+        return self._settled_learner().answers(rows, self._n_threads())
+
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        return self._settled_learner().probabilities(rows, self._n_threads())
+        return self._answers(rows).probabilities
+
+    def _chosen(self, rows: Rows) -> NDArray[np.bool_]:
+        return self._answers(rows).chosen()
 
     def _n_threads(self) -> int:
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))

@@ -17,3 +17,6 @@ VOTES: tuple[Vote, ...] = get_args(Vote)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 DRIFTS: tuple[Drift, ...] = get_args(Drift)
+
+# The paper's algorithms, by the way that they treat attributes.
+PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}

@@ -13,7 +13,7 @@ import inspect
 import os
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from mlca.classifier import MLCA
 from mlca.explanation import Explanation
 from mlca.kernels import native
-from mlca.learner.core import Learner
+from mlca.learner.core import Answers, Learner
 from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
 from mlca.optional import needing
-from mlca.options import Attributes, Rule, Vote
+from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
 from mlca.targets import LabelSet
 
 with needing("mlca.river", "river"):
@@ -47,14 +47,25 @@ class MLCAClassifier(base.MultiLabelClassifier):
     Parameters
     ----------
     vigilance
-        How far a row may be from the nearest node before it becomes a node of its own, in [0, 1). Small values
-        keep nearly every row.
+        How far a row may be from the nearest node before it becomes a node of its own, in [0, 1), or "auto". Small
+        values keep nearly every row.
     n_neighbors
-        The number of nodes that vote.
+        The number of nodes that vote, with `decision="bayes"`.
     window
         The number of latest rows that a new node's bandwidth is estimated from.
     smoothing
-        Laplace smoothing of all probabilities.
+        Laplace smoothing of all probabilities, with `decision="bayes"`.
+    similarity
+        What makes voters near: "learned" or "correntropy"; see `mlca.MLCA`.
+    decision
+        How votes become probabilities: "calibrated" or "bayes"; see `mlca.MLCA`.
+    recency
+        Whether the labels of the last rows may speak for those of the next, as far as that has proved right. By default
+        where the decision is calibrated.
+    drift
+        Whether parts of the past that no longer hold lose their votes ("follow"), or nothing does ("off").
+    max_nodes
+        The most nodes to keep; None keeps all.
     attributes
         "common": one bandwidth for all features (MLCA). "individual": each node its own for each (MLCA-I).
         "clustered": one a group of features (MLCA-C).
@@ -86,10 +97,15 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def __init__(
         self,
-        vigilance: float = 0.01,
+        vigilance: float | Literal["auto"] = 0.01,
         n_neighbors: int = 10,
         window: int = 50,
         smoothing: float = 1.0,
+        similarity: Similarity = "learned",
+        decision: Decision = "calibrated",
+        recency: bool | None = None,
+        drift: Drift = "off",
+        max_nodes: int | None = None,
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",
@@ -99,6 +115,11 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.n_neighbors = n_neighbors
         self.window = window
         self.smoothing = smoothing
+        self.similarity = similarity
+        self.decision = decision
+        self.recency = recency
+        self.drift = drift
+        self.max_nodes = max_nodes
         self.attributes = attributes
         self.rule = rule
         self.vote = vote
@@ -170,12 +191,16 @@ class MLCAClassifier(base.MultiLabelClassifier):
         _check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
-        probabilities = self._learner.settled().probabilities(self._rows(X))
+        probabilities = self._learner.settled().answers(self._rows(X)).probabilities
         return pd.DataFrame(probabilities, index=X.index, columns=list(self._labels))
 
     def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return whether each row has each label seen so far: a column of booleans a label, the index of X."""
-        return self.predict_proba_many(X) > 0.5
+        _check_frame(X)
+        if not self._labels:
+            return pd.DataFrame(index=X.index)
+        chosen = self._learner.settled().answers(self._rows(X)).chosen()
+        return pd.DataFrame(chosen, index=X.index, columns=list(self._labels))
 
     def explain_one(self, x: Mapping[Hashable, Any]) -> Explanation:
         """Tell how the labels of one row are predicted.
@@ -193,7 +218,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
         _check_numbers(x)
         if not self._labels:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
-        return Explanation.of(self._learner.settled().neighbours(self._row(x)[0]), tuple(self._labels))
+        features = [str(feature) for feature in self._features] or ["nothing"]
+        return Explanation.of(self._learner.settled(), self._row(x)[0], tuple(self._labels), features.__getitem__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, as `mlca.MLCA.save` does; `mlca.load` and the command line read it too.
@@ -248,6 +274,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def _plain_model(self) -> MLCA:
         parameters = {name: getattr(self, name) for name in self._shared_parameters()}
+        if self.recency is None:
+            parameters["recency"] = self.decision == "calibrated"
         return MLCA(**parameters, random_state=self.seed)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
@@ -263,7 +291,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         dict
             For each label, the probability that it is false and that it is true. Empty before anything is learned.
         """
-        probabilities = self._probabilities(x).tolist()
+        probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
 
     def predict_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, bool]:
@@ -279,18 +307,35 @@ class MLCAClassifier(base.MultiLabelClassifier):
         dict
             True or False for each label. Empty before anything is learned.
         """
-        decisions = (self._probabilities(x) > 0.5).tolist()
+        decisions = self._answers(x).chosen()[0].tolist() if self._labels else []
         return dict(zip(self._labels, decisions, strict=True))
 
-    def _probabilities(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
+    def novelty_one(self, x: Mapping[Hashable, Any]) -> float:
+        """Tell how unlike everything learned a row is, from 0 to 1; see `mlca.MLCA.novelty`.
+
+        Parameters
+        ----------
+        x
+            The features.
+
+        Returns
+        -------
+        float
+            1 before anything is learned.
+        """
+        if not self._labels:
+            return 1.0
+        return float(self._learner.settled().novelty(self._known_row(x))[0])
+
+    def _answers(self, x: Mapping[Hashable, Any]) -> Answers:
+        return self._learner.settled().answers(self._known_row(x))
+
+    def _known_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
         row = self._usual_row(x)
         if row is None:
             _check_numbers(x)
             row = self._row(x)
-        if not self._labels:
-            return np.empty(0)
-        probabilities: NDArray[np.float64] = self._learner.settled().probabilities(row)[0]
-        return probabilities
+        return row
 
     def _meet(self, x: Mapping[Hashable, Any]) -> None:
         """Give every feature of a row that is not known yet its column."""

@@ -29,6 +29,7 @@ from mlca.cli.tablefiles import (
 )
 
 if TYPE_CHECKING:
+    from mlca.learner.core import Answers
     from mlca.tables.batches import Batch
     from mlca.tables.layout import Layout
 
@@ -50,7 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
     which.add_argument(
-        "--threshold", type=float, metavar="P", default=0.5, help="labels more likely than P (default 0.5)"
+        "--threshold",
+        type=float,
+        metavar="P",
+        help="labels more likely than P, even if that is none (default: more likely than not, or else the likeliest)",
     )
 
 
@@ -67,8 +71,7 @@ def run(args: argparse.Namespace) -> int:
         identity = layout.id if isinstance(layout, TableLayout) else None
         with writing(args.out, separator, identity, as_json=args.json) as writer, Progress() as progress:
             for batch in file.batches(layout, Faults(args), labels=False):
-                probabilities = model.predict_proba(batch.X)
-                writer.write(list(_chosen(batch, names, probabilities, args)))
+                writer.write(list(_chosen(batch, names, model.judge(batch.X), args)))
                 progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if args.json and args.out != "-":
         print(json.dumps({"rows": progress.rows, "out": args.out, "differences": differences, **oddities(file)}))
@@ -88,15 +91,16 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
     return replace(layout, id=column)
 
 
-def _chosen(batch: Batch, names: list[str], probabilities: Any, args: argparse.Namespace) -> Iterator[Prediction]:
+def _chosen(batch: Batch, names: list[str], answers: Answers, args: argparse.Namespace) -> Iterator[Prediction]:
     """Yield the predictions of a batch."""
     import numpy as np
 
+    probabilities, chosen = answers.probabilities, answers.chosen(args.threshold)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, : args.top]
     ids = batch.ids or [""] * len(batch.numbers)
-    for number, identity, places, own in zip(batch.numbers, ids, order, probabilities, strict=True):
+    for number, identity, places, own, fits in zip(batch.numbers, ids, order, probabilities, chosen, strict=True):
         if args.top is None:
-            places = places[own[places] > args.threshold]
+            places = places[fits[places]]
         yield Prediction(number, [names[place] for place in places], own[places].tolist(), identity)
 
 

@@ -25,13 +25,47 @@ _COMMON_ARRAYS = {
     "counts": ("<i8", 1),
     "bandwidths": ("<f8", 2),
     **{f"label_counts.{part}": kind for part, kind in _CSR.items()},
-    "with": ("<i8", 2),
-    "without": ("<i8", 2),
     "waiting.indptr": ("<i8", 1),
     "waiting.indices": ("<i4", 1),
     "group_centres": ("<f8", 1),
     "group_counts": ("<i8", 1),
     "group_bandwidths": ("<f8", 1),
+}
+_BAYES_ARRAYS = {"with": ("<i8", 2), "without": ("<i8", 2)}
+_BEYOND_ARRAYS = {"unlabelled": ("<i8", 1)}
+_SIMILARITY_ARRAYS = {
+    "similarity.tally": ("<i8", 1),
+    "similarity.weights": ("<i8", 1),
+    "similarity.knots": ("<f8", 1),
+    "similarity.knot_starts": ("<i8", 1),
+    "similarity.knot_counts": ("|u1", 1),
+    "background.indptr": ("<i8", 1),
+    "background.indices": ("<i4", 1),
+    "background.data": ("<i4", 1),
+    "background.centres": ("<i8", 1),
+    "background.deviations": ("<f8", 1),
+}
+_DECISION_ARRAYS = {
+    "decision.totals": ("<i8", 1),
+    "decision.arrived": ("<i4", 1),
+    "decision.shares": ("<i8", 3),
+    "decision.shares_with": ("<i8", 3),
+    "decision.novelty": ("<i8", 1),
+}
+_RECENCY_ARRAYS = {"recency.rows": ("<f8", 1), "recency.counts": ("<f8", 2)}
+_DRIFT_ARRAYS = {
+    "drift.first": ("<i8", 1),
+    "drift.parts": ("<i8", 1),
+    "drift.trust": ("<f8", 1),
+    "fading.counts": ("<f8", 1),
+    **{f"fading.{part}": kind for part, kind in _CSR.items()},
+}
+# Compiled code compares numbers, which tells nothing of one that is not a number.
+_BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
+    name
+    for arrays in (_SIMILARITY_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
+    for name, (kind, _) in arrays.items()
+    if kind == "<f8"
 }
 _DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
 _SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
@@ -53,9 +87,21 @@ class _Tally(NamedTuple):
     voted_alone: int
 
 
-def state_schema(sparse_nodes: bool) -> dict[str, tuple[str, int]]:
+def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[str, int]]:
     """Return the name, dtype and number of dimensions of every array of a state."""
-    return {**_COMMON_ARRAYS, **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS)}
+    calibrated, learned = parameters.decision == "calibrated", parameters.similarity == "learned"
+    follows = parameters.drift == "follow"
+    return {
+        **_COMMON_ARRAYS,
+        **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS),
+        **({"vigilance": ("<f8", 1)} if parameters.vigilance is None else {}),
+        **(_DECISION_ARRAYS if calibrated else _BAYES_ARRAYS),
+        **(_BEYOND_ARRAYS if calibrated or learned else {}),
+        **(_SIMILARITY_ARRAYS if learned else {}),
+        **({"decision.experts": ("<f8", 1)} if parameters.recency or follows else {}),
+        **(_RECENCY_ARRAYS if parameters.recency else {}),
+        **(_DRIFT_ARRAYS if follows else {}),
+    }
 
 
 def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_nodes: bool, state: State) -> None:
@@ -74,7 +120,8 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     """
     if not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"{n_features} features; a model has 1 to {MOST_FEATURES}")
-    tally = _check_tally(state)
+    bayes = parameters.decision == "bayes"
+    tally = _check_tally(state, bayes)
     width = 1 if parameters.attributes == "common" else n_features
     _check_shape(state, "counts", (tally.nodes,))
     _check_shape(state, "bandwidths", (tally.nodes, width))
@@ -87,7 +134,20 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     n_recent = parameters.window if tally.learned else n_waiting
     _check_rows(state, "recent", (n_recent, n_features), sparse_nodes, LARGEST_VALUE)
     _check_label_counts(state, tally, n_labels)
-    _check_counters(state, tally, n_labels, parameters.n_neighbors)
+    if bayes:
+        _check_counters(state, tally, n_labels, parameters.n_neighbors)
+    else:
+        _check_shape(state, "decision.totals", (n_labels + 1,))
+    for name in _BEYOND_FLOATS & state.keys():
+        _require(np.isfinite(state[name]).all(), name, "holds numbers that are not finite")
+    if parameters.vigilance is None:
+        _check_shape(state, "vigilance", (1,))
+        found = 0.01 <= state["vigilance"][0] < 1 if tally.learned else state["vigilance"][0] == -1
+        _require(found, "vigilance", "holds what no first window gives")
+    if "unlabelled" in state:
+        _check_unlabelled(state, tally)
+    if parameters.similarity == "learned":
+        _check_similarity(state, tally)
     _check_groups(state, n_features * tally.learned if parameters.attributes == "clustered" else 0)
 
 
@@ -99,13 +159,16 @@ def check_one_label_each(state: State) -> None:
     _require((totals == state["counts"]).all(), "label_counts", "does not give every instance one class")
 
 
-def _check_tally(state: State) -> _Tally:
+def _check_tally(state: State, bayes: bool) -> _Tally:
     numbers = state["tally"]
     _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
     tally = _Tally(*map(int, numbers))
     _require(tally.learned < MOST_ROWS, "tally", "has more instances than can be counted exactly")
     updates = max(tally.learned - 1, 0)  # the very first instance changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has instances, but no node for them")
+    if not bayes:
+        _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes that Bayes' rule alone would count")
+        return tally
     _require(tally.voted + tally.voted_alone == updates, "tally", "does not add up")
     # Each node but the first came with an update in which there were several.
     _require(tally.voted >= tally.nodes - 1, "tally", "has nodes that never voted")
@@ -129,6 +192,27 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
     most = np.repeat(state["counts"], np.diff(indptr))
     _require(((counted >= 1) & (counted <= most)).all(), "label_counts", "holds an impossible count")
     _require((counted == np.floor(counted)).all(), "label_counts", "holds a count that is not whole")
+
+
+def _check_unlabelled(state: State, tally: _Tally) -> None:
+    """Check how many of each node's instances had no label: the others have one at least."""
+    _check_shape(state, "unlabelled", (tally.nodes,))
+    labelled = state["counts"] - state["unlabelled"]
+    _require(((state["unlabelled"] >= 0) & (labelled >= 0)).all(), "unlabelled", "holds an impossible count")
+    indptr, counted = state["label_counts.indptr"], state["label_counts.data"]
+    owners = np.repeat(np.arange(tally.nodes), np.diff(indptr))
+    _require((counted <= labelled[owners]).all(), "unlabelled", "leaves fewer instances than have a label")
+    totals = np.bincount(owners, weights=counted, minlength=tally.nodes)
+    _require((totals >= labelled).all(), "unlabelled", "misses instances that have no label")
+
+
+def _check_similarity(state: State, tally: _Tally) -> None:
+    """Check when the learned similarity is computed anew, and that there is one; the rest is checked by its owner."""
+    _check_shape(state, "similarity.tally", (5,))
+    due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
+    _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
+    latest = tally.learned + max(1, tally.learned // 4)
+    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity computed anew at another time")
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -29,12 +29,15 @@ class Answers:
         The probability of each label.
     none : ndarray of shape (n_rows,) or None
         The probability of having no label; None where Bayes' rule decides.
+    novelty : ndarray of shape (n_rows,) or None
+        How unlike everything learned the row is; None where it was not asked for.
     learner : Learner
         Who said it.
     """
 
     probabilities: NDArray[np.float64]
     none: NDArray[np.float64] | None
+    novelty: NDArray[np.float64] | None
     learner: Learner
 
     def chosen(self, threshold: float | None = None) -> NDArray[np.bool_]:
@@ -112,6 +115,11 @@ class Learner:
         return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
 
     @property
+    def asked_for(self) -> Parameters:
+        """What the algorithm was told at first."""
+        return self._told
+
+    @property
     def parameters(self) -> Parameters:
         """What the algorithm is told; a vigilance that is found from the first window is a number once that is full."""
         if self._told.vigilance is not None:
@@ -173,23 +181,21 @@ class Learner:
         """Return a learner that goes on by itself from here."""
         return Learner._of(self._told, self.n_features, self._compiled.copy())
 
-    def answers(self, rows: Any, n_jobs: int = 1) -> Answers:
+    def answers(self, rows: Any, n_jobs: int = 1, novelty: bool = False) -> Answers:
         """Return what is said of every row. The learner must be settled."""
         n_labels = self.n_labels
         if self._has_own_form(rows):
-            probabilities, none, _ = self._judge_part(rows, n_labels, n_jobs)
-        else:
-            parts = [self._judge_part(part, n_labels, n_jobs) for _, part in self._in_own_form(rows)]
-            probabilities = np.concatenate([np.empty((0, n_labels)), *(part[0] for part in parts)])
-            knows_none = self._told.decision == "calibrated"
-            none = np.concatenate([np.empty(0), *(part[1] for part in parts)]) if knows_none else None
-        return Answers(probabilities, none, self)
+            return Answers(*self._judge_part(rows, n_labels, n_jobs, novelty=novelty), self)
+        parts = [self._judge_part(part, n_labels, n_jobs, novelty=novelty) for _, part in self._in_own_form(rows)]
+        probabilities = np.concatenate([np.empty((0, n_labels)), *(part[0] for part in parts)])
+        none = _joined(part[1] for part in parts) if self._told.decision == "calibrated" else None
+        return Answers(probabilities, none, _joined(part[2] for part in parts) if novelty else None, self)
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unlike everything learned every row is. The learner must be settled."""
         parts = [(0, rows)] if self._has_own_form(rows) else self._in_own_form(rows)
         said = [self._judge_part(part, 0, n_jobs, probabilities=False, novelty=True)[2] for _, part in parts]
-        return np.concatenate([np.empty(0), *said])
+        return _joined(said)
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
@@ -210,7 +216,7 @@ class Learner:
     def __reduce__(self) -> Any:
         state = self.state()
         n_labels = n_labels_of(state)
-        return (Learner.from_state, (self.parameters, self.n_features, n_labels, self.sparse_nodes, state))
+        return (Learner.from_state, (self._told, self.n_features, n_labels, self.sparse_nodes, state))
 
     def _learn_part(self, rows: Any, indptr: Any, labels: Any, n_labels: int, n_jobs: int) -> None:
         if self.sparse_nodes:
@@ -238,6 +244,10 @@ class Learner:
         for first in range(0, rows.shape[0], step):
             part = rows[first : first + step]
             yield first, sparse.csr_array(part) if self.sparse_nodes else part.toarray()
+
+
+def _joined(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.concatenate([np.empty(0), *parts])
 
 
 def n_labels_of(state: Arrays) -> int:

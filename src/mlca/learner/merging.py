@@ -75,7 +75,7 @@ def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
             }
         else:
             state[name] = rows.toarray()
-    return Learner.from_state(learner.parameters, learner.n_features, learner.n_labels, sparse_nodes, state)
+    return Learner.from_state(learner.asked_for, learner.n_features, learner.n_labels, sparse_nodes, state)
 
 
 def _rows(state: Arrays, name: str, learner: Learner) -> Any:

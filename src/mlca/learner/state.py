@@ -12,7 +12,7 @@ from mlca.learner.parameters import Parameters
 def capture(learner: Learner) -> State:
     """Return everything that a learner knows."""
     state = learner.state()
-    kinds = state_schema(learner.sparse_nodes)
+    kinds = state_schema(learner.asked_for, learner.sparse_nodes)
     return {name: np.ascontiguousarray(array, kinds[name][0]) for name, array in state.items()}
 
 

@@ -5,13 +5,14 @@ get zeros there, and each node the bandwidth of a constant attribute where nodes
 first window fills nothing has been learned yet, and the result is the learner that had known the attribute from
 the start. Later it is not, because the number of attributes enters Silverman's rule: nodes keep the bandwidths
 that they were made with, new ones are estimated over all attributes, and the vigilance test counts all of them.
+A learned similarity is computed anew at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from mlca.learner.core import Learner
+from mlca.learner.core import Arrays, Learner, n_labels_of
 from mlca.learner.parameters import Parameters
 
 # The deviation of an attribute that is constant in the window.
@@ -40,7 +41,14 @@ def widened(learner: Learner, n_features: int) -> Learner:
     if learner.parameters.attributes != "common":
         new = np.full((len(state["bandwidths"]), added), constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    return Learner.from_state(learner.parameters, n_features, len(state["with"]), False, state)
+    forget_similarity(state)
+    return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), False, state)
+
+
+def forget_similarity(state: Arrays) -> None:
+    """Let a learned similarity be computed anew when the state is taken up: it is one of other attributes."""
+    if "similarity.tally" in state:
+        state["similarity.tally"] = np.zeros(5, np.int64)
 
 
 def constant_bandwidth(parameters: Parameters, n_features: int) -> float:

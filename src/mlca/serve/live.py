@@ -148,10 +148,8 @@ class LiveModel:
             facts, model = self.facts, self._learned.model
             if facts.width is None:
                 return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
-            probabilities = model.predict_proba(x)
-            # Without a choice of decisions, predicted is what is more likely than not; `predict` costs a second search.
-            decided = model.predict(x).astype(bool) if hasattr(model, "decision") else probabilities > 0.5
-            return Judgement(facts, probabilities, decided, novelty_of(model, x))
+            judged = model.judge(x)
+            return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
 
     def explain(self, x: NDArray[np.float64]) -> tuple[Facts, Explanation]:
         """Tell why one row is judged as it is."""
@@ -180,13 +178,6 @@ class LiveModel:
         self._learned.measures.note(self.facts.position, self.facts.nodes)
 
 
-def novelty_of(model: MLCA, x: NDArray[np.float64]) -> NDArray[np.float64] | None:
-    """Return how new rows are to a model; None where it cannot tell."""
-    if not hasattr(model, "novelty"):
-        return None
-    return np.asarray(model.novelty(x), dtype=np.float64)
-
-
 def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return all parameters of a new service's model: those chosen, and the defaults of this version.
 
@@ -194,8 +185,7 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     """
     from mlca.classifier import MLCA
 
-    known = MLCA().get_params()
-    own = {"recency": True} if "recency" in known else {}
+    own = {"recency": chosen.get("decision", "calibrated") == "calibrated"}
     model = MLCA(**own | chosen)
     model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be
     return {name: value for name, value in model.get_params().items() if name != "n_jobs"}

@@ -13,6 +13,7 @@ import numpy as np
 
 from mlca import __version__
 from mlca.learner.checking import State, check_one_label_each, state_schema
+from mlca.learner.core import n_labels_of
 from mlca.learner.parameters import Parameters
 from mlca.learner.state import capture, restore
 from mlca.limits import MOST_JOBS
@@ -25,7 +26,7 @@ from mlca.targets import LabelSet
 Model = TypeVar("Model", bound=LearnedModel)
 
 FORMAT = "mlca model"
-VERSION = 2
+VERSION = 3
 
 # Seeds are drawn below 2^31; those that users give may be larger.
 _MOST_SEED = 2**63
@@ -42,11 +43,11 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
         Where to; an existing file is replaced. Where it is a link, the file that the link names is.
     """
     learner = model._learner
-    parameters, resolved = _plain_parameters(model), asdict(learner.parameters)
+    parameters, resolved = _plain_parameters(model), asdict(learner.asked_for)
     _read_asked_for(parameters, type(model))  # what would not be read is not written
     _read_resolved(resolved, type(model))
     state = capture(learner)
-    labels = model._labels.first(len(state["with"]))  # another thread may be teaching it more
+    labels = model._labels.first(n_labels_of(state))  # another thread may be teaching it more
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -110,12 +111,15 @@ def _read_model(members: dict[str, bytes], kind: type[Model]) -> Model:
     header = read_json(members.pop(HEADER))
     version = _check_version(header)
     sparse_nodes = _field(header, "sparse", bool)
-    state = _read_state(members, sparse_nodes)
+    upgraded = header
+    for upgrade in _UPGRADES[version - 1 :]:
+        upgraded = upgrade(upgraded)
+    model = _read_asked_for(_field(upgraded, "parameters", dict), kind)
+    resolved = _read_resolved(_field(upgraded, "resolved", dict), kind)
+    state = _read_state(members, resolved, sparse_nodes)
     if version > 1 and header.get("checksum") != checksum(header, state):
         raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
-    header = _UPGRADES[version](header)
-    model = _read_asked_for(_field(header, "parameters", dict), kind)
-    resolved = _read_resolved(_field(header, "resolved", dict), kind)
+    header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
@@ -165,11 +169,22 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-_UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _from_version_1, 2: lambda header: header}
+# What there was before there was a choice.
+_PUBLISHED = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off", "max_nodes": None}
 
 
-def _read_state(members: dict[str, bytes], sparse_nodes: bool) -> State:
-    schema = state_schema(sparse_nodes)
+def _from_version_2(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header of version 2 as one of version 3: the algorithm was the paper's."""
+    known = {name: _PUBLISHED | _field(header, name, dict) for name in ("parameters", "resolved")}
+    return {**header, **known}
+
+
+# From each version to the next, oldest first.
+_UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_from_version_1, _from_version_2)
+
+
+def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes: bool) -> State:
+    schema = state_schema(parameters, sparse_nodes)
     for name in schema:
         if f"{name}.npy" not in members:
             raise ValueError(f"lacks the array {name!r}")
@@ -198,8 +213,9 @@ def _read_resolved(parameters: dict[str, Any], kind: type[LearnedModel]) -> Para
     seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
     if type(seed) is not int or not 0 <= seed < _MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
-    _new_model(settings, kind)
-    reals = {name: float(settings[name]) for name in ("vigilance", "smoothing")}
+    found = settings["vigilance"] is None
+    _new_model(settings | {"vigilance": "auto"} if found else settings, kind)
+    reals = {name: float(settings[name]) for name in ("vigilance", "smoothing") if settings[name] is not None}
     return Parameters(**settings | reals, seed=seed)
 
 

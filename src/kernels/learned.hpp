@@ -60,7 +60,7 @@ public:
     void restore() {
         ranks.restore(n_attributes());
         background.restore_lists(n_attributes());
-        factors.resize(weights.size());
+        factors.assign(static_cast<std::size_t>(padded(n_attributes())), 0.0);
         total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
             factors[j] = static_cast<double>(weights[j]) * 0x1p-50;
@@ -76,10 +76,12 @@ public:
         return term_of(static_cast<double>(difference), factors.data()[attribute], r);
     }
 
-    // The sums of a dense instance and a dense node, each with its ranks.
-    Parts dense_parts(const double* x, const std::int32_t* x_ranks, const double* y, const std::int32_t* y_ranks) const noexcept {
-        const std::int64_t d = n_attributes();
-        return {sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), sparse ? sum_of_weights(x, y, weights.data(), d) : total};
+    // Ranks of dense rows are filled up to whole vectors; what is filled up weighs nothing.
+    static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
+
+    // The sums of a dense instance and a dense node, both filled up, where all attributes count.
+    Parts dense_parts(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
+        return {sum_of_terms(x_ranks, y_ranks, factors.data(), padded(n_attributes()), r), total};
     }
 
     Ranks ranks;
@@ -97,7 +99,7 @@ public:
 
 private:
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
-    static std::int64_t term_of(double difference, double factor, double r) noexcept {
+    [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
         const double term = factor * (1.0 - kernel(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
     }
@@ -112,13 +114,6 @@ private:
             for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
             for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], factors[first + i], r);
         }
-        return sum;
-    }
-
-    [[gnu::noinline]] static std::int64_t sum_of_weights(const double* __restrict x, const double* __restrict y,
-                                                         const std::int64_t* __restrict weights, std::int64_t d) noexcept {
-        std::int64_t sum = 0;
-        for (std::int64_t j = 0; j < d; ++j) sum += x[j] != 0.0 || y[j] != 0.0 ? weights[j] : 0;
         return sum;
     }
 };

@@ -134,6 +134,7 @@ struct Model {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n));
         if constexpr (mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
+        if (settings.lists_takers()) found.begin(2, settings.threshold(grouping));
         return query;
     }
 

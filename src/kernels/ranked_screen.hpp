@@ -42,7 +42,7 @@ public:
     // No nodes yet. The similarity must have weights of all attributes in its sums.
     explicit RankedScreen(const Learned& learned)
         : d_(learned.n_attributes()),
-          width_(rounded_up(d_, LANES)),
+          width_(Learned::padded(d_)),
           is_coded_(CODES_PAY && d_ <= MOST_CODED),
           codes_(is_coded_ ? d_ : 1),
           ranks_(width_),
@@ -123,7 +123,7 @@ private:
         const std::int32_t* x;
 
         std::int64_t exact(std::int64_t node) const {
-            return (learned.dense_parts(nullptr, x, nullptr, screen.ranks_[node]).key() + 1) * PER_KEY_UNIT;
+            return (learned.dense_parts(x, screen.ranks_[node]).key() + 1) * PER_KEY_UNIT;
         }
         [[gnu::always_inline]] void fetch(std::int64_t) const {}
         std::int64_t lower(std::int64_t node) const {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "elementary.hpp"
 #include "memory.hpp"
@@ -89,7 +90,18 @@ public:
     // Fill in what follows from the rest, after the state was put back.
     void restore(std::int64_t d) {
         zeros.assign(static_cast<std::size_t>(d), 0);
+        lay_out(d);
         for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
+    }
+
+    // Fill each attribute's knots up to the same number, if there are many: how many are below a value is counted by whole
+    // vectors then. To be called when all attributes are in.
+    void lay_out(std::int64_t d) {
+        if (static_cast<std::int64_t>(knots.size()) < 4 * d) return;
+        even.assign(static_cast<std::size_t>(d * EVEN), std::numeric_limits<double>::max());
+        for (std::int64_t j = 0; j < d; ++j) {
+            std::copy_n(knots.data() + starts.data()[j], starts.data()[j + 1] - starts.data()[j], even.data() + j * EVEN);
+        }
     }
 
     // Whether n_knots, starts, knots and up_to could be those of d attributes: whatever passes can be computed with.
@@ -115,8 +127,12 @@ public:
     Array<double> knots;          // ascending
     Array<std::uint8_t> up_to;    // how many knots are up to this one
     Array<std::int32_t> zeros;    // each attribute's rank of 0
+    Array<double> even;           // knots, EVEN for each attribute; follows from the others
 
 private:
+    static constexpr std::int64_t EVEN = 20;
+
+
     Ranks(std::int64_t d, std::int64_t n_knots_of_each) : n_knots(n_knots_of_each) {
         if (n_knots == 0) {
             zeros.assign(static_cast<std::size_t>(d), 0);
@@ -147,12 +163,17 @@ private:
         const double first = own[0], last = own[n - 1];
         if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
         if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
-        std::int64_t place = 0;
-        for (std::int64_t i = 0; i < n; ++i) place += own[i] < x;
+        const std::int64_t place = even.empty() ? std::lower_bound(own, own + n, x) - own : below(even.data() + attribute * EVEN, x);
         const std::int64_t less = place == 0 ? 0 : counts[place - 1];
         if (own[place] == x) return (less + counts[place]) * RANK_STEP;
         const double part = (x - own[place - 1]) / (own[place] - own[place - 1]);
         return (2 * less - 1) * RANK_STEP + static_cast<std::int64_t>(nearest_whole(part * static_cast<double>(2 * RANK_STEP)));
+    }
+
+    static std::int64_t below(const double* __restrict own, double x) noexcept {
+        std::int64_t n = 0;
+        for (std::int64_t i = 0; i < EVEN; ++i) n += own[i] < x;
+        return n;
     }
 
     // So many spans in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.

@@ -157,8 +157,8 @@ public:
                                Shortlist& nearest) {
         const std::uint16_t* bounds = bounds_[row].data();
         nearest.clear();
-        begin(n_nodes, n_wanted, 0);
-        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
+        begin(n_nodes, n_wanted, 0, nearest.cap());
+        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted, nearest.cap() / step);
         sum_few(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums, nearest);
         const std::int64_t last = std::min<std::int64_t>(nearest.limit() / step, UINT16_MAX);
         if (first >= last) return;
@@ -184,8 +184,8 @@ private:
     template <class Sums>
     void list_nearest_of(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                          Shortlist& nearest) {
-        begin(n_nodes, n_wanted, sums.looseness());
-        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted);
+        begin(n_nodes, n_wanted, sums.looseness(), nearest.cap());
+        const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted, nearest.cap() / step);
         look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
         const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
         if (first < last) {
@@ -219,7 +219,7 @@ private:
         }
     }
 
-    void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness) {
+    void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness, std::int64_t cap) {
         grow_to(candidates_, n_nodes);
         grow_to(ordered_, n_nodes);
         grow_to(kept_, n_nodes);
@@ -227,12 +227,13 @@ private:
         n_kept_ = n_best_ = 0;
         n_wanted_ = n_wanted;
         looseness_ = looseness;
-        guess_ = NO_LIMIT;
+        cap_ = guess_ = cap;
     }
 
     // A number that at least N bounds do not exceed, hardly larger than the N-th: the N-th of the least bounds of
-    // columns of nodes. Columns are compared by vectors.
-    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted) noexcept {
+    // columns of nodes. Columns are compared by vectors. Where bounds above `most` do not matter, that.
+    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t most) noexcept {
+        if (most < UINT16_MAX) return most;
         const std::int64_t n_columns = rounded_up(std::max<std::int64_t>(4 * n_wanted, BLOCK), BLOCK);
         if (n_columns > MOST_COLUMNS || n_nodes < n_columns) return UINT16_MAX;
         std::uint16_t least[MOST_COLUMNS];
@@ -345,7 +346,7 @@ private:
             best_[static_cast<std::size_t>(n_wanted_ - 1)] = lower;
             std::push_heap(begin, begin + n_wanted_);
         }
-        guess_ = *begin + looseness_;
+        guess_ = std::min(cap_, *begin + looseness_);
         return true;
     }
 
@@ -379,7 +380,7 @@ private:
     Array<std::int32_t> candidates_, ordered_;
     Array<Kept> kept_;
     Array<std::int64_t> best_;
-    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, guess_ = 0;
+    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, cap_ = 0, guess_ = 0;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -43,6 +43,9 @@ struct Settings {
         return calibrated && !learned ? std::max(n_neighbors, MOST_LISTED) : n_neighbors;
     }
 
+    // Whether, while learning, only nodes that would take the row in matter: others vote by another similarity.
+    bool lists_takers() const noexcept { return learned && rule != Rule::text; }
+
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }
 

@@ -17,19 +17,22 @@ public:
     std::int64_t size() const noexcept { return size_; }
     std::int64_t most() const noexcept { return most_; }
     void clear() noexcept { size_ = 0; }
-    // Forget all nodes, and keep at most so many from now on.
-    void begin(std::int64_t most) {
+    // Forget all nodes, and keep at most so many from now on, whose sums are within the cap.
+    void begin(std::int64_t most, std::int64_t cap = NO_LIMIT) {
         grow_to(nodes, most + 1);
         grow_to(sums, most + 1);
         most_ = most;
+        cap_ = cap;
         size_ = 0;
     }
 
     // The sum above which no node can enter the list any more. One that equals it can, if it is older.
-    std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : NO_LIMIT; }
+    std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : cap_; }
+    std::int64_t cap() const noexcept { return cap_; }
 
     // Offer a node; nodes may come in any order.
     void offer(std::int64_t node, std::int64_t sum) noexcept {
+        if (sum > cap_) return;
         auto place = static_cast<std::size_t>(size_);
         if (size_ == most_) {
             if (!before(node, sum, place - 1)) return;
@@ -60,6 +63,7 @@ private:
     }
 
     std::int64_t most_;
+    std::int64_t cap_ = NO_LIMIT;
     std::int64_t size_ = 0;
 };
 

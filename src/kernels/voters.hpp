@@ -2,14 +2,12 @@
 //
 // Nodes are offered with their keys, whole numbers by which they are compared (small is near, of equals the older is
 // nearer), in any order and from any search. What is kept is what would come first if all were sorted: the voters and
-// the first node beyond them, whose distance scales the votes. More offers can only bring the end nearer, so `limit` never
-// grows: a search may leave out whatever is beyond it.
+// the first node beyond them, whose distance scales the votes.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "learned.hpp"
 #include "memory.hpp"
@@ -45,8 +43,6 @@ struct Voter {
 
 class Voters {
 public:
-    static constexpr std::int64_t NO_LIMIT = std::numeric_limits<std::int64_t>::max();
-
     // Forget all nodes. Rows are counted with `counts`, one number a node; nodes that have no number yet stand for one row.
     void begin(const Ruler& ruler, const Array<std::int64_t>& counts) noexcept {
         ruler_ = ruler;
@@ -55,9 +51,6 @@ public:
         size_ = n_voters_ = reach_ = rows_ = 0;
         reaches_ = false;
     }
-
-    // Nodes beyond this key make no difference, nor do those that have it and come in the order of their age.
-    std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
 
     void offer(std::int64_t key, std::int64_t node) noexcept {
         const Voter voter{key, node, node < n_counts_ ? counts_[node] : 1};

@@ -108,6 +108,7 @@ private:
                 ranks.add(values.data() + next.data()[j - low] - n, n, n_nodes_, space);
             }
         }
+        ranks.lay_out(d_);
         return ranks;
     }
 

@@ -105,8 +105,14 @@ inline void put_decision(nb::dict& result, const Decision& decision) {
     }
 }
 
+// The first of so many nodes that has fading counts.
+inline std::int64_t oldest_faded(const Births& births, std::int64_t n_nodes) {
+    const std::int64_t n_made = births.made(n_nodes);
+    return births.places({Fading::oldest(n_made), n_made}, n_nodes).low;
+}
+
 // Segments and fading counts of the last nodes, of so many in all.
-inline void put_drift(nb::dict& result, const Decision& decision, std::int64_t n_nodes) {
+inline void put_drift(nb::dict& result, const Decision& decision, const Births& births, std::int64_t n_nodes) {
     if (decision.n_electorates == 1) return;
     const Segments& segments = decision.segments;
     result["drift.first"] = to_numpy(Array<std::int64_t>(segments.first, segments.first + segments.n));
@@ -114,11 +120,11 @@ inline void put_drift(nb::dict& result, const Decision& decision, std::int64_t n
     result["drift.trust"] = to_numpy(Array<double>(segments.trust, segments.trust + segments.n));
     Array<double> counts;
     Csr<double> rows;
-    for (std::int64_t k = Fading::oldest(n_nodes); k < n_nodes; ++k) {
-        counts.push_back(decision.fading.count(k));
+    for (std::int64_t k = oldest_faded(births, n_nodes); k < n_nodes; ++k) {
+        counts.push_back(decision.fading.count(births[k]));
         Array<std::int32_t> slots;
         Array<double> faded;
-        decision.fading.for_each_label(k, [&](std::int32_t slot, double row) {
+        decision.fading.for_each_label(births[k], [&](std::int32_t slot, double row) {
             slots.push_back(slot);
             faded.push_back(row);
         });
@@ -130,7 +136,7 @@ inline void put_drift(nb::dict& result, const Decision& decision, std::int64_t n
     result["fading.data"] = to_numpy(std::move(rows.data));
 }
 
-inline void take_drift(const nb::dict& arrays, Decision& decision, std::int64_t n_nodes) {
+inline void take_drift(const nb::dict& arrays, Decision& decision, const Births& births, std::int64_t n_nodes) {
     const Array<std::int64_t> first = from_numpy<std::int64_t>(arrays, "drift.first");
     const auto n = static_cast<std::int64_t>(first.size());
     if (n > Segments::MOST) throw std::invalid_argument("array 'drift.first' has too many segments");
@@ -139,7 +145,7 @@ inline void take_drift(const nb::dict& arrays, Decision& decision, std::int64_t 
     std::copy(first.begin(), first.end(), segments.first);
     fill_from(arrays, "drift.parts", segments.parts, n);
     fill_from(arrays, "drift.trust", segments.trust, n);
-    const std::int64_t n_kept = n_nodes - Fading::oldest(n_nodes);
+    const std::int64_t oldest = oldest_faded(births, n_nodes), n_kept = n_nodes - oldest;
     Array<double> counts(static_cast<std::size_t>(n_kept));
     fill_from(arrays, "fading.counts", counts.data(), n_kept);
     Array<std::int64_t> bounds(static_cast<std::size_t>(n_kept + 1));
@@ -152,11 +158,36 @@ inline void take_drift(const nb::dict& arrays, Decision& decision, std::int64_t 
     if (n_kept > 0) decision.fading.reserve(0);
     for (std::int64_t k = 0; k < n_kept; ++k) {
         const std::int64_t start = bounds.data()[k];
-        decision.fading.put(Fading::oldest(n_nodes) + k, counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
+        decision.fading.put(births[oldest + k], counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
     }
 }
 
-inline Decision decision_from(const nb::dict& arrays, const Settings& settings, std::int64_t n_nodes) {
+// Where nodes are bounded. Births must ascend, or nodes would not be found by them.
+inline void put_reservoir(nb::dict& result, const State& state) {
+    result["reservoir.tally"] = to_numpy(Array<std::int64_t>{state.n_candidates, state.births.n_made});
+    result["reservoir.births"] = to_numpy(state.births.numbers);
+    result["reservoir.totals"] = to_numpy(state.label_totals);
+}
+
+inline void take_reservoir(const nb::dict& arrays, State& state) {
+    std::int64_t tally[2];
+    fill_from(arrays, "reservoir.tally", tally, 2);
+    state.n_candidates = tally[0];
+    state.births.n_made = tally[1];
+    const auto n = static_cast<std::int64_t>(state.counts.size());
+    state.births.numbers.resize(static_cast<std::size_t>(n));
+    fill_from(arrays, "reservoir.births", state.births.numbers.data(), n);
+    state.label_totals.resize(static_cast<std::size_t>(state.n_labels));
+    fill_from(arrays, "reservoir.totals", state.label_totals.data(), state.n_labels);
+    std::int64_t last = -1;
+    for (const std::int64_t number : state.births.numbers) {
+        if (number <= last || number >= state.births.n_made) throw std::invalid_argument("array 'reservoir.births' does not ascend");
+        last = number;
+    }
+    if (state.births.n_made > state.n_candidates) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
+}
+
+inline Decision decision_from(const nb::dict& arrays, const Settings& settings, const Births& births, std::int64_t n_nodes) {
     Decision decision(settings.recency, settings.follows_drift);
     decision.frequencies.totals = from_numpy<std::int64_t>(arrays, "decision.totals");
     decision.frequencies.arrived = from_numpy<std::int32_t>(arrays, "decision.arrived");
@@ -177,7 +208,7 @@ inline Decision decision_from(const nb::dict& arrays, const Settings& settings, 
         fill_from(arrays, "recency.rows", decision.recency->rows, Recency::N_LIVES);
         decision.recency->counts = from_numpy<double>(arrays, "recency.counts");
     }
-    if (settings.follows_drift) take_drift(arrays, decision, n_nodes);
+    if (settings.follows_drift) take_drift(arrays, decision, births, n_nodes);
     return decision;
 }
 

@@ -141,7 +141,7 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The median of values that only ever come in: the lower half and the upper half as heaps, largest and smallest on top.
+// The median of values that come and sometimes go: the lower half and the upper half as heaps, largest and smallest on top.
 class RunningMedian {
 public:
     // Make room for one more value, so that `add` cannot fail.
@@ -156,8 +156,22 @@ public:
         } else {
             push(upper_, value, std::greater<>());
         }
-        if (lower_.size() > upper_.size() + 1) push(upper_, pop(lower_, std::less<>()), std::greater<>());
-        if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
+        balance();
+    }
+
+    // Take out a value that is there.
+    void remove(double value) noexcept {
+        const bool is_low = value <= lower_.front();
+        Array<double>& heap = is_low ? lower_ : upper_;
+        auto place = std::find(heap.begin(), heap.end(), value);
+        *place = heap.back();
+        heap.pop_back();
+        if (is_low) {
+            std::make_heap(heap.begin(), heap.end(), std::less<>());
+        } else {
+            std::make_heap(heap.begin(), heap.end(), std::greater<>());
+        }
+        balance();
     }
 
     double value() const noexcept {
@@ -165,6 +179,10 @@ public:
     }
 
 private:
+    void balance() noexcept {
+        if (lower_.size() > upper_.size() + 1) push(upper_, pop(lower_, std::less<>()), std::greater<>());
+        if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
+    }
     static void grow_capacity(Array<double>& heap) {
         // One value may come in and another pass over from the other half.
         if (heap.size() + 2 > heap.capacity()) heap.reserve(heap.capacity() + heap.capacity() / 2 + 16);

@@ -4,12 +4,13 @@
 // them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
 // nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
 //
-// `View` is a view of the nodes as in weighing.hpp: count(k) and for_each_label(k, f).
+// `View` is a view of the nodes as in weighing.hpp: count(k), birth(k) and for_each_label(k, f).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "births.hpp"
 #include "calibration.hpp"
 #include "drift.hpp"
 #include "frequencies.hpp"
@@ -83,37 +84,43 @@ public:
     }
 
     // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n) lists the n nearest of the
-    // nodes from `low` up to `high`.
+    // nodes from `low` up to `high`; `births` says how many nodes were made before each, and where a node is.
     template <class NearestIn>
-    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, bool learning,
+    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const Births& births, bool learning,
                      const NearestIn& nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
             // The nearest of all are among the nearest of each part, so these are all voters if fewer vote than were listed.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
-                for (std::int64_t i = 0; i < n_parts; ++i) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n));
+                for (std::int64_t i = 0; i < n_parts; ++i) {
+                    if (parts[i].low < parts[i].high) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n));
+                }
                 if (voters.size() < n || n == MOST_LISTED) return;
             }
         };
         find(poll.voters[0], &all, 1);
         if (n_electorates == 1) return;
         Stretch trusted[Segments::MOST];
-        const std::int64_t n_trusted = segments.trusted(n_nodes, trusted);
-        if (n_trusted == 0 || trusted[0] == all) {
+        const std::int64_t n_made = births.made(n_nodes), n_trusted = segments.trusted(n_made, trusted);
+        for (std::int64_t i = 0; i < n_trusted; ++i) trusted[i] = births.places(trusted[i], n_nodes);
+        if (n_trusted == 1 && trusted[0] == all) {
             poll.voters[1] = poll.voters[0];
         } else {
             find(poll.voters[1], trusted, n_trusted);
         }
-        const Stretch last{Fading::oldest(n_nodes), n_nodes};
+        const Stretch last = births.places({Fading::oldest(n_made), n_made}, n_nodes);
         if (last == all) {
             poll.voters[2] = poll.voters[0];
         } else {
             find(poll.voters[2], &last, 1);
         }
         for (std::int64_t i = 0; learning && i < segments.n; ++i) {
-            const Shortlist& list = nearest_in(segments.first[i], i + 1 < segments.n ? segments.first[i + 1] : n_nodes, 1);
-            poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
+            const Stretch own = births.places(segments.nodes(i, n_made), n_nodes);
+            poll.nearest[i].node = -1;
+            if (own.low == own.high) continue;
+            const Shortlist& list = nearest_in(own.low, own.high, 1);
+            if (list.size() > 0) poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
         }
     }
 
@@ -131,8 +138,8 @@ public:
                 ballot.shares[e].vote(voters, count, labels);
             } else {
                 ballot.shares[e].vote(
-                    voters, [&](std::int64_t node) { return fading.count(node); },
-                    [&](std::int64_t node, auto f) { fading.for_each_label(node, f); });
+                    voters, [&](std::int64_t node) { return fading.count(view.birth(node)); },
+                    [&](std::int64_t node, auto f) { fading.for_each_label(view.birth(node), f); });
             }
         }
     }
@@ -188,24 +195,30 @@ public:
         frequencies.learn(own, n_own);
     }
 
-    // The row has become, or fallen on, this of so many nodes. There must be room.
-    void place(std::int64_t node, bool is_new, std::int64_t n_nodes, const std::int32_t* own, std::int64_t n_own) noexcept {
+    // The row has become, or fallen on, this of so many nodes that were made. There must be room.
+    void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* own, std::int64_t n_own) noexcept {
         if (n_electorates == 1) return;
         if (is_new) {
             segments.enter(node);
             fading.enter(node);
         }
-        fading.learn(node, n_nodes, own, n_own);
+        fading.learn(node, n_made, own, n_own);
     }
 
     // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
-    bool is_sound(std::int64_t slots, std::int64_t n_nodes) const noexcept {
+    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const Births& births) const noexcept {
         if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
             if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
         }
         if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound())) return false;
-        return n_electorates == 1 || (segments.is_sound(n_nodes) && fading.is_sound(n_nodes, slots));
+        if (n_electorates == 1) return true;
+        const std::int64_t n_made = births.made(n_nodes);
+        if (!segments.is_sound(n_made)) return false;
+        for (std::int64_t node = births.places({Fading::oldest(n_made), n_made}, n_nodes).low; node < n_nodes; ++node) {
+            if (!fading.is_sound(births[node], slots)) return false;
+        }
+        return true;
     }
 
     std::int64_t n_electorates;
@@ -239,6 +252,7 @@ private:
     template <class View>
     void trust_segments(const Poll& poll, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
         for (std::int64_t i = 0; i < segments.n; ++i) {
+            if (poll.nearest[i].node < 0) continue;  // all nodes of the segment are gone
             std::int64_t both = 0, all = 0;
             view.for_each_label(poll.nearest[i].node, [&](std::int64_t slot, std::int64_t rows) {
                 all += rows;

@@ -1,6 +1,7 @@
 // Meaning that changes: which parts of the past may vote, and label counts that fade.
 //
-// Nodes are never deleted; who may vote is learned. Segments are runs of consecutive nodes. Each is trusted as far as the labels
+// Nodes are numbered here in the order of their making, whatever became of others since. Who may vote is learned. Segments
+// are runs of consecutive nodes. Each is trusted as far as the labels
 // of its nearest node were those of recent rows; only nodes of the trusted segments vote for the second expert. The third
 // asks the last 512 nodes by label counts that fade whenever a row falls on a node.
 #pragma once
@@ -52,16 +53,19 @@ public:
 
     bool is_trusted(std::int64_t segment) const noexcept { return trust[segment] >= 0.7 * *std::max_element(trust, trust + n); }
 
-    // Write down the stretches of consecutive nodes that are trusted, out of the first n; return how many.
-    std::int64_t trusted(std::int64_t n_nodes, Stretch* stretches) const noexcept {
+    // The nodes of a segment, out of so many that were made.
+    Stretch nodes(std::int64_t segment, std::int64_t n_made) const noexcept { return {first[segment], segment + 1 < n ? first[segment + 1] : n_made}; }
+
+    // Write down the stretches of consecutive nodes that are trusted, out of so many that were made; return how many.
+    std::int64_t trusted(std::int64_t n_made, Stretch* stretches) const noexcept {
         std::int64_t n_stretches = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             if (!is_trusted(i)) continue;
-            const std::int64_t end = i + 1 < n ? first[i + 1] : n_nodes;
-            if (n_stretches > 0 && stretches[n_stretches - 1].high == first[i]) {
-                stretches[n_stretches - 1].high = end;
+            const Stretch own = nodes(i, n_made);
+            if (n_stretches > 0 && stretches[n_stretches - 1].high == own.low) {
+                stretches[n_stretches - 1].high = own.high;
             } else {
-                stretches[n_stretches++] = {first[i], end};
+                stretches[n_stretches++] = own;
             }
         }
         return n_stretches;
@@ -137,15 +141,13 @@ public:
         for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
     }
 
-    // Whether the counts could be those of so many nodes and slots: whatever passes can be computed with.
-    bool is_sound(std::int64_t n_nodes, std::int64_t n_slots) const noexcept {
-        if (n_nodes > 0 && (counts.size() != LAST || rows.size() != LAST)) return false;
-        for (std::int64_t node = oldest(n_nodes); node < n_nodes; ++node) {
-            const double all = count(node);
-            if (!(all >= 1.0 && all <= 5.01)) return false;
-            for (const auto& [slot, faded] : rows.data()[node % LAST]) {
-                if (slot < 0 || slot >= n_slots || !(faded >= 0.0 && faded <= all)) return false;
-            }
+    // Whether the counts of a node could be with so many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t node, std::int64_t n_slots) const noexcept {
+        if (counts.size() != LAST || rows.size() != LAST) return false;
+        const double all = count(node);
+        if (!(all >= 1.0 && all <= 5.01)) return false;
+        for (const auto& [slot, faded] : rows.data()[node % LAST]) {
+            if (slot < 0 || slot >= n_slots || !(faded >= 0.0 && faded <= all)) return false;
         }
         return true;
     }

@@ -25,6 +25,14 @@ inline Int128 rounded(Int128 numerator, Int128 denominator) {
     return quotient * twice > raised ? quotient - 1 : quotient;
 }
 
+// A number that looks drawn, from one that counts (Steele, Lea and Flood, 2014).
+inline std::uint64_t splitmix64(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 // The logarithm of a normal number x > 0: artanh's series on [sqrt(1/2), sqrt(2)].
 inline double ln(double x) {
     constexpr double SQRT_HALF = 0x1.6a09e667f3bcdp-1, LN_2 = 0x1.62e42fefa39efp-1;

@@ -146,6 +146,22 @@ public:
         votes.clear();
     }
 
+    // The bin that most instances of a label fell in.
+    std::int64_t usual_bin(std::int64_t label) const noexcept {
+        std::int64_t usual = 0;
+        for (std::int64_t bin = 1; bin < n_bins(); ++bin) {
+            if (with_full(label, bin) > with_full(label, usual)) usual = bin;
+        }
+        return usual;
+    }
+    // Count instances of a label that no node stands for, in a bin. They are among those that n_voted counts.
+    void count_lost(std::int64_t label, std::int64_t bin, std::int64_t instances) noexcept {
+        totals[static_cast<std::size_t>(label)] += instances;
+        with(label, bin) += instances;
+        without(label, 0) -= instances;
+        updates_with_[static_cast<std::size_t>(label)] += instances;
+    }
+
     void finish(const LabelRow& own, std::int64_t count) noexcept {
         for (std::int64_t place = 0; place < own.n; ++place) {
             totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);

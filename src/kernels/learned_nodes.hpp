@@ -102,16 +102,16 @@ public:
         }
     }
 
-    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers. f(q, nearest_in, score) is called for one
+    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score) is called for one
     // after the other: nearest_in(low, high, n) lists nodes with their keys, score(scores) fills in the row's background.
     template <class RowOf, class F>
-    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, Space& space, Stop& stop, const F& f) const {
+    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop, const F& f) const {
         if constexpr (!SPARSE_ROWS) {
-            if (screen_) return compare_screened(rows, n_nodes, n_rows, space, stop, f);
+            if (screen_) return compare_screened(rows, n_nodes, n_rows, gone, space, stop, f);
         }
         for (std::int64_t q = 0; q < n_rows; ++q) {
             stop.check();
-            compare_listed(rows[q], n_nodes[q], q, row, space, f);
+            compare_listed(rows[q], n_nodes[q], q, row, gone, space, f);
         }
     }
 
@@ -173,14 +173,14 @@ private:
     }
 
     template <class F>
-    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, Space& space, Stop& stop, const F& f) const {
+    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const std::uint8_t* gone, Space& space, Stop& stop, const F& f) const {
         for (std::int64_t first = 0; first < n_rows; first += SCAN_ROWS) {
             stop.check();
             const auto n = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n_rows - first));
             screen_->begin(learned_, rows + first, n, n_nodes[first + n - 1], space.ranked);
             for (int q = 0; q < n; ++q) {
                 const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-                    screen_->list(learned_, q, {low, high}, n_wanted, space.ranked, space.found);
+                    screen_->list(learned_, q, {low, high}, n_wanted, gone, space.ranked, space.found);
                     return space.found;
                 };
                 const auto score = [&](std::int64_t* scores) {
@@ -193,13 +193,14 @@ private:
     }
 
     template <class RowOf, class F>
-    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, const RowOf& row, Space& space, const F& f) const {
+    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, const RowOf& row, const std::uint8_t* gone, Space& space, const F& f) const {
         const Entries own = entries(x, space.keys, space.values);
         space.probe.reserve(learned_.n_attributes());
         const SparseProbe probe(learned_, own.keys, own.values, own.n, space.probe);
         lists_->correct(learned_, own.keys, own.values, own.n, n_nodes, space.lists);
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
             space.found.begin(n_wanted);
+            space.found.skip(gone);
             double most = Parts::most_above(space.found.limit(), 1);
             for (std::int64_t k = low; k < high; ++k) {
                 const Parts parts = lists_->lists(k) ? lists_->parts(learned_, probe.alone(), k, space.lists) : parts_of_moved(row(k), probe, space);

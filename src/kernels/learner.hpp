@@ -54,7 +54,7 @@ public:
     const Settings& settings() const noexcept override { return told_; }
     std::int64_t n_labels() const override { return reading([&] { return model_.labels.n_labels; }); }
     std::int64_t n_seen() const override { return reading([&] { return model_.labels.n_learned + n_waiting(); }); }
-    std::int64_t n_nodes() const override { return reading([&] { return model_.n_nodes; }); }
+    std::int64_t n_nodes() const override { return reading([&] { return model_.n_kept(); }); }
     double vigilance() const override { return reading([&] { return model_.settings.vigilance; }); }
     bool waits() const override { return reading([&] { return is_unsettled(); }); }
     Array<std::int32_t> arrived() const override {
@@ -165,6 +165,7 @@ public:
         twin->model_.next_groups.reset();
         twin->model_.withdraw();
         twin->hide_unlearned();
+        twin->drop_gone(twin->model_);
         return twin;
     }
 
@@ -178,12 +179,13 @@ public:
         Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another
         for (std::int64_t k = 0; k < other.model_.n_nodes; ++k) {
             stop.check();
-            places.push_back(model_.n_nodes);
+            places.push_back(model_.births.made(model_.n_nodes));
             replay(other.model_, k, columns, stop);
         }
-        places.push_back(model_.n_nodes);
+        places.push_back(model_.births.made(model_.n_nodes));
+        if (settings().max_nodes > 0) absorb_lost(other.model_, columns);
         if constexpr (mode == Mode::clustered) model_.groups.absorb(other.model_.groups, model_.settings.common_threshold(1));
-        if (model_.decision) absorb_decision(*model_.decision, *other.model_.decision, columns, n_labels + 1, places, typename ModelHere::View(other.model_));
+        if (model_.decision) absorb_decision(*model_.decision, *other.model_.decision, columns, n_labels + 1, places, other.model_.births, typename ModelHere::View(other.model_));
         if (settings().learned) model_.take_similarity(model_.weighed(stop));
         // The other's latest instances follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
@@ -195,6 +197,7 @@ public:
 private:
     // How long a prediction of many rows keeps the learner waiting, and others who come after it.
     static constexpr std::chrono::milliseconds SLICE{10};
+    static constexpr std::int64_t FEWEST_GONE = 64;
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
@@ -324,9 +327,23 @@ private:
         }
     }
 
+    // Make the model anew without the nodes that were given up.
+    void drop_gone(ModelHere& model) {
+        if (model.n_gone == 0) return;
+        State state;
+        write_state(model, state);
+        if (model.similarity_is_due()) state.learned.reset();
+        ModelHere next(model.settings);
+        read_state(next, state);
+        next.next_groups = model.next_groups;
+        const std::lock_guard<Lock> guard(lock_);
+        model = std::move(next);
+    }
+
     // Compute the learned similarity anew if it is time. A failure leaves it due: readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop) {
         if (!model.similarity_is_due()) return;
+        drop_gone(model);
         typename ModelHere::Learnt next = model.weighed(stop);
         const std::lock_guard<Lock> guard(lock_);
         model.take_similarity(std::move(next));
@@ -336,6 +353,8 @@ private:
     // Learn the next row of the window.
     void learn_one(ModelHere& model, const LabelRow& own, Stop& stop) {
         stop.check();
+        // So rarely that it costs a node no more than to be made once again.
+        if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
         renew_screen(model);
         const std::int64_t position = window_.learned;
         const Instance instance{window_.row(position), own};
@@ -350,15 +369,24 @@ private:
         const bool joining = ModelHere::joins(work_.found, threshold);
         if (!joining) estimate_bandwidths(position);
         const std::lock_guard<Lock> guard(lock_);
+        commit(model, instance, threshold, joining, bandwidths_.data());
+        ++window_.learned;
+    }
+
+    // Let the model learn an instance whose search is done. The model is locked.
+    void commit(ModelHere& model, const Instance& instance, std::int64_t threshold, bool joining, const double* bandwidths) {
+        const bool is_full = !joining && model.is_full();
+        const std::int64_t given_up = is_full ? model.drawn() : -1;
         model.prepare(instance, work_.found, joining, work_);
         if (joining) {
             model.join_winner(instance, threshold, work_.found, work_.voting, work_);
+        } else if (is_full && given_up < 0) {
+            model.pass_by(instance, work_.found, work_.voting, work_);
         } else {
             model.reserve_node(model.n_nodes + 1, instance.x);
-            model.create_node(model.n_nodes, instance.x, bandwidths_.data());
-            model.become_node(instance, bandwidths_.data(), work_.found, work_.voting, work_);
+            model.create_node(model.n_nodes, instance.x, bandwidths);
+            model.become_node(instance, bandwidths, work_.found, work_.voting, work_, given_up);
         }
-        ++window_.learned;
     }
 
     void estimate_bandwidths(std::int64_t position) {
@@ -440,6 +468,21 @@ private:
         idle_predictions_.give_back(std::move(prediction));
     }
 
+    // Count the other's instances that none of its nodes stands for; for Bayes' rule, where most of their label fell.
+    void absorb_lost(const ModelHere& other, const std::int32_t* columns) {
+        Array<std::int64_t> lost(other.labels.totals);
+        std::int64_t rows = other.labels.n_learned;
+        for (std::int64_t k = 0; k < other.n_nodes; ++k) {
+            rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
+            const auto& own = other.labels.at_nodes[k];
+            for (std::int32_t place = 0; place < own.length; ++place) lost[static_cast<std::size_t>(own.keys[place])] -= own.values[place];
+        }
+        for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model_.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
+        model_.labels.n_learned += rows;
+        if (!model_.decision) model_.labels.n_voted += rows;
+        model_.n_candidates += other.n_candidates - other.n_nodes;
+    }
+
     // Learn a node of another model as all the instances it stands for.
     void replay(const ModelHere& other, std::int64_t node, const std::int32_t* columns, Stop& stop) {
         const auto& own = other.labels.at_nodes[node];
@@ -455,14 +498,7 @@ private:
         if (!model_.decision) model_.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
         const std::int64_t threshold = model_.settings.threshold(work_.grouping);
         const bool joining = ModelHere::joins(work_.found, threshold);
-        model_.prepare(instance, work_.found, joining, work_);
-        if (joining) {
-            model_.join_winner(instance, threshold, work_.found, work_.voting, work_);
-        } else {
-            model_.reserve_node(model_.n_nodes + 1, instance.x);
-            model_.create_node(model_.n_nodes, instance.x, other.bandwidths[node]);
-            model_.become_node(instance, other.bandwidths[node], work_.found, work_.voting, work_);
-        }
+        commit(model_, instance, threshold, joining, other.bandwidths[node]);
     }
 
     void restore(const State& state) {

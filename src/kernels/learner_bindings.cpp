@@ -176,10 +176,11 @@ public:
             result["without"] = to_numpy(std::move(state.without_label), {q, bins});
         }
         if (settings().learned || settings().calibrated) result["unlabelled"] = to_numpy(std::move(state.unlabelled));
+        if (settings().max_nodes > 0) put_reservoir(result, state);
         if (settings().learned) put_similarity(result, state);
         if (settings().calibrated) {
             put_decision(result, *state.decision);
-            put_drift(result, *state.decision, static_cast<std::int64_t>(n));
+            put_drift(result, *state.decision, state.births, static_cast<std::int64_t>(n));
         }
         result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
         result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
@@ -309,7 +310,8 @@ State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, con
     }
     if (settings.learned || settings.calibrated) state.unlabelled = from_numpy<std::int64_t>(arrays, "unlabelled");
     if (settings.learned) take_similarity(arrays, state);
-    if (settings.calibrated) state.decision = decision_from(arrays, settings, static_cast<std::int64_t>(state.counts.size()));
+    if (settings.max_nodes > 0) take_reservoir(arrays, state);
+    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.births, static_cast<std::int64_t>(state.counts.size()));
     state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
     state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
     state.group_centres = from_numpy<double>(arrays, "group_centres");

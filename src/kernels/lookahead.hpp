@@ -50,6 +50,8 @@ public:
     // Rows from `position` on that are worth looking ahead for together; 0 if one by one is better.
     std::int64_t length(std::int64_t n_rows, const ModelOf& model) const noexcept {
         const std::int64_t n = std::min(length_, n_rows);
+        // In a model that is full by then, who is a node is not known beforehand.
+        if (model.settings.max_nodes > 0 && model.n_nodes + n > model.settings.max_nodes) return 0;
         const bool worthwhile = model.n_nodes > 0 && n >= SHORTEST_BLOCK && n * model.nodes.pairs(model.n_nodes) >= WORTHWHILE;
         return worthwhile ? n : 0;
     }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "births.hpp"
 #include "decision.hpp"
 #include "memory.hpp"
 
@@ -34,11 +35,12 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
     }
 }
 
-// `places`: where each of the other's nodes would be here, and where the next node will.
-inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places) noexcept {
+// `places`: the number that each of the other's nodes would have here in the order of making, and that of the next node.
+inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const Births& births) noexcept {
+    const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n; ++i) {
-        const std::int64_t begin = places.data()[other.first[i]];
-        const std::int64_t end = i + 1 < other.n ? places.data()[other.first[i + 1]] : places.back();
+        const Stretch own = births.places(other.nodes(i, births.made(n_nodes)), n_nodes);
+        const std::int64_t begin = places.data()[own.low], end = places.data()[own.high];
         if (begin == end && segments.n > 0) continue;  // all of its nodes were taken in by others
         segments.append(begin, other.parts[i], other.trust[i]);
     }
@@ -47,19 +49,20 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
 // Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
 // node's rows had come in equal shares.
 template <class View>
-void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const View& view) {
+void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const Births& births,
+                   const View& view) {
     const std::int64_t n = view.n_nodes();
     Array<std::int32_t> of_node;
     Array<double> faded;
     for (std::int64_t k = 0; k < n; ++k) {
-        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = k >= Fading::oldest(n);
+        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = view.birth(k) >= Fading::oldest(births.made(n));
         if (!is_new || places.data()[k] < Fading::oldest(places.back())) continue;
         of_node.clear();
         faded.clear();
         double count = 5.0 * (1.0 - std::pow(0.8, static_cast<double>(view.count(k))));
         if (is_known) {
-            count = other.count(k);
-            other.for_each_label(k, [&](std::int32_t slot, double rows) {
+            count = other.count(view.birth(k));
+            other.for_each_label(view.birth(k), [&](std::int32_t slot, double rows) {
                 of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
                 faded.push_back(rows);
             });
@@ -77,7 +80,7 @@ void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t
 // other's nodes.
 template <class View>
 void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
-                     const View& view) {
+                     const Births& births, const View& view) {
     decision.reserve(n_slots, 0);
     Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);
     for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
@@ -85,8 +88,8 @@ void absorb_decision(Decision& decision, const Decision& other, const std::int32
     if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
     if (decision.pool && other.frequencies.rows > 0) decision.pool = other.pool;
     if (decision.n_electorates > 1) {
-        absorb_segments(decision.segments, other.segments, places);
-        absorb_fading(decision.fading, other.fading, slots, places, view);
+        absorb_segments(decision.segments, other.segments, places, births);
+        absorb_fading(decision.fading, other.fading, slots, places, births, view);
     }
     for (std::int64_t bin = 0; bin < Novelty::N_BINS; ++bin) decision.novelty.rows[bin] += other.novelty.rows[bin];
     Frequencies& frequencies = decision.frequencies;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "bandwidth.hpp"
+#include "births.hpp"
 #include "decision.hpp"
 #include "groups.hpp"
 #include "labels.hpp"
@@ -83,6 +84,7 @@ struct Model {
         std::int64_t n_attributes() const noexcept { return model_.settings.n_features; }
         std::int64_t n_slots() const noexcept { return n_slots_; }
         std::int64_t count(std::int64_t node) const noexcept { return model_.labels.node_counts.data()[node]; }
+        std::int64_t birth(std::int64_t node) const noexcept { return model_.births[node]; }
         template <class F>
         void for_each_entry(std::int64_t node, std::int64_t low, std::int64_t high, F f) const {
             if (node % 256 == 255) pause();
@@ -128,13 +130,33 @@ struct Model {
     std::optional<Learnt> learnt;       // once there is a node, where the similarity is learned
     std::int64_t similarity_due = 1;    // after so many instances it is computed anew
     std::optional<Decision> decision;   // where it is calibrated
+    // Where nodes are bounded: those that were given up stay in their places until the model is made anew without them.
+    Births births;
+    Array<std::uint8_t> gone;
+    std::int64_t n_gone = 0;
+    std::int64_t n_candidates = 0;      // instances that became nodes, or would have
+
+    std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
+    const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
+    bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
+
+    // Which node of a full model the next instance that would be one takes the place of; -1: of none. A reservoir: each of
+    // the s instances so far is a node with the same probability, drawn by the number of rows alone.
+    std::int64_t drawn() const noexcept {
+        std::int64_t left = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
+        if (left >= n_kept()) return -1;
+        std::int64_t node = 0;
+        for (; left > 0 || (n_gone > 0 && gone.data()[node]); ++node) left -= n_gone == 0 || !gone.data()[node];
+        return node;
+    }
 
     // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, Shortlist& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
-        if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n));
+        if constexpr (mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
         if constexpr (mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
         if (settings.lists_takers()) found.begin(2, settings.threshold(grouping));
+        found.skip(gone_flags());
         return query;
     }
 
@@ -143,11 +165,12 @@ struct Model {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if constexpr (mode == Mode::common) query.r = SCALE / median_bandwidth.value();
         if constexpr (mode == Mode::clustered) group(query, groups, bandwidth_sums.data(), grouping, space);
+        found.skip(gone_flags());
         return query;
     }
 
     // The factor of the common bandwidth that the next instance will meet.
-    double learning_r() const noexcept { return mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_nodes)) : 1.0; }
+    double learning_r() const noexcept { return mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0; }
 
     // Whether the nearest node takes an instance in.
     static bool joins(const Shortlist& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
@@ -158,14 +181,14 @@ struct Model {
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, const VotingOf& voting_of, Space& space, Stop& stop) const {
         if (!learnt) return;
         const auto row = [this](std::int64_t node) { return nodes.row(node); };
-        learnt->compare(xs, n, n_rows, row, space.learned, stop, [&](std::int64_t q, const auto& nearest_in, const auto& score) {
+        learnt->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, const auto& nearest_in, const auto& score) {
             Voting& voting = voting_of(q);
             if (with_scores && learnt->learned().has_background) {
                 grow_to(voting.poll.scores, learnt->learned().background.n_slots());
                 score(voting.poll.scores.data());
             }
             if (decision) {
-                decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], learning, nearest_in);
+                decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], births, learning, nearest_in);
             } else {
                 voting.neighbours = nearest_in(0, n[q], settings.n_neighbors);
             }
@@ -183,10 +206,11 @@ struct Model {
                 summed = true;
             }
             space.stretch.begin(n);
+            space.stretch.skip(gone_flags());
             for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums.data()[k]);
             return space.stretch;
         };
-        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, learning, nearest_in);
+        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, births, learning, nearest_in);
     }
 
     // Who votes on the next instance, before it is learned; `query` is what it was searched by.
@@ -228,6 +252,10 @@ struct Model {
             labels.reserve_node(instance.own);
             bandwidths.reserve(n_nodes + 1);
             median_bandwidth.reserve();
+            if (settings.max_nodes > 0 && gone.size() == gone.capacity()) {
+                gone.reserve(gone.size() + gone.size() / 2 + 64);
+                births.numbers.reserve(gone.capacity());
+            }
             return;
         }
         const std::int64_t winner = found.nodes[0];
@@ -239,21 +267,37 @@ struct Model {
         }
     }
 
-    // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour.
-    void become_node(const Instance& instance, const double* own_bandwidths, Shortlist& found, Voting& voting, Work& work) noexcept {
+    // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
+    // for it.
+    void become_node(const Instance& instance, const double* own_bandwidths, Shortlist& found, Voting& voting, Work& work,
+                     std::int64_t given_up = -1) noexcept {
         const bool decides = decision && !instance.is_replayed;
         if (decides) decide(voting, work);
+        if (given_up >= 0) give_up(given_up);
         std::copy_n(own_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
         for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
         if constexpr (mode == Mode::common) median_bandwidth.add(own_bandwidths[0]);
         labels.open_node(instance.own, instance.count);
+        if (settings.max_nodes > 0) {
+            births.numbers.push_back(births.n_made++);
+            gone.push_back(0);
+        }
         ++n_nodes;
-        if (decides) decision->place(n_nodes - 1, true, n_nodes, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        ++n_candidates;
+        if (decides) decision->place(births[n_nodes - 1], true, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision && n_nodes > 1) {  // the very first instance changes no counter
             Shortlist& neighbours = settings.learned ? voting.neighbours : found;
             neighbours.put_first(n_nodes - 1);
             count(instance, neighbours, work.votes);
         }
+        finish(instance);
+    }
+
+    // The model is full, and no node is given up: only the counters learn.
+    void pass_by(const Instance& instance, const Shortlist& found, Voting& voting, Work& work) noexcept {
+        if (decision && !instance.is_replayed) decide(voting, work);
+        if (!decision) count(instance, settings.learned ? voting.neighbours : found, work.votes);
+        ++n_candidates;
         finish(instance);
     }
 
@@ -263,7 +307,7 @@ struct Model {
         if (decides) decide(voting, work);
         labels.join_node(found.nodes[0], instance.own);
         move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
-        if (decides) decision->place(found.nodes[0], false, n_nodes, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (decides) decision->place(births[found.nodes[0]], false, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision) {
             count(instance, settings.learned ? voting.neighbours : found, work.votes);
         }
@@ -286,8 +330,20 @@ struct Model {
 
 private:
     void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, Space& space) const {
-        by.group(nodes.unfolded(query.x, space.nodes), sums, settings.n_features, query.n_nodes, grouping);
+        by.group(nodes.unfolded(query.x, space.nodes), sums, settings.n_features, query.n_nodes - n_gone, grouping);
         query.grouping = &grouping;
+    }
+
+    void give_up(std::int64_t node) noexcept {
+        gone.data()[node] = 1;
+        ++n_gone;
+        if constexpr (mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
+        // In the order of their making, as if the others had been all.
+        std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
+        for (std::int64_t k = 0; k < n_nodes; ++k) {
+            if (gone.data()[k]) continue;
+            for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += bandwidths[k][i];
+        }
     }
 
     // Under the rule as printed so many of the nearest move.

@@ -33,8 +33,8 @@ public:
             grow_to(slots_, std::max(model.decision->n_slots(), labels.n_labels + 1));
             return;
         }
-        const std::int64_t bin = std::min(model.settings.n_neighbors, model.n_nodes) == 1 ? model.settings.n_neighbors : 0;
-        for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_nodes).posterior;
+        const std::int64_t bin = std::min(model.settings.n_neighbors, model.n_kept()) == 1 ? model.settings.n_neighbors : 0;
+        for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_kept()).posterior;
     }
 
     // Answer up to TOGETHER rows.
@@ -129,7 +129,7 @@ private:
             const std::int32_t label = votes.voted[v];
             if (label >= n_labels) continue;
             const std::int64_t bin = labels.bin(votes.share[static_cast<std::size_t>(label)], votes);
-            out[label] = labels.probability(label, bin, model.n_nodes).posterior;
+            out[label] = labels.probability(label, bin, model.n_kept()).posterior;
         }
         votes.clear();
         if (!has_background(model)) return;
@@ -167,7 +167,7 @@ private:
         for (std::int64_t i = 0; i < labels.n_labels; ++i) {
             const double share = work_.votes.share[static_cast<std::size_t>(i)];
             const std::int64_t bin = labels.bin(share, work_.votes);
-            const auto p = labels.probability(i, bin, model.n_nodes);
+            const auto p = labels.probability(i, bin, model.n_kept());
             result.votes.push_back(share);
             result.bins.push_back(bin);
             result.prior.push_back(p.prior);

@@ -102,9 +102,9 @@ public:
     }
 
     // List the nearest of the nodes from `low` up to `high` to row q, with their keys.
-    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, Space& space, Shortlist& found) const {
+    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, const std::uint8_t* gone, Space& space, Shortlist& found) const {
         const Sums sums{*this, learned, space.ranks[q].data()};
-        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, sums, found);
+        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, sums, gone, found);
         for (std::int64_t i = 0; i < found.size(); ++i) {
             std::int64_t& sum = found.sums.data()[i];
             sum = sum / PER_KEY_UNIT - 1;

@@ -42,14 +42,16 @@ template <class ModelOf>
 void write_state(const ModelOf& model, State& state) {
     const LabelMemory& labels = model.labels;
     const Settings& settings = model.settings;
-    const std::int64_t n = model.n_nodes, width = model.bandwidths.width();
+    const std::int64_t width = model.bandwidths.width();
     state.n_labels = labels.n_labels;
-    state.tally = {n, labels.n_learned, labels.n_voted, labels.n_voted_alone};
+    state.tally = {model.n_kept(), labels.n_learned, labels.n_voted, labels.n_voted_alone};
     state.vigilance = settings.vigilance;
-    state.counts = labels.node_counts;
-    state.bandwidths.resize(static_cast<std::size_t>(n * width));
-    for (std::int64_t k = 0; k < n; ++k) {
-        std::copy_n(model.bandwidths[k], width, state.bandwidths.data() + k * width);
+    for (std::int64_t k = 0; k < model.n_nodes; ++k) {
+        if (model.n_gone > 0 && model.gone.data()[k]) continue;
+        state.counts.push_back(labels.node_counts.data()[k]);
+        if (settings.learned || settings.calibrated) state.unlabelled.push_back(labels.unlabelled.data()[k]);
+        if (settings.max_nodes > 0) state.births.numbers.push_back(model.births[k]);
+        state.bandwidths.insert(state.bandwidths.end(), model.bandwidths[k], model.bandwidths[k] + width);
         RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features);
         const auto& own = labels.at_nodes[k];
         state.label_counts.append(own.keys, own.values, own.length);
@@ -57,14 +59,18 @@ void write_state(const ModelOf& model, State& state) {
     state.group_centres = model.groups.centres();
     state.group_counts = model.groups.counts();
     state.group_bandwidths = model.groups.bandwidths();
-    if (settings.learned || settings.calibrated) state.unlabelled = labels.unlabelled;
+    if (settings.max_nodes > 0) {
+        state.births.n_made = model.births.n_made;
+        state.n_candidates = model.n_candidates;
+        state.label_totals.assign(labels.totals.begin(), labels.totals.begin() + labels.n_labels);
+    }
     if (settings.learned) {
         if (model.learnt) state.learned = model.learnt->learned();
         state.similarity_due = model.similarity_due;
     }
     if (settings.calibrated) {
         state.decision = model.decision;
-        state.decision->resize(labels.n_labels + 1, n);
+        state.decision->resize(labels.n_labels + 1, model.n_kept());
         return;
     }
     for (std::int64_t i = 0; i < labels.n_labels; ++i) {
@@ -93,8 +99,14 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
                        state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[static_cast<std::size_t>(k)]};
     labels.reserve_node(own);
     labels.open_node(own, state.counts[static_cast<std::size_t>(k)]);
-    for (std::int64_t place = 0; place < own.n; ++place) labels.totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
+    if (model.settings.max_nodes == 0) {
+        for (std::int64_t place = 0; place < own.n; ++place) labels.totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
+    } else {
+        model.births.numbers.push_back(state.births.numbers[static_cast<std::size_t>(k)]);
+        model.gone.push_back(0);
+    }
     ++model.n_nodes;
+    ++model.n_candidates;
 }
 
 // Let an empty model know what a state says. What goes beyond the paper is checked here: whatever passes can be computed with.
@@ -134,19 +146,25 @@ void read_state(ModelOf& model, const State& state) {
     const auto weights = RowsOfState<typename ModelOf::Row>::source(state.weights, settings.n_features);
     for (std::int64_t k = 0; k < n; ++k) restore_node(model, state, weights[k], k);
     if (auto successor = model.nodes.successor(n, model.learning_r())) model.nodes.take(std::move(*successor));
+    if (settings.max_nodes > 0) {
+        model.births.n_made = state.births.n_made;
+        model.n_candidates = state.n_candidates;
+        std::copy(state.label_totals.begin(), state.label_totals.end(), labels.totals.begin());
+    }
     if (settings.calibrated) restore_decision(model, *state.decision);
 }
 
 template <class ModelOf>
 void restore_decision(ModelOf& model, const Decision& decision) {
     const LabelMemory& labels = model.labels;
-    if (!decision.is_sound(labels.n_labels + 1, model.n_nodes) || decision.frequencies.rows != labels.n_learned) {
+    if (!decision.is_sound(labels.n_labels + 1, model.n_nodes, model.births) || decision.frequencies.rows != labels.n_learned) {
         throw std::invalid_argument("what was learned of decisions contradicts itself");
     }
     const Array<std::int64_t>& totals = decision.frequencies.totals;
     std::int64_t none = 0;
     for (const std::int64_t rows : labels.unlabelled) none += rows;
-    if (totals.data()[0] != none || !std::equal(labels.totals.begin(), labels.totals.begin() + labels.n_labels, totals.begin() + 1)) {
+    const bool none_fits = model.settings.max_nodes > 0 ? totals.data()[0] >= none : totals.data()[0] == none;
+    if (!none_fits || !std::equal(labels.totals.begin(), labels.totals.begin() + labels.n_labels, totals.begin() + 1)) {
         throw std::invalid_argument("labels were counted differently at the nodes and for decisions");
     }
     model.decision = decision;

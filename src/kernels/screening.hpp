@@ -141,11 +141,12 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, sums, nearest);
     }
 
-    // The same for the nodes of a stretch.
+    // The same for the nodes of a stretch, but for those that are gone.
     template <class Sums>
-    void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
+    void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums, const std::uint8_t* gone,
                              Shortlist& nearest) {
         nearest.begin(n_wanted);
+        nearest.skip(gone == nullptr ? nullptr : gone + nodes.low);
         const Shifted<Sums> shifted{sums, nodes.low};
         list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, shifted, nearest);
         for (std::int64_t i = 0; i < nearest.size(); ++i) nearest.nodes.data()[i] += nodes.low;
@@ -186,12 +187,12 @@ private:
                          Shortlist& nearest) {
         begin(n_nodes, n_wanted, sums.looseness(), nearest.cap());
         const std::int64_t first = likely_bound(bounds, n_nodes, n_wanted, nearest.cap() / step);
-        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums);
+        look_at(bounds, collect(bounds, n_nodes, 0, first, candidates_.data()), step, candidates_.data(), sums, nearest);
         const std::int64_t last = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
         if (first < last) {
             const std::int64_t n = collect(bounds, n_nodes, first + 1, last, candidates_.data());
             in_order(bounds, n, first + 1, last);
-            look_at(bounds, n, step, ordered_.data(), sums);
+            look_at(bounds, n, step, ordered_.data(), sums, nearest);
         }
         sum_exactly(sums, nearest);
         if (nearest.limit() > guess_) sum_passed_over(bounds, n_nodes, step, sums, nearest);
@@ -314,14 +315,14 @@ private:
     // Look closer at some nodes as long as their bounds promise something. Few at a time, so that no look waits for
     // what the one before has changed.
     template <class Sums>
-    void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const std::int32_t* nodes, const Sums& sums) {
+    void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const std::int32_t* nodes, const Sums& sums, const Shortlist& nearest) {
         std::int64_t last = guess_ / step;
         for (std::int64_t k = 0; k < n;) {
             std::int32_t few[FEW];
             std::int64_t n_few = 0, lower[FEW];
             for (; k < n && n_few < FEW; ++k) {
                 few[n_few] = nodes[k];
-                n_few += bounds[nodes[k]] <= last;
+                n_few += bounds[nodes[k]] <= last && !nearest.skips(nodes[k]);
             }
             for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
             for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);

@@ -30,9 +30,13 @@ public:
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 
+    // Nodes that are gone never enter: a flag for each node, or none.
+    void skip(const std::uint8_t* gone) noexcept { gone_ = gone; }
+    bool skips(std::int64_t node) const noexcept { return gone_ != nullptr && gone_[node]; }
+
     // Offer a node; nodes may come in any order.
     void offer(std::int64_t node, std::int64_t sum) noexcept {
-        if (sum > cap_) return;
+        if (sum > cap_ || skips(node)) return;
         auto place = static_cast<std::size_t>(size_);
         if (size_ == most_) {
             if (!before(node, sum, place - 1)) return;
@@ -64,6 +68,7 @@ private:
 
     std::int64_t most_;
     std::int64_t cap_ = NO_LIMIT;
+    const std::uint8_t* gone_ = nullptr;
     std::int64_t size_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "births.hpp"
 #include "decision.hpp"
 #include "learned.hpp"
 #include "memory.hpp"
@@ -57,6 +58,9 @@ struct State {
     double vigilance = 0.0;  // as it was resolved; negative while it has to be found
     // What goes beyond the paper, where it is asked for.
     Array<std::int64_t> unlabelled;     // of each node
+    Births births;                      // where nodes are bounded, as the next two
+    std::int64_t n_candidates = 0;
+    Array<std::int64_t> label_totals;   // instances of each label, whether a node has them or not
     std::optional<Learned> learned;
     std::int64_t similarity_due = 1;
     std::optional<Decision> decision;   // with as many slots as there are labels, and "none"

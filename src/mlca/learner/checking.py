@@ -67,6 +67,7 @@ _BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
     for name, (kind, _) in arrays.items()
     if kind == "<f8"
 }
+_RESERVOIR_ARRAYS = {"reservoir.tally": ("<i8", 1), "reservoir.births": ("<i8", 1), "reservoir.totals": ("<i8", 1)}
 _DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
 _SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
 
@@ -96,6 +97,7 @@ def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[
         **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS),
         **({"vigilance": ("<f8", 1)} if parameters.vigilance is None else {}),
         **(_DECISION_ARRAYS if calibrated else _BAYES_ARRAYS),
+        **(_RESERVOIR_ARRAYS if parameters.max_nodes else {}),
         **(_BEYOND_ARRAYS if calibrated or learned else {}),
         **(_SIMILARITY_ARRAYS if learned else {}),
         **({"decision.experts": ("<f8", 1)} if parameters.recency or follows else {}),
@@ -127,13 +129,18 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "has a node without instances")
-    # Every instance is at a node for good, since nodes are never given up.
-    _require(_total(state, "counts") == tally.learned, "counts", "does not add up to the instances learned")
+    # Every instance is at a node for good, unless nodes are bounded and were given up.
+    full = parameters.max_nodes is not None and tally.nodes == parameters.max_nodes
+    represented = _total(state, "counts")
+    fits = represented <= tally.learned if full else represented == tally.learned
+    _require(fits, "counts", "does not add up to the instances learned")
     n_waiting = _check_waiting(state, parameters.window, tally, n_labels)
     _check_rows(state, "weights", (tally.nodes, n_features), sparse_nodes, _LARGEST_MEAN)
     n_recent = parameters.window if tally.learned else n_waiting
     _check_rows(state, "recent", (n_recent, n_features), sparse_nodes, LARGEST_VALUE)
     _check_label_counts(state, tally, n_labels)
+    if parameters.max_nodes is not None:
+        _check_reservoir(state, tally, n_labels, parameters.max_nodes)
     if bayes:
         _check_counters(state, tally, n_labels, parameters.n_neighbors)
     else:
@@ -194,6 +201,28 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
     _require((counted == np.floor(counted)).all(), "label_counts", "holds a count that is not whole")
 
 
+def _check_reservoir(state: State, tally: _Tally, n_labels: int, max_nodes: int) -> None:
+    """Check what is known of instances that no node stands for any more."""
+    _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
+    _check_shape(state, "reservoir.tally", (2,))
+    _check_shape(state, "reservoir.births", (tally.nodes,))
+    _check_shape(state, "reservoir.totals", (n_labels,))
+    candidates, made = map(int, state["reservoir.tally"])
+    fits = tally.nodes <= made <= candidates <= tally.learned
+    _require(fits and (tally.nodes == max_nodes or made == candidates == tally.nodes), "reservoir.tally", "does not fit")
+    totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
+    _require(((totals >= at_nodes) & (totals <= tally.learned)).all(), "reservoir.totals", "holds impossible counts")
+    if tally.nodes < max_nodes:
+        _require((totals == at_nodes).all(), "reservoir.totals", "does not fit the labels' counts")
+
+
+def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
+    totals: NDArray[np.float64] = np.bincount(
+        state["label_counts.indices"], weights=state["label_counts.data"], minlength=n_labels
+    )
+    return totals
+
+
 def _check_unlabelled(state: State, tally: _Tally) -> None:
     """Check how many of each node's instances had no label: the others have one at least."""
     _check_shape(state, "unlabelled", (tally.nodes,))
@@ -228,7 +257,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and without miss the votes of a single node")
     unused = in_bins[:, tally.nodes + 1 : n_neighbors]  # there were never so many nodes to vote
     _require(not unused.any(), "with", "and without have votes of more nodes than there are")
-    totals = np.bincount(state["label_counts.indices"], weights=state["label_counts.data"], minlength=n_labels)
+    totals = state["reservoir.totals"] if "reservoir.totals" in state else _label_totals(state, n_labels)
     uncounted = totals - state["with"].sum(axis=1)
     _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "does not fit the labels' counts")
 

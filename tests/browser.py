@@ -1,6 +1,8 @@
-"""Chromium for tests, and what is asked of a page in it."""
+"""Chromium for tests, and what is asked of a page in it. The conftest of a folder imports the fixtures."""
 
 import shutil
+
+import pytest
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -29,3 +31,35 @@ CONTRASTS = """() => {
     return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.textContent];
   });
 }"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real Chromium; tests that want it are skipped where there is none."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
+    if CHROMIUM is None:
+        pytest.skip("needs Debian's chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a service or a file in a fresh profile; the page remembers requests and errors."""
+    contexts = []
+
+    def open_page(target, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
+        page = contexts[-1].new_page()
+        page.requests, page.errors = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
+        page.on("console", lambda message: page.errors.append(message.text))
+        page.on("pageerror", lambda error: page.errors.append(str(error)))
+        page.goto(target.url if hasattr(target, "url") else target.as_uri(), wait_until="load")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()

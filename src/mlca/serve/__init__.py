@@ -11,9 +11,9 @@ thread of `committing`, which writes what many clients sent in one commit of the
 the client hears its position. `sqlite` and `postgresql` are the two places where a log can live.
 
 The thread of `learning` follows the log: reads the rows behind the model's position, learns them, takes `snapshots`
-now and then, and rebuilds the model when rows were forgotten. `live` is the model in use, and the only place
-that knows `mlca.MLCA`; predictions come to it through the thread of `predicting`, which judges rows of many
-requests in one call. `measures` counts: prequential ones belong to the log and travel with the model, rates and
+now and then, and rebuilds the model when rows were forgotten. `live` is the model in use; predictions come to it
+through the thread of `predicting`, which judges rows of many requests in one call (`gathering` is what the two threads
+have in common). `measures` counts: prequential ones belong to the log and travel with the model, rates and
 latencies to the process.
 
 On the way out, `events` streams to whoever listens, `page` is what a browser shows of it, `metrics` what Prometheus

@@ -6,12 +6,11 @@ each hears of its own rows only when they are durable.
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 
 from mlca.serve.database import LogError
+from mlca.serve.gathering import Gatherer
 from mlca.serve.log import Log, Receipt
 from mlca.serve.refusals import RefusalError, unavailable
 from mlca.serve.requests import Request
@@ -37,42 +36,18 @@ class Committer:
     def __init__(self, log: Log, on_trouble: Callable[[str], None]) -> None:
         self._log = log
         self._on_trouble = on_trouble
-        self._jobs: queue.Queue[_Job | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._run, name="mlca-committer", daemon=True)
-
-    def start(self) -> None:
-        """Begin to write."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Write what is waiting, and end."""
-        if self._thread.is_alive():
-            self._jobs.put(None)
-            self._thread.join()
+        self._jobs = Gatherer("mlca-committer", self._commit, _TOGETHER, lambda job: 1)
+        self.start, self.stop = self._jobs.start, self._jobs.stop
 
     def submit(self, request: Request) -> Future[Receipt]:
         """Hand in a request; the future has its receipt once it is durable."""
-        if self._jobs.qsize() >= _WAITING:
+        if self._jobs.n_waiting >= _WAITING:
             raise RefusalError(
                 429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
             )
         future: Future[Receipt] = Future()
         self._jobs.put((request, future))
         return future
-
-    def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            jobs = [job]
-            last = False
-            while len(jobs) < _TOGETHER and not last and not self._jobs.empty():
-                more = self._jobs.get()
-                if more is None:
-                    last = True
-                else:
-                    jobs.append(more)
-            self._commit(jobs)
-            if last:
-                return
 
     def _commit(self, jobs: list[_Job]) -> None:
         try:

@@ -6,8 +6,6 @@ A call costs a lot beside a row: sixteen clients with a row each are served seve
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +13,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from mlca.serve.gathering import Gatherer
 from mlca.serve.live import Judgement, LiveModel
 from mlca.serve.refusals import RefusalError
 
@@ -41,19 +40,9 @@ class Predictor:
 
     def __init__(self, live: Callable[[], LiveModel | None]) -> None:
         self._live = live
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs = Gatherer("mlca-predictor", self._judge, _TOGETHER, lambda job: len(job.x))
+        self.start, self.stop = self._jobs.start, self._jobs.stop
         self._waiting = 0
-        self._thread = threading.Thread(target=self._run, name="mlca-predictor", daemon=True)
-
-    def start(self) -> None:
-        """Begin to judge."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Judge what is waiting, and end."""
-        if self._thread.is_alive():
-            self._jobs.put(None)
-            self._thread.join()
 
     async def judge(self, x: NDArray[np.float64]) -> Judgement:
         """Judge rows together with those of others."""
@@ -67,21 +56,6 @@ class Predictor:
             return await job.future
         finally:
             self._waiting -= len(x)
-
-    def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            jobs, rows = [job], len(job.x)
-            last = False
-            while rows < _TOGETHER and not last and not self._jobs.empty():
-                more = self._jobs.get()
-                if more is None:
-                    last = True
-                else:
-                    jobs.append(more)
-                    rows += len(more.x)
-            self._judge(jobs)
-            if last:
-                return
 
     def _judge(self, jobs: list[_Job]) -> None:
         outcome: Judgement | Exception

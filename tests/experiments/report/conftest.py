@@ -1,3 +1,5 @@
 import matplotlib as mpl
 
+from tests.browser import browser, open_page  # noqa: F401
+
 mpl.use("Agg")

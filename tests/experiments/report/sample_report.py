@@ -32,7 +32,7 @@ def realistic_report():
     rng = np.random.default_rng(0)
     facts = (
         ("mlca", "0.1.0"),
-        ("Python", "3.11.7, NumPy 2.3.4, SciPy 1.16.3, scikit-learn 1.7.2, Numba 0.62.1"),
+        ("Python", "3.11.7, NumPy 2.3.4, SciPy 1.16.3, scikit-learn 1.7.2"),
         ("Machine", "x86_64, 2 cores, 23 GB of memory, Linux 6.1.0"),
         ("Date", "2026-11-15 22:10 UTC"),
         ("Command", "mlca reproduce all --jobs 2 --out 'results & more'"),

@@ -9,19 +9,8 @@ import matplotlib.pyplot as plt
 import pytest
 
 from mlca.experiments.report import Figure, Report, Section, Table, write_report
-from tests.browser import CHROMIUM, CONTRASTS, FLAGS
+from tests.browser import CONTRASTS
 from tests.experiments.report.sample_report import realistic_report
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -30,26 +19,6 @@ def report(tmp_path_factory):
     html, *_ = write_report(realistic_report(), tmp_path_factory.mktemp("report"))
     plt.close("all")
     return html
-
-
-@pytest.fixture
-def open_page(browser):
-    """Return a function that opens a file in a fresh profile; the page remembers its requests and errors."""
-    contexts = []
-
-    def open_page(path, width=1280, **options):
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, **options))
-        page = contexts[-1].new_page()
-        page.requests, page.errors = [], []
-        page.on("request", lambda request: page.requests.append(request.url))
-        page.on("console", lambda message: page.errors.append(message.text))
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.goto(path.as_uri(), wait_until="load")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
 
 
 def write_section(folder, tables=(), figures=()):

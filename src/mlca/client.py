@@ -47,7 +47,7 @@ class ServiceError(Exception):
 
 
 class Event(NamedTuple):
-    """Something that happened at the service: "state" every second, "label", "forgotten", "rebuilt"."""
+    """Something that happened at the service: "state" every second, "label", "alarm", "forgotten", "rebuilt"."""
 
     name: str
     facts: dict[str, Any]

@@ -26,11 +26,14 @@ from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
+from mlca.river_metrics import ExactMatch, ExampleF1, HammingLoss, Jaccard, MacroF1, MicroF1
 from mlca.targets import LabelSet
 
 with needing("mlca.river", "river"):
     import pandas as pd
     from river import base
+
+__all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
 
 # Types whose values need no closer look.
 _PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})

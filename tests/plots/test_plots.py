@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from mlca import MLCA
 from mlca.datasets import three_discs
-from mlca.metrics import Prequential, Record, StreamMeasures
+from mlca.metrics import Alarm, Prequential, Record, StreamMeasures
 from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
 from mlca.plots.style import ACCENT, COLOURS, MARKERS
 from mlca.statistics import nemenyi_test
@@ -178,6 +179,11 @@ def run(appeared, n_records=40, rate=1.0):
 APPEARED = {"sea": 0, "sun": 850, "a label whose name goes on and on": 1900, "snow": 3000}
 
 
+def marked_rows(ax):
+    offsets = [group.get_offsets() for group in ax.collections[1:]]
+    return [points[:, 0].tolist() for points in offsets if len(points)]
+
+
 class TestStream:
     def test_of_one_run(self):
         ax = plot_stream(run(APPEARED))
@@ -204,6 +210,24 @@ class TestStream:
         ax = plot_stream(run({f"label {i}": int(4 * i * (i / 1000)) for i in range(1000)}))
         assert_well_drawn(ax.figure)
         assert any(text.get_text().endswith(" labels") for text in ax.texts)
+
+    def test_alarms_are_marked_where_they_were_raised(self):
+        alarms = (
+            Alarm(900, "new label", "sun"),
+            Alarm(1200, "drift", None, "exact_match", 0.9, 0.5),
+            Alarm(1230, "drift", "sea", "jaccard", 0.9, 0.5),
+            Alarm(2000, "novelty", None, "novelty", 0.5, 0.9),
+        )
+        one = replace(run(APPEARED), alarms=alarms)
+        ax = plot_stream(one)
+        assert_well_drawn(ax.figure)
+        assert marked_rows(ax) == [[1200, 1230], [2000]]
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names == ["last 500 rows", "all rows so far", "drift", "novelty rising"]
+        ax = plot_stream({"quiet": run(APPEARED), "alarmed": replace(run(APPEARED), alarms=alarms[:2])})
+        assert marked_rows(ax) == [[1200]]
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert names == ["quiet", "alarmed", "drift"]
 
     def test_on_given_axes(self):
         figure, ax = plt.subplots()

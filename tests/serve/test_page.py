@@ -65,6 +65,9 @@ def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, se
     page = open_page(server)
     expect(page.locator("#last tbody tr").first).to_contain_text(EVIL, timeout=15_000)
     expect(page.locator("#labels")).to_contain_text(EVIL)
+    expect(page.locator("#alarms li").first).to_contain_text("row 121: new label 'x")
+    expect(page.locator("#alarms")).to_contain_text(EVIL)
+    expect(page.locator("#quality .mark")).to_have_count(2)  # late2 came just before
     page.locator("#last button").first.click()
     expect(page.locator("#explanation table tbody tr").first).to_be_visible()
     assert page.evaluate("window.ran") is None

@@ -12,7 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +125,8 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
         _draw(result, args.picture)
     if args.json:
         records = [without_nan(record.as_dict()) for record in result.records]
-        print(json.dumps({"records": records, "window": result.window, **oddities(file)}))
+        alarms = [asdict(alarm) for alarm in result.alarms]
+        print(json.dumps({"records": records, "window": result.window, "alarms": alarms, **oddities(file)}))
     else:
         curves = _curves_in_words(list(result.records), result.window)
         print("\n".join([str(_thinned(result)), "", *curves, *oddities_in_words(file)]))

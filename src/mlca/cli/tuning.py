@@ -92,7 +92,7 @@ def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
         _VIGILANCES, _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
     ):
         trial = clone(model).set_params(vigilance=vigilance, attributes=attributes)
-        result = prequential(trial, _steps(batches), every=10**9)
+        result = prequential(trial, _steps(batches), every=10**9, alarms=False)
         measured = result.records[-1].running
         trials.append(Trial(vigilance, attributes, measured.exact_match, measured.example_f1, trial.n_nodes_))
     return Tuning(tuple(trials), sum(len(batch.numbers) for batch in batches))

@@ -21,10 +21,11 @@ from mlca.metrics.ranking import (
 )
 from mlca.metrics.registry import MEASURES, Better, Measure
 from mlca.metrics.sets import exact_match, example_f1, hamming_loss, jaccard, macro_f1, micro_f1
-from mlca.metrics.stream import Prequential, Record, StreamMeasures, prequential
+from mlca.metrics.stream import Alarm, Prequential, Record, StreamMeasures, prequential
 
 __all__ = [
     "MEASURES",
+    "Alarm",
     "Better",
     "Evaluation",
     "Measure",

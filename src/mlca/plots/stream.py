@@ -1,4 +1,4 @@
-"""Learning curves of a stream, with marks where labels appear."""
+"""Learning curves of a stream, with marks where labels appear and where alarms were raised."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LINES = 40  # labels that get a line through the picture; of more, a tick at its top
+ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # their markers, and what the legend says
 NAME_SPACING = 0.033  # of the width of the Axes: closer names would touch
 
 
@@ -47,7 +48,8 @@ def plot_stream(
     -------
     Axes
         Dotted lines mark the rows where labels appear; where names would touch, their number stands. More
-        than 40 labels are ticks at the top.
+        than 40 labels are ticks at the top. Markers at the bottom are alarms: drift, and novelty rising; of several
+        runs one above the other, in the colour of their curves.
 
     Examples
     --------
@@ -76,6 +78,7 @@ def plot_stream(
     last_row = max((run.records[-1].row for run in runs if run.records), default=1)
     ax.set_xlim(0, 1.02 * last_row)
     _mark_labels(ax, runs[0].labels_appeared, last_row)
+    _mark_alarms(ax, runs)
     ax.set_xlabel("rows learned")
     ax.set_ylabel(title)
     ax.grid(axis="y", color=FAINT, alpha=0.25)
@@ -135,6 +138,26 @@ def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> N
             fontsize=8,
             bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
         )
+
+
+def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
+    """Put a marker at the bottom for each alarm about drift or novelty; new labels have their lines."""
+    for kind, (marker, name) in ALARMS.items():
+        if any(alarm.kind == kind for run in runs for alarm in run.alarms):
+            ax.scatter([], [], marker=marker, color=FAINT, label=name)
+    for i, run in enumerate(runs):
+        for kind, (marker, _) in ALARMS.items():
+            rows = [alarm.row for alarm in run.alarms if alarm.kind == kind]
+            ax.scatter(
+                rows,
+                [0.03 + 0.04 * i] * len(rows),
+                marker=marker,
+                s=22,
+                color=FAINT if len(runs) == 1 else COLOURS[i % len(COLOURS)],
+                transform=ax.get_xaxis_transform(),
+                clip_on=False,
+                zorder=3,
+            )
 
 
 def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int, list[str]]]:

@@ -14,7 +14,7 @@ The thread of `learning` follows the log: reads the rows behind the model's posi
 now and then, and rebuilds the model when rows were forgotten. `live` is the model in use; predictions come to it
 through the thread of `predicting`, which judges rows of many requests in one call (`gathering` is what the two threads
 have in common). `measures` counts: prequential ones belong to the log and travel with the model, rates and
-latencies to the process.
+latencies to the process, and so do `alarms`.
 
 On the way out, `events` streams to whoever listens, `page` is what a browser shows of it, `metrics` what Prometheus
 collects, `diary` what the operator reads; `openapi` is the contract in a form that programs read. `service`

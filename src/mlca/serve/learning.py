@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mlca.metrics.stream.alarms import Watch
+from mlca.serve.alarms import look
 from mlca.serve.database import LogError
 from mlca.serve.live import Learned, LiveModel, new_model
 from mlca.serve.log import Log
@@ -47,7 +49,7 @@ class Follower:
     on_progress : callable
         Called after every step with the number of rows learned in it.
     on_event : callable
-        Told by name and facts about a new label, a forgetting, a rebuilt model.
+        Told by name and facts about a new label, a forgetting, a rebuilt model, an alarm.
     on_trouble : callable
         Told in a sentence what does not work.
     """
@@ -69,6 +71,7 @@ class Follower:
         self._saved_at = time.monotonic()
         self._saving_took = 0.0
         self._erase_due, self._erase_at = log.head.generation > 0, 0.0
+        self._watch: Watch | None = None
         self.live: LiveModel | None = None
         self.rebuilding = False
         self.trouble: str | None = None
@@ -155,11 +158,16 @@ class Follower:
                 self._on_progress(0)
             return True
         width = 0 if chapter.head.columns is None else chapter.head.columns.width
+        if self._watch is None:
+            self._watch = Watch(facts.labels)
         for start in range(0, len(chapter.rows), _CHUNK):
-            count = live.learn(chapter.rows[start : start + _CHUNK], width)
+            rows = chapter.rows[start : start + _CHUNK]
+            count = live.learn(rows, width)
             self._on_progress(count)
             for label in live.facts.labels[len(facts.labels) :]:
                 self._on_event("label", {"label": label, "position": live.facts.position})
+            for alarm in look(self._watch, rows):
+                self._on_event("alarm", alarm)
             facts = live.facts
             if self._stopping.is_set():
                 break

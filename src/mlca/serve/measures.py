@@ -2,7 +2,8 @@
 
 `LogMeasures` is a function of the log alone: of every row that was predicted, kept and labelled later, the pair of
 prediction and truth counts once. It is learned along with the model, saved with it and rebuilt with it, so
-all services agree on it at the same position. `Traffic` is about this process and its clock.
+all services agree on it at the same position. `Traffic` is about this process and its clock; so are the alarms, whose
+watch begins anew when the process does.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,6 +25,10 @@ RECENT = 500
 _POINTS = 240
 # Rows that the page shows.
 _LAST = 30
+# Alarms that the page shows.
+_ALARMS = 50
+# Predicted rows whose novelty may wait to be looked at.
+_UNSEEN = 100_000
 # Seconds that rates are shown for.
 _SECONDS = 120
 # Bounds of the latency histogram, in seconds.
@@ -143,7 +148,7 @@ def _ratio(part: float, whole: int) -> float | None:
 
 
 class Traffic:
-    """What this process does: rows and predictions a second, and how long requests take."""
+    """What this process does and sees: rows and predictions a second, how long requests take, alarms."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -154,6 +159,9 @@ class Traffic:
         self._seconds: dict[str, float] = {}
         self._latest: dict[str, deque[float]] = {}
         self._novelty: deque[float] = deque(maxlen=RECENT)
+        self._unseen: deque[float] = deque(maxlen=_UNSEEN)
+        self._alarms: deque[dict[str, Any]] = deque(maxlen=_ALARMS)
+        self._alarm_counts: dict[str, int] = dict.fromkeys(("drift", "new label", "novelty"), 0)
         self._ticks: deque[tuple[int, int]] = deque(maxlen=_SECONDS + 1)
 
     @property
@@ -166,11 +174,30 @@ class Traffic:
         with self._lock:
             self.learned += rows
 
-    def count_predicted(self, rows: int, novelty: Iterable[float]) -> None:
+    def count_predicted(self, rows: int, novelty: Sequence[float]) -> None:
         """Count rows that were predicted, and how new they were to the model."""
         with self._lock:
             self.predicted += rows
             self._novelty.extend(novelty)
+            self._unseen.extend(novelty)
+
+    def unseen_novelty(self) -> list[float]:
+        """Return the novelty of the rows predicted since the last call."""
+        with self._lock:
+            values = list(self._unseen)
+            self._unseen.clear()
+        return values
+
+    def count_alarm(self, facts: dict[str, Any]) -> None:
+        """Count and keep an alarm."""
+        with self._lock:
+            self._alarms.append(facts)
+            self._alarm_counts[facts["kind"]] += 1
+
+    def alarms(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """Return the last alarms, the latest first, and how many of each kind there were."""
+        with self._lock:
+            return list(self._alarms)[::-1], dict(self._alarm_counts)
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
         """Count an answer and the time that it took."""

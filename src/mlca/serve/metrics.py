@@ -39,6 +39,8 @@ def _lines(service: Service) -> Iterator[str]:
                     yield f'mlca_prequential_{name}{{over="{over}"}} {values[place]}'
     yield from _counter("mlca_rows_learned_total", "Rows learned by this process.", [("", traffic.learned)])
     yield from _counter("mlca_rows_predicted_total", "Rows predicted by this process.", [("", traffic.predicted)])
+    alarms = [(f'{{kind="{kind}"}}', count) for kind, count in traffic.alarms()[1].items()]
+    yield from _counter("mlca_alarms_total", "Alarms raised by this process.", alarms)
     requests, histograms, seconds = traffic.counts()
     answers = [(f'{{route="{route}",status="{status}"}}', n) for (route, status), n in sorted(requests.items())]
     yield from _counter("mlca_requests_total", "Answers, by route and status.", answers)

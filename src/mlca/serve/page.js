@@ -116,6 +116,7 @@ function show(now) {
   showCurves(now);
   showLast(now.last || []);
   showLabels(now.labels);
+  showAlarms(now.alarms);
   showColumns(now.columns);
 }
 
@@ -153,7 +154,7 @@ function showCurves(now) {
     { name: "F1", points: line(4), format: share, kind: "b" },
     { name: "exact match, all", points: line(1), format: share, kind: "thin" },
     { name: "F1, all", points: line(2), format: share, kind: "b thin" },
-  ], { top: 1 });
+  ], { top: 1, marks: now.alarms.map((alarm) => alarm.position) });
   draw("growth", [{ name: "nodes", points: line(5), format: count }, { name: "labels", points: line(6), format: count, kind: "b", own: true }], {});
   const seconds = (rates) => rates.map((rate, i) => [i + 1 - rates.length, rate]);
   draw("traffic", [
@@ -198,6 +199,15 @@ function showLabels(labels) {
     return element("tr", {}, element("th", { scope: "row" }, label.label), element("td", { class: "number" }, whole.format(label.count)),
       element("td", { class: "number", title }, when), quality);
   }));
+}
+
+let shownAlarms = "";
+function showAlarms(alarms) {
+  const key = JSON.stringify(alarms);
+  if (key === shownAlarms) return;
+  shownAlarms = key;
+  $("alarms-card").hidden = !alarms.length;
+  $("alarms").replaceChildren(...alarms.map((alarm) => element("li", {}, alarm.text)));
 }
 
 function showColumns(now) {
@@ -255,6 +265,9 @@ function draw(id, series, options) {
   const xText = options.x ?? count;
   for (const [value, anchor] of [[from, "start"], [(from + to) / 2, "middle"], [to, "end"]]) {
     parts.push(shape("text", { x: x(value), y: height - 6, "text-anchor": anchor }, xText(Math.round(value))));
+  }
+  for (const mark of new Set(options.marks ?? [])) {
+    if (mark >= from && mark <= to) parts.push(shape("line", { class: "mark", x1: x(mark), x2: x(mark), y1: top, y2: height - bottom }));
   }
   for (const one of series) {
     const scale = one.own ? most([one]) : main;

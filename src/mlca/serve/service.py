@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mlca.metrics.stream.alarms import Watch
+from mlca.serve.alarms import look_at_novelty
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell, write_out
@@ -97,6 +99,7 @@ class Service:
         )
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
         self.predictor = Predictor(lambda: self.follower.live)
+        self._novelty_watch = Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
         self._ticking: asyncio.Task[None] | None = None
@@ -176,7 +179,10 @@ class Service:
                 future.set_result(None)
 
     def _tell_event(self, name: str, facts: dict[str, Any]) -> None:
-        if name != "label":  # the name of a label is part of a row
+        if name == "alarm":
+            self.traffic.count_alarm(facts)
+            tell(name, **{fact: facts[fact] for fact in ("kind", "measure", "position")})
+        elif name != "label":  # the name of a label is part of a row
             tell(name, **facts)
         self._call(partial(self.events.publish, name, facts))
 
@@ -184,10 +190,18 @@ class Service:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function)
 
+    def _look_at_novelty(self, novelty: list[float]) -> None:
+        live = self.follower.live
+        for alarm in look_at_novelty(self._novelty_watch, live.facts.position if live else 0, novelty):
+            self._tell_event("alarm", alarm)
+
     async def _tick(self) -> None:
         while True:
             self.traffic.tick()
             write_out()
+            novelty = self.traffic.unseen_novelty()
+            if novelty:  # in a thread, for the first look imports River
+                await asyncio.to_thread(self._look_at_novelty, novelty)
             if self.events.has_listeners:
                 try:
                     self.events.publish("state", await asyncio.to_thread(self.state))
@@ -238,6 +252,7 @@ class Service:
             "rates": {"learned": learned, "predicted": predicted},
             "latency": self.traffic.latency(),
             "novelty": self.traffic.novelty(),
+            "alarms": self.traffic.alarms()[0],
             "uptime": round(self.traffic.uptime, 1),
             "trouble": self.follower.trouble,
         }

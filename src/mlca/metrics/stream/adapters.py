@@ -56,6 +56,9 @@ class Adapter(Protocol):
     def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
 
+    def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
+        """Ask the model how new the rows are to it, 0 to 1; None where it cannot tell."""
+
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Bring predicted label sets to the columns of the batch."""
 
@@ -106,6 +109,12 @@ class ArrayAdapter:
     def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
         return self._model.predict_proba(batch.X)
+
+    def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
+        """Ask the model how new the rows are to it; None where it has no such method."""
+        if not hasattr(self._model, "novelty"):
+            return None
+        return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put the predicted columns where the labels of the stream are."""
@@ -163,6 +172,12 @@ class RiverAdapter:
     def predict_scores(self, batch: StreamBatch) -> Any:
         """Ask the model for scores."""
         return [self._model.predict_proba_one(x) for x in batch.X]
+
+    def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
+        """Ask the model how new the rows are to it; None where it has no such method."""
+        if not hasattr(self._model, "novelty_one"):
+            return None
+        return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put what is predicted in the columns of the labels."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from mlca.metrics.inputs import Truth
 from mlca.metrics.stream.adapters import StreamBatch, adapter_of
+from mlca.metrics.stream.alarms import Alarm, Watch
 from mlca.metrics.stream.records import Prequential, Record
 from mlca.metrics.stream.tally import Tally
 from mlca.targets import LabelSet
@@ -22,6 +26,7 @@ def prequential(
     every: int = 1000,
     window: int = 1000,
     scores: bool = False,
+    alarms: bool = True,
     on_record: Callable[[Record], object] | None = None,
 ) -> Prequential:
     """Predict each item of a stream, then learn it, and keep account.
@@ -47,13 +52,16 @@ def prequential(
     scores : bool, default False
         Also ask for `predict_proba` and keep the ranking measures. It costs a second prediction; label
         sets come from the model's own `predict` either way, since algorithms decide by different rules.
+    alarms : bool, default True
+        Also watch for drift, new labels and rising novelty. Drift and novelty need River; novelty also a model with
+        `novelty(X)`, and costs a search a row.
     on_record : callable, optional
         Called with each `Record` as it is taken.
 
     Returns
     -------
     Prequential
-        The records, and where each label first appeared.
+        The records, where each label first appeared, and the alarms.
 
     Notes
     -----
@@ -62,7 +70,7 @@ def prequential(
     hold the stream, the libraries and what the allocator keeps. Models made of many small Python
     objects take several times their pickled size in memory.
 
-    Time is the model's own: reading the stream, measuring and recording are not counted.
+    Time is the model's own: reading the stream, measuring, watching and recording are not counted.
 
     Examples
     --------
@@ -79,11 +87,12 @@ def prequential(
     _require_positive("window", window)
     appeared: dict[Hashable, int] = {}
     records: list[Record] = []
-    for record in _test_then_train(model, stream, every, Tally(window), scores, appeared):
+    raised: list[Alarm] | None = [] if alarms else None
+    for record in _test_then_train(model, stream, every, Tally(window), scores, appeared, raised):
         records.append(record)
         if on_record is not None:
             on_record(record)
-    return Prequential(tuple(records), appeared, window)
+    return Prequential(tuple(records), appeared, window, tuple(raised or ()))
 
 
 def _test_then_train(
@@ -93,10 +102,12 @@ def _test_then_train(
     tally: Tally,
     scores: bool,
     appeared: dict[Hashable, int],
+    raised: list[Alarm] | None,
 ) -> Iterator[Record]:
-    """Go through the stream, yield a record every now and then, and fill in where labels appeared."""
+    """Go through the stream, yield a record every now and then, fill in where labels appeared and alarms, if wanted."""
     adapter = adapter_of(model)
     labels = adapter.known
+    watch = Watch(None if labels is None else labels.names)
     clock = _Stopwatch()
     n_rows = recorded = 0
     for number, item in enumerate(stream):
@@ -105,25 +116,44 @@ def _test_then_train(
             batch = adapter.read(X, Y, labels)
         except (TypeError, ValueError) as error:
             raise ValueError(f"item {number} of the stream, after {n_rows} rows: {error}") from error
+        predicted = novelty = None
         if labels is not None:
             with clock:
                 sets = adapter.predict(batch)
                 chances = adapter.predict_scores(batch) if scores else None
-            tally.add(
-                batch.truth(),
-                adapter.as_labels(sets, batch),
-                adapter.as_scores(chances, batch) if scores else None,
-            )
+            predicted = adapter.as_labels(sets, batch)
+            tally.add(batch.truth(), predicted, adapter.as_scores(chances, batch) if scores else None)
+            novelty = None if raised is None else adapter.novelty(batch)
         with clock:
             adapter.learn(batch)
         labels = batch.labels
         _note_first_rows(appeared, batch, n_rows)
+        if raised is not None:
+            raised += _look(watch, n_rows, batch, predicted, novelty)
         n_rows += batch.targets.n_rows
         if n_rows // every > recorded // every:
             yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
             recorded = n_rows
     if labels is not None and n_rows > recorded:
         yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
+
+
+def _look(
+    watch: Watch, first_row: int, batch: StreamBatch, predicted: Truth | None, novelty: NDArray[np.float64] | None
+) -> Iterator[Alarm]:
+    """Tell the watch about the rows of a batch; of the first one nothing is predicted."""
+    answers = None if predicted is None else _names_by_row(predicted, batch)
+    for i, true in enumerate(_names_by_row(batch.truth(), batch)):
+        yield from watch.labels(first_row + i, true)
+        if answers is not None:
+            yield from watch.pair(first_row + i, true, answers[i])
+        if novelty is not None:
+            yield from watch.novelty(first_row + i, float(novelty[i]))
+
+
+def _names_by_row(matrix: Truth, batch: StreamBatch) -> list[list[Hashable]]:
+    names = [batch.labels.names[column] for column in matrix.indices.tolist()]
+    return [names[start:stop] for start, stop in pairwise(matrix.indptr.tolist())]
 
 
 def _record(model: Any, tally: Tally, labels: LabelSet, n_rows: int, rows_per_second: float) -> Record:

@@ -6,12 +6,15 @@ from collections.abc import Hashable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlca.metrics.stream.alarms import Alarm
 from mlca.optional import needing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NAN = float("nan")
+# Alarms that are printed; of more, their number.
+_SHOWN = 12
 
 
 @dataclass(frozen=True)
@@ -82,11 +85,14 @@ class Prequential:
         For each label the number of the row, counted from 0, where it was first true.
     window : int
         Rows that the windowed measures look back on.
+    alarms : tuple of Alarm
+        In the order of the stream.
     """
 
     records: tuple[Record, ...]
     labels_appeared: dict[Hashable, int]
     window: int
+    alarms: tuple[Alarm, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """Return the records as a pandas DataFrame, one row a record."""
@@ -101,6 +107,9 @@ class Prequential:
             f"  {'labels':>6} {'nodes':>7} {'rows/s':>9} {'MB':>7}",
         ]
         lines += [_line(record) for record in self.records]
+        lines += [str(alarm) for alarm in self.alarms[:_SHOWN]]
+        if len(self.alarms) > _SHOWN:
+            lines.append(f"and {len(self.alarms) - _SHOWN} more alarms")
         return "\n".join(lines)
 
 

@@ -1,0 +1,121 @@
+"""What a stream's owner should look at: a measure that falls, a label never seen before, rows unlike all others.
+
+A `Watch` is told each row as it is tested, and answers with alarms. Drift and novelty are judged by ADWIN, the
+adaptive window of Bifet and Gavalda as River has it: it keeps the mean of as much of the recent past as is of one
+kind, and tells when the newest part is of another. Where River is not installed only new labels are told.
+
+Of a measure only a fall is an alarm, of novelty only a rise: a model that learns gets better all the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+# A stream begins with some labels; those that come later are new.
+FIRST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """Something changed.
+
+    Attributes
+    ----------
+    row : int
+        The row at which it was noticed, counted from 0. Drift is noticed some rows after it began.
+    kind : {"drift", "new label", "novelty"}
+        A measure has fallen; a label is true for the first time; rows have become less like those learned.
+    label : hashable or None
+        The label that it is about; None if it is about whole rows.
+    measure : str or None
+        What has moved: of whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; of a label ``"jaccard"``,
+        its hits among the rows where it was true or predicted.
+    before, after : float or None
+        The mean of the measure before, and now: over ADWIN's window until it noticed, and over what it kept of it.
+
+    Examples
+    --------
+    >>> print(Alarm(4711, "drift", "storm", "jaccard", 0.81, 0.352))
+    row 4711: drift, jaccard of 'storm' fell from 0.810 to 0.352
+    >>> print(Alarm(5000, "new label", "hail"))
+    row 5000: new label 'hail'
+    """
+
+    row: int
+    kind: Literal["drift", "new label", "novelty"]
+    label: Hashable | None = None
+    measure: str | None = None
+    before: float | None = None
+    after: float | None = None
+
+    def __str__(self) -> str:
+        if self.before is None or self.after is None:
+            return f"row {self.row}: new label {self.label!r}"
+        moved = f"{'fell' if self.after < self.before else 'rose'} from {self.before:.3f} to {self.after:.3f}"
+        if self.kind == "novelty":
+            return f"row {self.row}: novelty {moved}"
+        return f"row {self.row}: drift, {self.measure}{'' if self.label is None else f' of {self.label!r}'} {moved}"
+
+
+class Watch:
+    """Raises alarms about a stream whose rows are told one after another.
+
+    Parameters
+    ----------
+    known : collection of labels, optional
+        Labels that are not new, because the model has them already. Without any the labels of the first 100 rows are
+        what the stream begins with, and none of them is new.
+    """
+
+    def __init__(self, known: Collection[Hashable] | None = None) -> None:
+        self._labels: set[Hashable] = set(known or ())
+        self._first_row = 0 if known else FIRST_ROWS
+        self._means: dict[tuple[str, Hashable | None], Any] = {}
+
+    def labels(self, row: int, true: Sequence[Hashable]) -> Iterator[Alarm]:
+        """Look at the labels of a row."""
+        for label in true:
+            if label not in self._labels:
+                self._labels.add(label)
+                if row >= self._first_row:
+                    yield Alarm(row, "new label", label)
+
+    def pair(self, row: int, true: Sequence[Hashable], predicted: Sequence[Hashable]) -> Iterator[Alarm]:
+        """Look at the labels of a row and at what was predicted."""
+        hits, either = set(true) & set(predicted), dict.fromkeys((*true, *predicted))
+        values: list[tuple[str, Hashable | None, float]] = [("exact_match", None, float(len(hits) == len(either)))]
+        if either:  # as everywhere in mlca: rows without any label have no F1
+            values.append(("example_f1", None, 2 * len(hits) / (len(true) + len(predicted))))
+        values += [("jaccard", label, float(label in hits)) for label in either]
+        for measure, label, value in values:
+            moved = self._move(measure, label, value)
+            if moved is not None and moved[1] < moved[0]:
+                yield Alarm(row, "drift", label, measure, *moved)
+
+    def novelty(self, row: int, value: float) -> Iterator[Alarm]:
+        """Look at how new a row is to the model, 0 to 1."""
+        moved = self._move("novelty", None, value)
+        if moved is not None and moved[1] > moved[0]:
+            yield Alarm(row, "novelty", None, "novelty", *moved)
+
+    def _move(self, measure: str, label: Hashable | None, value: float) -> tuple[float, float] | None:
+        """Let ADWIN know a value; return the mean before and after if it has changed."""
+        if (measure, label) not in self._means:
+            self._means[measure, label] = _adwin()
+        mean = self._means[measure, label]
+        if mean is None:
+            return None
+        before = mean.estimation
+        mean.update(value)
+        return (before, mean.estimation) if mean.drift_detected else None
+
+
+def _adwin() -> Any:
+    """Return River's ADWIN; None where River is not installed."""
+    try:
+        from river.drift import ADWIN
+    except ImportError:
+        return None
+    return ADWIN()  # type: ignore[no-untyped-call]

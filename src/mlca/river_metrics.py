@@ -1,0 +1,237 @@
+"""Multi-label measures for River in which a label may appear late.
+
+River's own ask a prediction for every label of the truth and raise KeyError where a label comes for the first time.
+Here both are sets: a label that a dict does not mention is not in its set, so a label that was not to be known counts
+as missed. What is undefined is left out, as everywhere in `mlca.metrics`; over a whole stream the values are those
+that `mlca.metrics` gives for its matrices, with a column for every label that was ever named.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Set
+from typing import Any
+
+from mlca.optional import needing
+
+with needing("mlca.river_metrics", "river"):
+    from river.metrics.multioutput.base import MultiOutputClassificationMetric
+
+Answer = Mapping[Hashable, bool]
+
+
+class LabelSetMetric(MultiOutputClassificationMetric):
+    """What the measures share: rows are pairs of label sets, which are counted, and discounted to revert."""
+
+    def __init__(self) -> None:
+        # Not River's: its confusion matrix is what raises KeyError.
+        pass
+
+    def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Count a row.
+
+        Parameters
+        ----------
+        y_true
+            The labels: those of the row are true. Labels not mentioned are false.
+        y_pred
+            What was predicted, likewise.
+        w
+            The weight of the row.
+        """
+        self._note(y_true, y_pred)
+        self._count(_true_labels(y_true), _true_labels(y_pred), w)
+
+    def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
+        """Take back a row that was counted.
+
+        Parameters
+        ----------
+        y_true
+            The labels.
+        y_pred
+            What was predicted.
+        w
+            The weight that the row was counted with.
+        """
+        self._count(_true_labels(y_true), _true_labels(y_pred), -w)
+
+    def _note(self, y_true: Answer, y_pred: Answer) -> None:
+        """Take notice of the labels that a row names; only Hamming loss needs their number."""
+
+    def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
+        raise NotImplementedError
+
+
+class _RowMean(LabelSetMetric):
+    """The mean over the rows of some value of each; rows without that value are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sum = self._weight = 0.0
+
+    def get(self) -> float:
+        """Return the mean; NaN while no row has counted."""
+        return self._sum / self._weight if self._weight else float("nan")
+
+    def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
+        value = self._value(true, predicted)
+        if value is not None:
+            self._sum += w * value
+            self._weight += w
+
+    def _value(self, true: Set[Hashable], predicted: Set[Hashable]) -> float | None:
+        raise NotImplementedError
+
+
+class ExactMatch(_RowMean):
+    """Share of rows whose predicted label set is exactly the true one; see `mlca.metrics.exact_match`.
+
+    Examples
+    --------
+    >>> from mlca.river import ExactMatch
+    >>> metric = ExactMatch()
+    >>> metric.update({"calm": True}, {"calm": True})
+    >>> metric.update({"calm": False, "storm": True}, {"calm": False})  # a storm was never seen before
+    >>> metric
+    ExactMatch: 50.00%
+    """
+
+    def _value(self, true: Set[Hashable], predicted: Set[Hashable]) -> float:
+        return float(true == predicted)
+
+
+class ExampleF1(_RowMean):
+    """F1 of each row's label set, averaged over the rows; see `mlca.metrics.example_f1`.
+
+    Examples
+    --------
+    >>> from mlca.river import ExampleF1
+    >>> metric = ExampleF1()
+    >>> metric.update({"calm": True, "wet": True}, {"calm": True})
+    >>> metric
+    ExampleF1: 66.67%
+    """
+
+    def _value(self, true: Set[Hashable], predicted: Set[Hashable]) -> float | None:
+        size = len(true) + len(predicted)
+        return 2 * len(true & predicted) / size if size else None
+
+
+class Jaccard(_RowMean):
+    """Intersection over union of each row's label sets, averaged over the rows; see `mlca.metrics.jaccard`.
+
+    Examples
+    --------
+    >>> from mlca.river import Jaccard
+    >>> metric = Jaccard()
+    >>> metric.update({"calm": True, "wet": True}, {"calm": True})
+    >>> metric
+    Jaccard: 50.00%
+    """
+
+    def _value(self, true: Set[Hashable], predicted: Set[Hashable]) -> float | None:
+        union = len(true | predicted)
+        return len(true & predicted) / union if union else None
+
+
+class HammingLoss(LabelSetMetric):
+    """Share of all cells, rows times labels named so far, that are wrong; see `mlca.metrics.hamming_loss`.
+
+    A label that appears late counts as rightly absent in all rows before, unless it was predicted there.
+
+    Examples
+    --------
+    >>> from mlca.river import HammingLoss
+    >>> metric = HammingLoss()
+    >>> metric.update({"calm": True}, {"calm": True})
+    >>> metric.update({"calm": False, "storm": True}, {"calm": False})
+    >>> metric
+    HammingLoss: 25.00%
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._labels: set[Hashable] = set()
+        self._wrong = self._rows = 0.0
+
+    @property
+    def bigger_is_better(self) -> bool:
+        """Whether more is better: it is a loss."""
+        return False
+
+    def get(self) -> float:
+        """Return the share; NaN while there is no cell."""
+        cells = self._rows * len(self._labels)
+        return self._wrong / cells if cells else float("nan")
+
+    def _note(self, y_true: Answer, y_pred: Answer) -> None:
+        self._labels.update(y_true, y_pred)
+
+    def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
+        self._wrong += w * len(true ^ predicted)
+        self._rows += w
+
+
+class MicroF1(LabelSetMetric):
+    """F1 of all cells pooled; see `mlca.metrics.micro_f1`.
+
+    Examples
+    --------
+    >>> from mlca.river import MicroF1
+    >>> metric = MicroF1()
+    >>> metric.update({"calm": True}, {"calm": True})
+    >>> metric.update({"calm": False, "storm": True}, {"calm": False})
+    >>> metric
+    MicroF1: 66.67%
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hits = self._sizes = 0.0
+
+    def get(self) -> float:
+        """Return the measure; NaN while no label was true and none predicted."""
+        return 2 * self._hits / self._sizes if self._sizes else float("nan")
+
+    def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
+        self._hits += w * len(true & predicted)
+        self._sizes += w * (len(true) + len(predicted))
+
+
+class MacroF1(LabelSetMetric):
+    """F1 of each label, averaged over the labels that were true or predicted; see `mlca.metrics.macro_f1`.
+
+    Examples
+    --------
+    >>> from mlca.river import MacroF1
+    >>> metric = MacroF1()
+    >>> metric.update({"calm": True}, {"calm": True})
+    >>> metric.update({"calm": False, "storm": True}, {"calm": False})
+    >>> metric
+    MacroF1: 50.00%
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hits: defaultdict[Hashable, float] = defaultdict(float)
+        self._sizes: defaultdict[Hashable, float] = defaultdict(float)
+
+    def get(self) -> float:
+        """Return the mean over the labels; NaN while there is none."""
+        values = [2 * self._hits[label] / size for label, size in self._sizes.items() if size]
+        return sum(values) / len(values) if values else float("nan")
+
+    def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
+        for label in true & predicted:
+            self._hits[label] += w
+        for label in true:
+            self._sizes[label] += w
+        for label in predicted:
+            self._sizes[label] += w
+
+
+def _true_labels(answer: Any) -> Set[Hashable]:
+    if not isinstance(answer, Mapping):
+        raise ValueError(f"labels came as a {type(answer).__name__}; the measures take dicts {{label: bool}}")
+    return {label for label, true in answer.items() if true}

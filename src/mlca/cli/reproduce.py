@@ -19,6 +19,7 @@ EXPERIMENTS = {
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and how it grows",
+    "beyond": "MLCA() beside the published algorithm, peers and batch learners",
     "all": "everything",
 }
 

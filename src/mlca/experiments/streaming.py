@@ -1,0 +1,132 @@
+"""A dataset as a stream: every row is predicted first and learned afterwards, one row a call.
+
+Measures are those of the published table of online classifiers, conventions included: a row with neither true nor
+predicted labels has F1 0, a label with neither has F1 0, and all labels of the dataset count from the first row on,
+for which nothing can be predicted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from mlca.experiments.arrangements import Arranged, arrange
+from mlca.experiments.data import whole
+from mlca.experiments.tasks import Task
+from mlca.metrics.stream.learners import learner_of
+from mlca.metrics.stream.prequential import pickled_size
+
+STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
+STRETCHES = 40  # of a curve
+
+
+def stream_of(name: str, shuffle: int | None, arrangement: str = "") -> Arranged:
+    """Return the rows of a dataset as a stream.
+
+    Parameters
+    ----------
+    name : str
+        The dataset.
+    shuffle : int or None
+        Seed of the order of the rows; None for the order of the file.
+    arrangement : str
+        What is done to them then; see `arrangements`.
+    """
+    X, Y, split = whole(name)
+    if shuffle is not None:
+        order = np.random.RandomState(shuffle).permutation(len(Y))
+    elif split is not None:
+        order = np.concatenate(split)  # the published streams have the training file first
+    else:
+        order = np.arange(len(Y))
+    return arrange(X[order], Y[order], arrangement, seed=shuffle or 0)
+
+
+def wants_dense(model: Any) -> bool:
+    """Whether a model has to be told of zeros."""
+    if hasattr(model, "needs_zeros"):
+        return bool(model.needs_zeros)
+    return not get_tags(model).input_tags.sparse
+
+
+def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None]) -> tuple[NDArray[np.uint8], float]:
+    """Predict and learn row by row.
+
+    Returns
+    -------
+    tuple of ndarray and float
+        The predicted labels, and the seconds that the model itself took.
+    """
+    learner = learner_of(model)
+    predicted = np.zeros_like(stream.Y)
+    labels, seconds = None, 0.0
+    clock(True)
+    for i in range(len(predicted)):
+        batch = learner.read(stream.X[i : i + 1], stream.Y[i : i + 1], labels)
+        labels = batch.labels
+        started = perf_counter()
+        answer = learner.predict(batch) if i else None
+        learner.learn(batch)
+        seconds += perf_counter() - started
+        if answer is not None:
+            predicted[i] = learner.as_labels(answer, batch).toarray()[0]
+    clock(False)
+    return predicted, seconds
+
+
+def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Do a task of test-then-train; return its values and its curve."""
+    stream = stream_of(task.dataset, task.repetition, task.arrangement)
+    if sparse.issparse(stream.X) and wants_dense(model):
+        stream = Arranged(stream.X.toarray(), stream.Y, stream.parts, stream.changes)
+    predicted, seconds = test_then_train(model, stream, clock)
+    values = stream_measures(stream.Y, predicted)
+    for part, rows in stream.parts.items():
+        values |= {f"{name}@{part}": value for name, value in stream_measures(stream.Y[rows], predicted[rows]).items()}
+    values |= {"rows": float(len(predicted)), "rows_per_second": len(predicted) / seconds}
+    size = pickled_size(model)
+    if size is not None:
+        values["model_bytes"] = float(size)
+    return values, {"curve": _curve(stream, predicted)}
+
+
+def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
+    """Measure stretch by stretch."""
+    ends = np.unique(np.linspace(0, len(predicted), STRETCHES + 1).astype(int))
+    stretches = [
+        stream_measures(stream.Y[begin:end], predicted[begin:end])
+        for begin, end in zip(ends[:-1], ends[1:], strict=True)
+    ]
+    drawn = {name: [round(one[name], 4) for one in stretches] for name in ("micro_f1", "exact_match")}
+    return {"row": ends[1:].tolist(), "changes": list(stream.changes), **drawn}
+
+
+def stream_measures(true: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> dict[str, float]:
+    """Return the five measures of the published table by its conventions.
+
+    Examples
+    --------
+    >>> found = stream_measures(np.array([[1, 0], [0, 0]]), np.array([[1, 0], [0, 0]]))
+    >>> {name: float(value) for name, value in found.items()}
+    {'micro_f1': 1.0, 'macro_f1': 0.5, 'example_f1': 0.5, 'exact_match': 1.0, 'hamming_loss': 0.0}
+    """
+    hits = (true & predicted).astype(np.int64)
+    sizes = true.astype(np.int64) + predicted
+
+    def f1(axis: int | None) -> Any:
+        n_hits, n_sizes = hits.sum(axis=axis), sizes.sum(axis=axis)
+        return 2 * n_hits / np.maximum(n_sizes, 1)
+
+    return {
+        "micro_f1": float(f1(None)),
+        "macro_f1": float(np.mean(f1(0))),
+        "example_f1": float(np.mean(f1(1))),
+        "exact_match": float((true == predicted).all(axis=1).mean()),
+        "hamming_loss": float((true != predicted).mean()),
+    }

@@ -13,13 +13,14 @@ is. `filesets` knows how the files may lie in a folder, `folders` looks for them
 cache and fetches what is missing (`download`, `openml`), and `loading` makes of all this the one
 function that most users need, `load_dataset`.
 
-Beside them `synthetic` draws the paper's three discs, and `summary` computes the statistics by which
-the field describes a dataset.
+Beside them `synthetic` draws the paper's three discs, `drifting` streams of any length whose meaning changes (their
+rows come from `concepts`), and `summary` computes the statistics by which the field describes a dataset.
 """
 
 from mlca.datasets.arff import read_arff, read_meka, read_mulan
 from mlca.datasets.catalogue import CATALOGUE
 from mlca.datasets.download import DownloadError
+from mlca.datasets.drifting import random_rbf, random_tree, rotate_labels, rotating_hyperplane
 from mlca.datasets.loading import load_dataset
 from mlca.datasets.mat import read_mat
 from mlca.datasets.summary import Summary, summarize
@@ -35,12 +36,16 @@ __all__ = [
     "Stage",
     "Summary",
     "load_dataset",
+    "random_rbf",
+    "random_tree",
     "read_arff",
     "read_mat",
     "read_meka",
     "read_mulan",
     "read_mulan_xml",
     "read_xc",
+    "rotate_labels",
+    "rotating_hyperplane",
     "summarize",
     "three_discs",
 ]

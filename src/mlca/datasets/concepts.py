@@ -1,0 +1,221 @@
+"""What drifting streams draw their rows from: hyperplanes, centroids and trees, each giving a row a set of labels.
+
+The three are the generators of MOA (its `HyperplaneGenerator`, `RandomRBFGenerator` with drift and
+`RandomTreeGenerator`) with a label set where those have one class. Every kind of random number has a generator of its
+own and is drawn row after row, so that the rows do not depend on how many are drawn at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float64]
+Labels = NDArray[np.uint8]
+
+# MOA's defaults: a step of a hyperplane's weight turns back with this chance; the shape of a random tree.
+_TURN_BACK = 0.1
+_FIRST_LEAF_LEVEL = 3
+_DEEPEST_LEVEL = 5
+_LEAF_SHARE = 0.15
+# The random tree's attributes.
+N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
+
+
+class Concept(Protocol):
+    """One meaning of the labels, from which any number of rows can be drawn."""
+
+    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+        """Draw the rows of these numbers; a concept that moves has moved by so many steps."""
+
+
+class Hyperplanes:
+    """Rows uniform in the unit cube; a label says on which side of its hyperplane a row lies.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        Where all random numbers come from.
+    n_features, n_labels : int
+        Width of rows and of label sets.
+    density : float
+        Share of the rows on the labelled side; one half is MOA's.
+    noise : float
+        Share of label cells that are flipped.
+    speed : float
+        How far every weight steps after each row; 0 stands still.
+    """
+
+    def __init__(
+        self, seed: np.random.SeedSequence, n_features: int, n_labels: int, density: float, noise: float, speed: float
+    ) -> None:
+        drawing, self._for_rows, self._for_noise, self._for_turns = map(np.random.default_rng, seed.spawn(4))
+        # MOA's weights are positive. With several labels all would lean the same way, hence both signs.
+        self._weights = drawing.uniform(-1.0, 1.0, size=(n_labels, n_features))
+        self._way = np.ones((n_labels, n_features), dtype=np.int64)
+        self._steps = np.zeros((n_labels, n_features), dtype=np.int64)
+        self._height = NormalDist().inv_cdf(1.0 - density)
+        self._noise, self._speed = noise, speed
+
+    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+        """Draw rows and let the hyperplanes turn."""
+        n_labels, n_features = self._weights.shape
+        X = self._for_rows.random((len(rows), n_features))
+        weights = self._turning(len(rows)) if self._speed else self._weights[None]
+        score = np.einsum("nkj,nj->nk", np.broadcast_to(weights, (len(rows), *self._weights.shape)), X - 0.5)
+        deviation = np.sqrt((weights**2).sum(axis=2) / 12.0)
+        flipped = self._for_noise.random((len(rows), n_labels)) < self._noise
+        return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
+
+    def _turning(self, n_rows: int) -> Rows:
+        """Return the weights at each of the next rows. Steps are counted, so their sum does not depend on chunks."""
+        turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
+        ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
+        steps = np.concatenate((self._steps[None], ways[:-1])).cumsum(axis=0)
+        self._way, self._steps = ways[-1], steps[-1]
+        return np.asarray(self._weights + self._speed * steps[:-1])
+
+
+class Centroids:
+    """Rows around centroids, each with a weight, a spread and a label set of its own.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        Where all random numbers come from.
+    n_features, n_labels : int
+        Width of rows and of label sets.
+    density : float
+        The chance of a label in the set of a centroid.
+    n_centroids : int
+        Their number.
+    speed : float
+        How far every centroid goes between two rows; at the walls of the unit cube it turns back.
+    """
+
+    def __init__(
+        self,
+        seed: np.random.SeedSequence,
+        n_features: int,
+        n_labels: int,
+        density: float,
+        n_centroids: int,
+        speed: float,
+    ) -> None:
+        drawing, self._for_choices, self._for_ways, self._for_lengths = map(np.random.default_rng, seed.spawn(4))
+        self._centres = drawing.random((n_centroids, n_features))
+        self._spreads = drawing.random(n_centroids)
+        self._shares = drawing.random(n_centroids).cumsum()
+        self._labels = label_sets(drawing, n_centroids, n_labels, density)
+        ways = drawing.uniform(-1.0, 1.0, size=(n_centroids, n_features))
+        self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
+
+    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+        """Choose a centroid by its weight, and a place around it."""
+        n_features = self._centres.shape[1]
+        chance = self._for_choices.random(len(rows)) * self._shares[-1]
+        own = np.searchsorted(self._shares, chance, side="right")
+        path = self._centres[own] + self._velocities[own] * rows[:, None]
+        centres = 1.0 - np.abs(1.0 - path % 2.0)  # there and back between two walls
+        ways = self._for_ways.uniform(-1.0, 1.0, size=(len(rows), n_features))
+        lengths = self._for_lengths.standard_normal(len(rows)) * self._spreads[own]
+        X = centres + ways * (lengths / np.linalg.norm(ways, axis=1))[:, None]
+        return X, self._labels[own]
+
+
+@dataclass
+class _Split:
+    """A node of a random tree: leaves have no children, categories one for each value."""
+
+    leaf: int = -1
+    attribute: int = -1
+    at: float = 0.0
+    children: list[_Split] = field(default_factory=list)
+
+
+class LabelTree:
+    """Rows of five numbers and five categories (0/1 columns); the leaf of a random tree is a label set.
+
+    Parameters
+    ----------
+    seed : SeedSequence
+        Where all random numbers come from.
+    n_labels : int
+        Width of label sets.
+    density : float
+        The chance of a label in the set of a leaf.
+    over : int
+        Rows over which the leaves, one after another, get another label set; 0 if they never do.
+    """
+
+    def __init__(self, seed: np.random.SeedSequence, n_labels: int, density: float, over: int) -> None:
+        drawing, self._for_numbers, self._for_values = map(np.random.default_rng, seed.spawn(3))
+        self._n_leaves = 0
+        free = list(range(N_NUMBERS + N_CATEGORIES))
+        self._root = self._grow(drawing, 0, free, np.zeros(N_NUMBERS), np.ones(N_NUMBERS))
+        self._first = label_sets(drawing, self._n_leaves, n_labels, density)
+        self._second = label_sets(drawing, self._n_leaves, n_labels, density)
+        turn = drawing.permutation(self._n_leaves) + 1
+        self._changes_at = turn * over / (self._n_leaves + 1) if over else np.full(self._n_leaves, np.inf)
+
+    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+        """Draw uniform attributes and ask the tree."""
+        numbers = self._for_numbers.random((len(rows), N_NUMBERS))
+        values = self._for_values.integers(N_VALUES, size=(len(rows), N_CATEGORIES))
+        leaves = np.empty(len(rows), dtype=np.intp)
+        self._descend(self._root, numbers, values, np.arange(len(rows)), leaves)
+        changed = (rows >= self._changes_at[leaves])[:, None]
+        ones = np.eye(N_VALUES)[values].reshape(len(rows), N_CATEGORIES * N_VALUES)
+        return np.hstack((numbers, ones)), np.where(changed, self._second[leaves], self._first[leaves])
+
+    def _grow(
+        self,
+        drawing: np.random.Generator,
+        level: int,
+        free: list[int],
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+    ) -> _Split:
+        is_leaf = level >= _DEEPEST_LEVEL or (level >= _FIRST_LEAF_LEVEL and drawing.random() < _LEAF_SHARE)
+        if is_leaf:
+            self._n_leaves += 1
+            return _Split(leaf=self._n_leaves - 1)
+        attribute = free[int(drawing.integers(len(free)))]
+        if attribute >= N_NUMBERS:  # a category is asked once on a way
+            rest = [other for other in free if other != attribute]
+            children = [self._grow(drawing, level + 1, rest, low, high) for _ in range(N_VALUES)]
+            return _Split(attribute=attribute, children=children)
+        at = float(drawing.uniform(low[attribute], high[attribute]))
+        below, above = high.copy(), low.copy()
+        below[attribute] = above[attribute] = at
+        children = [self._grow(drawing, level + 1, free, low, below), self._grow(drawing, level + 1, free, above, high)]
+        return _Split(attribute=attribute, at=at, children=children)
+
+    def _descend(
+        self, node: _Split, numbers: Rows, values: NDArray[np.int64], here: NDArray[np.intp], leaves: NDArray[np.intp]
+    ) -> None:
+        """Enter the leaf of the rows `here`, which have come down to a node."""
+        if not node.children:
+            leaves[here] = node.leaf
+            return
+        if node.attribute < N_NUMBERS:
+            goes_to = (numbers[here, node.attribute] >= node.at).astype(np.int64)
+        else:
+            goes_to = values[here, node.attribute - N_NUMBERS]
+        for number, child in enumerate(node.children):
+            below = here[goes_to == number]
+            if len(below):
+                self._descend(child, numbers, values, below, leaves)
+
+
+def label_sets(drawing: np.random.Generator, n_sets: int, n_labels: int, density: float) -> Labels:
+    """Draw label sets: each label with the same chance; a set that stays empty gets one label."""
+    sets = (drawing.random((n_sets, n_labels)) < density).astype(np.uint8)
+    spare = drawing.integers(n_labels, size=n_sets)
+    empty = np.flatnonzero(~sets.any(axis=1))
+    sets[empty, spare[empty]] = 1
+    return sets

@@ -1,0 +1,279 @@
+"""Streams whose meaning changes: MOA's three classical generators with several labels, and real data relabelled.
+
+A stream comes in chunks, one (X, Y) after another, so ten million rows need no more memory than one chunk. Where the
+meaning changes is the same for all streams (`_is_changed`), and so is what the words mean:
+
+- ``"none"``: it stays as it is.
+- ``"sudden"``: from the middle on the labels follow another concept.
+- ``"gradual"``: around the middle rows of the new concept become more frequent, by MOA's sigmoid over a tenth of
+  the stream.
+- ``"incremental"``: the one concept moves a little with every row.
+- ``"recurrent"``: the middle third follows the other concept, then the first comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from mlca.datasets.concepts import Centroids, Concept, Hyperplanes, Labels, LabelTree, Rows
+
+Change = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
+CHANGES = ("none", "sudden", "gradual", "incremental", "recurrent")
+
+
+def rotating_hyperplane(
+    n_rows: int = 50_000,
+    *,
+    n_features: int = 10,
+    n_labels: int = 5,
+    cardinality: float = 2.0,
+    change: Change = "incremental",
+    speed: float = 0.001,
+    noise: float = 0.05,
+    chunk: int = 1000,
+    random_state: Any = 0,
+) -> Iterator[tuple[Rows, Labels]]:
+    """Draw a stream in which each label is one side of a hyperplane that turns.
+
+    Rows are uniform in the unit cube. MOA's generator has one hyperplane and two classes; here each label has a
+    hyperplane of its own, all over the same rows.
+
+    Parameters
+    ----------
+    n_rows : int, default=50_000
+        Rows of the whole stream.
+    n_features, n_labels : int, default=10 and 5
+        Attributes and labels.
+    cardinality : float, default=2.0
+        Labels a row has on the average, before noise; half of `n_labels` is MOA's balance.
+    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
+        How the meaning of the labels changes; ``"incremental"`` is MOA's rotation.
+    speed : float, default=0.001
+        How far each weight steps after each row when the change is incremental. A step goes the way of the one
+        before, with a chance of 10 % to turn back.
+    noise : float, default=0.05
+        Chance of each cell of Y to be flipped.
+    chunk : int, default=1000
+        Rows at a time; the stream is the same whatever it is.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything.
+
+    Returns
+    -------
+    iterator of (X, Y)
+        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+
+    Examples
+    --------
+    >>> from mlca.datasets import rotating_hyperplane
+    >>> for X, Y in rotating_hyperplane(2500):
+    ...     print(X.shape, Y.shape, Y.sum(axis=0))
+    (1000, 10) (1000, 5) [387 419 425 404 411]
+    (1000, 10) (1000, 5) [409 418 406 378 411]
+    (500, 10) (500, 5) [182 195 194 198 204]
+    """
+    density = _density(cardinality, n_labels)
+    moving = speed if change == "incremental" else 0.0
+    seeds = _seeds(random_state)
+    concepts = [Hyperplanes(seed, n_features, n_labels, density, noise, moving) for seed in seeds[:2]]
+    return _stream(concepts, n_rows, change, chunk, seeds[2])
+
+
+def random_rbf(
+    n_rows: int = 50_000,
+    *,
+    n_features: int = 10,
+    n_labels: int = 5,
+    cardinality: float = 2.0,
+    change: Change = "incremental",
+    speed: float = 0.0001,
+    n_centroids: int = 50,
+    chunk: int = 1000,
+    random_state: Any = 0,
+) -> Iterator[tuple[Rows, Labels]]:
+    """Draw a stream of clouds around centroids that carry label sets and may wander.
+
+    MOA's centroids carry a class each; here they carry a set of labels, and a row has the labels of its centroid.
+
+    Parameters
+    ----------
+    n_rows : int, default=50_000
+        Rows of the whole stream.
+    n_features, n_labels : int, default=10 and 5
+        Attributes and labels.
+    cardinality : float, default=2.0
+        Labels a centroid has on the average; one that would have none gets one.
+    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
+        How the meaning of the labels changes. Another concept has other centroids and other label sets.
+    speed : float, default=0.0001
+        How far each centroid goes after each row when the change is incremental, straight on from wall to wall.
+    n_centroids : int, default=50
+        Centroids of a concept.
+    chunk : int, default=1000
+        Rows at a time; the stream is the same whatever it is.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything.
+
+    Returns
+    -------
+    iterator of (X, Y)
+        X float64 of shape (chunk, n_features), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+
+    Examples
+    --------
+    >>> from mlca.datasets import random_rbf
+    >>> X, Y = next(random_rbf(10_000_000))
+    >>> X.shape, Y.shape, int(Y.sum())
+    ((1000, 10), (1000, 5), 2213)
+    """
+    density = _density(cardinality, n_labels)
+    moving = speed if change == "incremental" else 0.0
+    seeds = _seeds(random_state)
+    concepts = [Centroids(seed, n_features, n_labels, density, n_centroids, moving) for seed in seeds[:2]]
+    return _stream(concepts, n_rows, change, chunk, seeds[2])
+
+
+def random_tree(
+    n_rows: int = 50_000,
+    *,
+    n_labels: int = 5,
+    cardinality: float = 2.0,
+    change: Change = "sudden",
+    chunk: int = 1000,
+    random_state: Any = 0,
+) -> Iterator[tuple[Rows, Labels]]:
+    """Draw a stream whose label sets are the leaves of a random tree.
+
+    Attributes and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five
+    values; no leaf above the third level, none below the fifth. A category becomes five columns of 0 and 1.
+    MOA's leaves carry a class each; here they carry a set of labels.
+
+    Parameters
+    ----------
+    n_rows : int, default=50_000
+        Rows of the whole stream.
+    n_labels : int, default=5
+        Labels.
+    cardinality : float, default=2.0
+        Labels a leaf has on the average; one that would have none gets one.
+    change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="sudden"
+        How the meaning of the labels changes. Another concept is another tree. MOA's tree has no incremental
+        change; here one leaf after another gets another label set.
+    chunk : int, default=1000
+        Rows at a time; the stream is the same whatever it is.
+    random_state : int, RandomState instance or None, default=0
+        Seed of everything.
+
+    Returns
+    -------
+    iterator of (X, Y)
+        X float64 of shape (chunk, 30), Y uint8 of shape (chunk, n_labels); the last may be shorter.
+
+    Examples
+    --------
+    >>> from mlca.datasets import random_tree
+    >>> X, Y = next(random_tree(2000, n_labels=3, cardinality=1))
+    >>> X.shape, int(X[0, 5:].sum()), Y.shape
+    ((1000, 30), 5, (1000, 3))
+    """
+    density = _density(cardinality, n_labels)
+    moving = n_rows if change == "incremental" else 0
+    seeds = _seeds(random_state)
+    concepts = [LabelTree(seed, n_labels, density, moving) for seed in seeds[:2]]
+    return _stream(concepts, n_rows, change, chunk, seeds[2])
+
+
+def rotate_labels(
+    Y: Any, change: Literal["sudden", "gradual", "recurrent"] = "sudden", *, random_state: Any = 0
+) -> NDArray[np.uint8] | sp.csr_array:
+    """Change the meaning of the labels of a dataset: from some row on every label moves one column to the right.
+
+    The last becomes the first. Rows, label sets' sizes and how labels go together stay as they are, so what a model
+    gains or loses after the change is owed to the change alone.
+
+    Parameters
+    ----------
+    Y : array-like or sparse of shape (n_rows, n_labels)
+        The labels in the order of the stream.
+    change : {"sudden", "gradual", "recurrent"}, default="sudden"
+        Rotated are: the second half; rows at random around the middle, more and more of them; the middle third,
+        there and back.
+    random_state : int, RandomState instance or None, default=0
+        Seed of which rows are rotated first in a gradual change.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_rows, n_labels)
+        The labels with the change; sparse if Y is.
+
+    Examples
+    --------
+    >>> from mlca.datasets import rotate_labels
+    >>> rotate_labels([[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+    array([[1, 0, 0],
+           [0, 1, 0],
+           [0, 0, 1],
+           [1, 0, 0]], dtype=uint8)
+    """
+    sparse = sp.issparse(Y)
+    labels = sp.coo_array(Y if sparse else np.asarray(Y, dtype=np.uint8))
+    if change not in ("sudden", "gradual", "recurrent"):
+        raise ValueError(f"change is {change!r}: choose 'sudden', 'gradual' or 'recurrent'")
+    n_rows, n_labels = labels.shape
+    coin = np.random.default_rng(_seeds(random_state)[2])
+    changed = _is_changed(change, np.arange(n_rows), n_rows, coin)
+    columns = np.where(changed[labels.row], (labels.col + 1) % n_labels, labels.col)
+    rotated = sp.csr_array((labels.data, (labels.row, columns)), shape=labels.shape)
+    return rotated if sparse else rotated.toarray()
+
+
+def _stream(
+    concepts: Sequence[Concept], n_rows: int, change: Change, chunk: int, seed: np.random.SeedSequence
+) -> Iterator[tuple[Rows, Labels]]:
+    """Check what all streams are told, and return their rows chunk by chunk."""
+    if change not in CHANGES:
+        raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
+    if n_rows < 1 or chunk < 1:
+        raise ValueError(f"n_rows is {n_rows} and chunk {chunk}: both count rows, so pass at least 1")
+    return _chunks(concepts, n_rows, change, chunk, np.random.default_rng(seed))
+
+
+def _chunks(
+    concepts: Sequence[Concept], n_rows: int, change: Change, chunk: int, coin: np.random.Generator
+) -> Iterator[tuple[Rows, Labels]]:
+    for start in range(0, n_rows, chunk):
+        rows = np.arange(start, min(start + chunk, n_rows))
+        changed = _is_changed(change, rows, n_rows, coin)
+        parts = [concept.draw(rows[changed == second]) for second, concept in enumerate(concepts)]
+        order = np.argsort(np.argsort(changed, kind="stable"), kind="stable")
+        yield np.concatenate([X for X, _ in parts])[order], np.concatenate([Y for _, Y in parts])[order]
+
+
+def _is_changed(change: str, rows: NDArray[np.int64], n_rows: int, coin: np.random.Generator) -> NDArray[np.bool_]:
+    """Tell which of these rows of a stream follow the second concept."""
+    if change == "sudden":
+        return rows >= n_rows // 2
+    if change == "recurrent":
+        return (rows >= n_rows // 3) & (rows < 2 * n_rows // 3)
+    if change == "gradual":
+        far = np.clip(-4.0 * (rows - n_rows // 2) / (n_rows / 10), -700.0, 700.0)
+        return np.asarray(coin.random(len(rows)) < 1.0 / (1.0 + np.exp(far)))
+    return np.zeros(len(rows), dtype=np.bool_)
+
+
+def _density(cardinality: float, n_labels: int) -> float:
+    if not 0.0 < cardinality < n_labels:
+        raise ValueError(f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}")
+    return cardinality / n_labels
+
+
+def _seeds(random_state: Any) -> list[np.random.SeedSequence]:
+    """Return seeds of the first concept, of the second, and of the change from one to the other."""
+    entropy = int(check_random_state(random_state).randint(2**31 - 1))
+    return np.random.SeedSequence(entropy).spawn(3)

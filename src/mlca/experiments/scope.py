@@ -13,6 +13,7 @@ from mlca.experiments.tasks import Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
 POINTS = 10_000  # of a disc
+DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
 NUMERIC = frozenset(
@@ -27,6 +28,7 @@ OTHERS = ("enron", "tmc2007-500")
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
 QUICK_REPETITIONS = 2
 QUICK_POINTS = 1_000
+QUICK_DRIFTING_ROWS = 2_500
 QUICK_EPOCHS = 3
 EPOCHS = 10
 
@@ -53,6 +55,8 @@ class Scope:
         What grid search chose for a configuration and a dataset, where it was done again.
     others : tuple of str
         Datasets beside the paper's that are wanted and at hand.
+    drifting_rows : int
+        Rows of a generated stream whose meaning changes.
     patient : bool
         Whether rivals that take minutes on a small dataset take part.
     words : tuple of str or None
@@ -68,6 +72,7 @@ class Scope:
     epochs: int = EPOCHS
     chosen: Mapping[tuple[str, str], Mapping[str, Value]] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    drifting_rows: int = DRIFTING_ROWS
     patient: bool = True
     words: tuple[str, ...] | None = None
 
@@ -175,6 +180,7 @@ def scope_of(
         vigilances=VIGILANCES[::3] if quick else VIGILANCES,
         epochs=QUICK_EPOCHS if quick else EPOCHS,
         others=tuple(name for name in wanted if name in OTHERS and is_at_hand(name)),
+        drifting_rows=QUICK_DRIFTING_ROWS if quick else DRIFTING_ROWS,
         patient=not quick,
         words=None if algorithms is None else tuple(algorithms),
     )

@@ -8,6 +8,7 @@ for which nothing can be predicted yet.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import get_tags
 
-from mlca.experiments.arrangements import Arranged, arrange
+from mlca.datasets import random_rbf, random_tree, rotating_hyperplane
+from mlca.experiments.arrangements import JUDGED_ROWS, Arranged, after_change, arrange, changes_of
 from mlca.experiments.data import whole
 from mlca.experiments.tasks import Task
 from mlca.metrics.stream.learners import learner_of
@@ -26,26 +28,41 @@ STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming
 STRETCHES = 40  # of a curve
 
 
-def stream_of(name: str, shuffle: int | None, arrangement: str = "") -> Arranged:
-    """Return the rows of a dataset as a stream.
+GENERATORS: dict[str, Any] = {"hyperplane": rotating_hyperplane, "RBF": random_rbf, "tree": random_tree}
+
+
+def stream_of(task: Task) -> Arranged:
+    """Return the rows of a dataset as a stream, or a generated stream.
 
     Parameters
     ----------
-    name : str
-        The dataset.
-    shuffle : int or None
-        Seed of the order of the rows; None for the order of the file.
-    arrangement : str
-        What is done to them then; see `arrangements`.
+    task : Task
+        Its `repetition` is the seed of the order of the rows, None for the order of the file; its `arrangement` is
+        what is done to them then, of a generated stream the change of meaning.
     """
-    X, Y, split = whole(name)
-    if shuffle is not None:
-        order = np.random.RandomState(shuffle).permutation(len(Y))
+    if task.dataset in GENERATORS:
+        return _generated(task)
+    X, Y, split = whole(task.dataset)
+    if task.repetition is not None:
+        order = np.random.RandomState(task.repetition).permutation(len(Y))
     elif split is not None:
         order = np.concatenate(split)  # the published streams have the training file first
     else:
         order = np.arange(len(Y))
-    return arrange(X[order], Y[order], arrangement, seed=shuffle or 0)
+    return arrange(X[order], Y[order], task.arrangement, seed=task.seed)
+
+
+def _generated(task: Task) -> Arranged:
+    if task.size is None:
+        raise ValueError(f"{task}: a generated stream needs a size")
+    new_part = task.arrangement == "new part"
+    change = "sudden" if new_part else task.arrangement
+    chunks = GENERATORS[task.dataset](task.size, change=change, random_state=task.seed)
+    X, Y = (np.concatenate(part) for part in zip(*chunks, strict=True))
+    if new_part:
+        half = task.size // 2
+        return Arranged(X[half:], Y[half:], {"after": slice(0, JUDGED_ROWS)})
+    return Arranged(X, Y, after_change(task.size, change), changes_of(task.size, change))
 
 
 def wants_dense(model: Any) -> bool:
@@ -82,7 +99,7 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
 
 def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dict[str, float], dict[str, Any]]:
     """Do a task of test-then-train; return its values and its curve."""
-    stream = stream_of(task.dataset, task.repetition, task.arrangement)
+    stream = stream_of(task)
     if sparse.issparse(stream.X) and wants_dense(model):
         stream = Arranged(stream.X.toarray(), stream.Y, stream.parts, stream.changes)
     predicted, seconds = test_then_train(model, stream, clock)
@@ -99,10 +116,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
     """Measure stretch by stretch."""
     ends = np.unique(np.linspace(0, len(predicted), STRETCHES + 1).astype(int))
-    stretches = [
-        stream_measures(stream.Y[begin:end], predicted[begin:end])
-        for begin, end in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    stretches = [stream_measures(stream.Y[begin:end], predicted[begin:end]) for begin, end in pairwise(ends)]
     drawn = {name: [round(one[name], 4) for one in stretches] for name in ("micro_f1", "exact_match")}
     return {"row": ends[1:].tolist(), "changes": list(stream.changes), **drawn}
 

@@ -40,8 +40,9 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
     """How far probabilities are from the frequencies that they announce. Lower is better.
 
-    The expected calibration error: the cells are put into bins of equal width by their probability; in each the mean probability is held against the
-    share of labels that are there. The error is the mean of the differences, weighed by the cells of the bins.
+    This is the expected calibration error: the cells are put into bins of equal width by their probability; in each the
+    mean probability is held against the share of labels that are there, and the differences are averaged, weighed by
+    the cells of the bins.
 
     Parameters
     ----------

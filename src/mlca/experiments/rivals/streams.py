@@ -88,7 +88,7 @@ class RiverNeighbours:
     def __init__(self) -> None:
         from river.neighbors import KNNClassifier, LazySearch
 
-        self._model = KNNClassifier(engine=LazySearch(window_size=KEPT_ROWS))
+        self._model: Any = KNNClassifier(engine=LazySearch(window_size=KEPT_ROWS))
         self._labels: tuple[Hashable, ...] = ()
 
     def learn_one(self, x: Mapping[Hashable, float], y: Mapping[Hashable, bool]) -> None:
@@ -140,6 +140,7 @@ class SlidingWindow(BaseEstimator):
         self.every = every
         self._rows: deque[tuple[Any, NDArray[np.uint8]]] = deque(maxlen=kept)
         self._n_learned = 0
+        self._model: Any = None
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
         """Learn one row, and forget one where there are too many."""
@@ -147,7 +148,7 @@ class SlidingWindow(BaseEstimator):
 
         self._rows.append((X, Y))
         self._n_learned += 1
-        if self._n_learned % self.every and self._n_learned > 1:
+        if self._model is not None and self._n_learned % self.every:
             self._model.partial_fit(X, Y)
             return self
         rows, labels = zip(*self._rows, strict=True)

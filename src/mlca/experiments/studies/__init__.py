@@ -15,7 +15,18 @@ from dataclasses import dataclass
 
 from mlca.experiments.report import Section
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies import beyond, comparison, continual, epochs, grid, nodes, timing
+from mlca.experiments.studies import (
+    beyond,
+    budget,
+    comparison,
+    continual,
+    drift,
+    epochs,
+    grid,
+    nodes,
+    streams,
+    timing,
+)
 from mlca.experiments.tasks import Outcome, Task
 
 
@@ -36,4 +47,7 @@ STUDIES = {
     "epochs": Study(epochs.tasks, epochs.section),
     "timing": Study(timing.tasks, timing.section),
     "beyond": Study(beyond.tasks, beyond.section),
+    "streams": Study(streams.tasks, streams.section),
+    "drift": Study(drift.tasks, drift.section, needs_datasets=False),
+    "budget": Study(budget.tasks, budget.section),
 }

@@ -36,16 +36,17 @@ ROUNDS = (3, 10, 20)
 TIE = 5e-4
 
 INTRODUCTION = """
-MLCA() as it comes, each half of its rule with the paper's other half, the published algorithm and its variant that votes
-with frequencies, the paper's six peers with the paper's tuned parameters (mlODM and GLOCAL on scaled attributes), and
-batch learners of scikit-learn that see all training rows at once: logistic regression and gradient boosting a label, a
-random forest of 200 trees, and that forest with the last step of MLCA's decision (a row without a likely label gets the
-best one, unless "none" is likelier). Everything else is each package's default.
+MLCA() as it comes, each half of its rule with the paper's other half, the published algorithm and its variant that
+votes with frequencies, the paper's six peers with the paper's tuned parameters (mlODM and GLOCAL on scaled
+attributes), and batch learners of scikit-learn that see all training rows at once: logistic regression and gradient
+boosting a label, a random forest of 200 trees, and that forest with the last step of MLCA's decision (a row without a
+likely label gets the best one, unless "none" is likelier). Everything else is each package's default.
 
 Small datasets: up to {repetitions} of the 20 folds of 2 x 10-fold cross-validation; a mean is over the folds that the
 algorithm has, whose number is given; ranks, wins and losses are over folds that both, or all, have. Other datasets by
-their split; enron, whose copy has none, by folds. N/A is a fit that took longer than the time limit, failed, or was not
-run. Calibration is over all cells of rows and labels: the Brier score, and the expected calibration error in ten bins.
+their split; enron, whose copy has none, by folds. N/A is a fit that took longer than the time limit, failed, or was
+not run. Calibration is over all cells of rows and labels: the Brier score, and the expected calibration error in ten
+bins.
 """
 
 
@@ -162,7 +163,8 @@ def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], me
     ]
     columns = ("algorithm", "all measures", *(measure.label for measure in PAPER_MEASURES))
     note = "Over the small datasets and the folds that all algorithms have; 1 is best."
-    return Table("Average ranks", columns, tuple(sorted(rows, key=lambda row: row[1])), note)
+    order = sorted(range(len(lines)), key=lambda i: overall[i])
+    return Table("Average ranks", columns, tuple(rows[i] for i in order), note)
 
 
 def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:

@@ -119,18 +119,13 @@ def _shared_means(
 
     A line that the paper could not tune has the worst value too; NaN where there is no such fold.
     """
-    found = {line: _folds(line, dataset, scope, outcomes) for line in lines}
-    tuned = [line for line in lines if scope.parameters(line, dataset) is not None]
-    shared = set.intersection(*(set(found[line]) for line in tuned)) if tuned else set()
+    found = [_folds(line, dataset, scope, outcomes) for line in lines]
+    tuned = [scope.parameters(line, dataset) is not None for line in lines]
+    shared = set.intersection(*(set(folds) for folds, known in zip(found, tuned, strict=True) if known))
+    worst = worst_of(name)
     return [
-        float(
-            np.mean(
-                [found[line][i].values.get(name, worst_of(name)) for i in shared] if line in tuned else worst_of(name)
-            )
-        )
-        if shared
-        else np.nan
-        for line in lines
+        np.nan if not shared else float(np.mean([folds[i].values.get(name, worst) for i in shared])) if known else worst
+        for folds, known in zip(found, tuned, strict=True)
     ]
 
 

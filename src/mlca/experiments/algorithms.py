@@ -192,8 +192,8 @@ STREAMING = (
 )
 BATCH_RIVALS = (
     Configuration("logistic", "logistic regression", "batch", "LogisticPerLabel"),
-    Configuration("forest", "random forest", "batch", "Forest"),
-    Configuration("forest-fallback", "forest, our fallback", "batch", "Forest", {"fallback": True}),
+    Configuration("forest", "random forest", "batch", "RandomForest"),
+    Configuration("forest-fallback", "forest, our fallback", "batch", "RandomForest", {"fallback": True}),
     Configuration("boosting", "gradient boosting", "batch", "BoostingPerLabel"),
 )
 LAST_LABELS = Configuration("last-labels", "labels of the row before", "control", "LastLabels")

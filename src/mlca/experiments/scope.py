@@ -23,7 +23,7 @@ NUMERIC = frozenset(
 )
 
 # Datasets that the paper does not have: streams of the field, and the larger ones of `beyond`.
-OTHERS = ("enron", "tmc2007-500")
+OTHERS = tuple(name for name in CATALOGUE if name not in SCALE)
 
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
 QUICK_REPETITIONS = 2
@@ -167,9 +167,6 @@ def scope_of(
     """
     default = QUICK_DATASETS if quick else (*SCALE, *OTHERS)
     wanted = default if datasets is None else tuple(entry_of(name).name for name in datasets)
-    for name in wanted:
-        if name not in SCALE and name not in OTHERS:
-            raise ValueError(f"{name} is in no experiment; those have {', '.join((*SCALE, *OTHERS))}")
     papers = tuple(name for name in wanted if name in SCALE)
     return Scope(
         configurations=CONFIGURATIONS if algorithms is None else choose(algorithms),

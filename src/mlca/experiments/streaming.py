@@ -21,7 +21,7 @@ from mlca.datasets import random_rbf, random_tree, rotating_hyperplane
 from mlca.experiments.arrangements import JUDGED_ROWS, Arranged, after_change, arrange, changes_of
 from mlca.experiments.data import whole
 from mlca.experiments.tasks import Task
-from mlca.metrics.stream.learners import learner_of
+from mlca.metrics.stream.adapters import adapter_of
 from mlca.metrics.stream.prequential import pickled_size
 
 STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
@@ -80,19 +80,19 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
     tuple of ndarray and float
         The predicted labels, and the seconds that the model itself took.
     """
-    learner = learner_of(model)
+    adapter = adapter_of(model)
     predicted = np.zeros_like(stream.Y)
     labels, seconds = None, 0.0
     clock(True)
     for i in range(len(predicted)):
-        batch = learner.read(stream.X[i : i + 1], stream.Y[i : i + 1], labels)
+        batch = adapter.read(stream.X[i : i + 1], stream.Y[i : i + 1], labels)
         labels = batch.labels
         started = perf_counter()
-        answer = learner.predict(batch) if i else None
-        learner.learn(batch)
+        answer = adapter.predict(batch) if i else None
+        adapter.learn(batch)
         seconds += perf_counter() - started
         if answer is not None:
-            predicted[i] = learner.as_labels(answer, batch).toarray()[0]
+            predicted[i] = adapter.as_labels(answer, batch).toarray()[0]
     clock(False)
     return predicted, seconds
 

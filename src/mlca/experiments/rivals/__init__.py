@@ -8,7 +8,7 @@ anew of the last rows. River is imported when one of its learners is made.
 Whatever is not said here is the other package's default: rivals are what people get, as MLCA() is.
 """
 
-from mlca.experiments.rivals.batch import BoostingPerLabel, Forest, LogisticPerLabel
+from mlca.experiments.rivals.batch import BoostingPerLabel, LogisticPerLabel, RandomForest
 from mlca.experiments.rivals.streams import (
     LastLabels,
     RiverAdaptiveForest,
@@ -20,9 +20,9 @@ from mlca.experiments.rivals.streams import (
 
 __all__ = [
     "BoostingPerLabel",
-    "Forest",
     "LastLabels",
     "LogisticPerLabel",
+    "RandomForest",
     "RiverAdaptiveForest",
     "RiverAdaptiveTree",
     "RiverLogistic",

@@ -36,7 +36,7 @@ class _BatchRival(BaseEstimator):
         return tags
 
 
-class Forest(_BatchRival):
+class RandomForest(_BatchRival):
     """A random forest of all labels at once.
 
     Parameters

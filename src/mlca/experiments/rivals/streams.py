@@ -144,7 +144,7 @@ class SlidingWindow(BaseEstimator):
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
         """Learn one row, and forget one where there are too many."""
-        from mlca import MLCA
+        from mlca.classifier import MLCA
 
         self._rows.append((X, Y))
         self._n_learned += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -45,8 +46,12 @@ predicting and learning; memory is the pickled model.
 
 
 def lines_of(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners that a run covers."""
-    return tuple(one for one in scope.wanted(LINES) if scope.patient or one.key not in SLOW)
+    """Return the learners that a run covers; River's where it is installed."""
+    return tuple(
+        one
+        for one in scope.wanted(LINES)
+        if (scope.patient or one.key not in SLOW) and (one.family != "river" or find_spec("river") is not None)
+    )
 
 
 def datasets_of(scope: Scope) -> tuple[str, ...]:

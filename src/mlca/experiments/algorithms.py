@@ -12,7 +12,7 @@ from typing import Any
 from mlca.experiments.paper import read_paper
 from mlca.experiments.tasks import Value
 
-MLCA_VARIANTS = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
+MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
 VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 
 # The dataset whose choice the paper takes for those that are too large for a search.
@@ -88,7 +88,7 @@ def _number(text: str) -> float | int:
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
     """Return a configuration of MLCA, MLCA-I or MLCA-C; one that votes otherwise than the paper's is not ranked."""
-    parameters: dict[str, Value] = {"attributes": MLCA_VARIANTS[variant], "vigilance": vigilance}
+    parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
         return Configuration(key, title, variant, "MLCA", parameters)
@@ -234,7 +234,13 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
 
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
-    """Return a new estimator; whatever is random in it is seeded."""
+    """Return a new estimator; whatever is random in it is seeded.
+
+    The parameter `published` names one of the paper's algorithms, as in `MLCA.published`.
+    """
     kind = next(getattr(home, estimator) for home in map(import_module, HOMES) if hasattr(home, estimator))
     seeded = {"random_state": seed} if "random_state" in signature(kind).parameters else {}
-    return kind(**parameters, **seeded)
+    maker = kind.published if "published" in parameters else kind
+    named = {"algorithm": parameters["published"]} if "published" in parameters else {}
+    rest = {name: value for name, value in parameters.items() if name != "published"}
+    return maker(**named, **rest, **seeded)

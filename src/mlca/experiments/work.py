@@ -155,7 +155,7 @@ def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
 
 def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[np.uint8]) -> None:
     """Let our code be loaded before the clock starts, once a process and kind of model and rows."""
-    kind = (algorithm, *(parameters.get(name) for name in ("attributes", "vote")), sparse.issparse(X))
+    kind = (algorithm, *(parameters.get(name) for name in ("published", "vote")), sparse.issparse(X))
     if kind in _warm or algorithm in rivals.__all__:
         return
     with suppress(ValueError):  # what so few rows cannot do says nothing about all of them

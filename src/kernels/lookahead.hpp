@@ -192,13 +192,13 @@ private:
                     }
                 }
             }
+            if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
             for (std::int64_t j = low; j < high; ++j) {
                 if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
                 for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
                 }
                 return;
             }
-            if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
         }
     }
 

@@ -274,8 +274,6 @@ def test_the_search_takes_the_best_on_the_training_rows_and_large_datasets_follo
 def test_words_that_name_nothing_are_refused_with_what_there_is():
     with pytest.raises(ValueError, match=r"no algorithm is called 'svm'; there are .*mlknn"):
         scope_of(algorithms=["svm"])
-    with pytest.raises(ValueError, match="tmc2007-500 is no dataset of the paper's experiments"):
-        scope_of(datasets=["tmc2007-500"])
     with pytest.raises(ValueError, match="no dataset is called 'emotion'"):
         scope_of(datasets=["emotion"])
 

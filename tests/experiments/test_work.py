@@ -82,7 +82,7 @@ def test_the_grid_asks_for_the_training_rows_too(made_up_data):
 
 
 def test_growth_is_measured_at_a_fixed_number_of_nodes():
-    for attributes in ("common", "individual", "clustered"):
-        parameters = in_order({"attributes": attributes, "vigilance": 0.0})
+    for variant in ("MLCA", "MLCA-I", "MLCA-C"):
+        parameters = in_order({"published": variant, "vigilance": 0.0})
         values = done(Task("growth", "MLCA", parameters, "generated", size=300, nodes=80)).values
         assert values["nodes"] == 80

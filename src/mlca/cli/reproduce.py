@@ -19,6 +19,10 @@ EXPERIMENTS = {
     "comparison": "all algorithms on all datasets by six measures",
     "epochs": "exact match over 1 to 10 epochs",
     "timing": "training and prediction time, and how it grows",
+    "beyond": "MLCA() beside the published algorithm, peers and batch learners",
+    "streams": "test then train, beside 17 published classifiers, River's and a control",
+    "drift": "labels that change their meaning, and generated streams",
+    "budget": "exact match with a bounded number of nodes",
     "all": "everything",
 }
 

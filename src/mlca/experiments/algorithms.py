@@ -1,18 +1,25 @@
-"""The configurations that the paper compares, and the grids it searched."""
+"""The configurations that the paper compares, the grids it searched, and what stands beside them since."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import signature
 from itertools import product
 from typing import Any
 
 from mlca.experiments.paper import read_paper
 from mlca.experiments.tasks import Value
 
-MLCA_VARIANTS = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
+MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
 VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
+
+# The dataset whose choice the paper takes for those that are too large for a search.
+STANDS_FOR_LARGE = "langlog"
+
+# Where the classes of estimators are.
+HOMES = ("mlca.classifier", "mlca.peers", "mlca.experiments.rivals")
 
 _POWERS = tuple(10.0**power for power in range(-6, 1))
 _TENTHS = tuple(round(0.1 * step, 1) for step in range(1, 10))
@@ -58,8 +65,12 @@ class Configuration:
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
-        """Return all parameters for a dataset as the paper tuned them; None where it has none."""
-        row = next(row for row in read_paper("tuned_parameters") if row["dataset"] == dataset)
+        """Return all parameters for a dataset as the paper tuned them; None where it could not.
+
+        A dataset that the paper does not have takes what it chose on the one that stands for its large ones.
+        """
+        rows = {row["dataset"]: row for row in read_paper("tuned_parameters")}
+        row = rows.get(dataset, rows[STANDS_FOR_LARGE])
         chosen = {name: row[column] for name, column in self.columns.items()}
         if not all(chosen.values()):
             return None
@@ -77,7 +88,7 @@ def _number(text: str) -> float | int:
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
     """Return a configuration of MLCA, MLCA-I or MLCA-C; one that votes otherwise than the paper's is not ranked."""
-    parameters: dict[str, Value] = {"attributes": MLCA_VARIANTS[variant], "vigilance": vigilance}
+    parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
         return Configuration(key, title, variant, "MLCA", parameters)
@@ -161,24 +172,75 @@ CONFIGURATIONS = (
 )
 
 
-def choose(words: Sequence[str]) -> tuple[Configuration, ...]:
+def _by_key(key: str) -> Configuration:
+    return next(one for one in CONFIGURATIONS if one.key == key)
+
+
+PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
+
+# The rule of this package, whole, and each half of it with the paper's other half.
+OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
+HALVES = (
+    Configuration("mlca-learned", 'MLCA(decision="bayes")', "halves", "MLCA", {"decision": "bayes"}),
+    Configuration("mlca-calibrated", 'MLCA(similarity="correntropy")', "halves", "MLCA", {"similarity": "correntropy"}),
+)
+# What the rule has for streams.
+STREAMING = (
+    Configuration("mlca-recency", "MLCA(recency=True)", "streaming", "MLCA", {"recency": True}),
+    Configuration("mlca-follow", 'MLCA(drift="follow")', "streaming", "MLCA", {"drift": "follow"}),
+    Configuration("mlca-both", "MLCA(both)", "streaming", "MLCA", {"recency": True, "drift": "follow"}),
+)
+BATCH_RIVALS = (
+    Configuration("logistic", "logistic regression", "batch", "LogisticPerLabel"),
+    Configuration("forest", "random forest", "batch", "RandomForest"),
+    Configuration("forest-fallback", "forest, our fallback", "batch", "RandomForest", {"fallback": True}),
+    Configuration("boosting", "gradient boosting", "batch", "BoostingPerLabel"),
+)
+LAST_LABELS = Configuration("last-labels", "labels of the row before", "control", "LastLabels")
+SLIDING_WINDOW = Configuration("sliding-window", "MLCA() of the last 512 rows", "control", "SlidingWindow")
+RIVER_LOGISTIC = Configuration("river-logistic", "River: logistic regression", "river", "RiverLogistic")
+RIVER = (
+    RIVER_LOGISTIC,
+    Configuration("river-knn", "River: nearest neighbours", "river", "RiverNeighbours"),
+    Configuration("river-tree", "River: Hoeffding adaptive tree", "river", "RiverAdaptiveTree"),
+    Configuration("river-forest", "River: adaptive random forest", "river", "RiverAdaptiveForest"),
+)
+BESIDES = (OURS, *HALVES, *STREAMING, *BATCH_RIVALS, LAST_LABELS, SLIDING_WINDOW, *RIVER)
+
+
+def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS) -> tuple[Configuration, ...]:
     """Return the configurations of these keys or families.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Keys or families of any configuration that there is.
+    among : sequence of Configuration
+        Those that can be chosen; default: the paper's.
 
     Examples
     --------
-    >>> [configuration.key for configuration in choose(["mlca-i", "mlknn"])]
+    >>> [configuration.key for configuration in choose(["mlca-i", "mlknn", "forest"])]
     ['mlca-i-0.01', 'mlca-i-0.15', 'mlknn']
+    >>> [configuration.key for configuration in choose(["mlknn", "forest"], BATCH_RIVALS)]
+    ['forest']
     """
-    known = {word for one in CONFIGURATIONS for word in (one.key, one.family.lower())}
+    known = {word for one in (*CONFIGURATIONS, *BESIDES) for word in (one.key, one.family.lower())}
     for word in words:
         if word.lower() not in known:
             raise ValueError(f"no algorithm is called {word!r}; there are {', '.join(sorted(known))}")
     wanted = {word.lower() for word in words}
-    return tuple(one for one in CONFIGURATIONS if one.key in wanted or one.family.lower() in wanted)
+    return tuple(one for one in among if one.key in wanted or one.family.lower() in wanted)
 
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
-    """Return a new estimator; whatever is random in it is seeded."""
-    home = "mlca.classifier" if estimator == "MLCA" else "mlca.peers"
-    model = getattr(import_module(home), estimator)(**parameters)
-    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+    """Return a new estimator; whatever is random in it is seeded.
+
+    The parameter `published` names one of the paper's algorithms, as in `MLCA.published`.
+    """
+    kind = next(getattr(home, estimator) for home in map(import_module, HOMES) if hasattr(home, estimator))
+    seeded = {"random_state": seed} if "random_state" in signature(kind).parameters else {}
+    maker = kind.published if "published" in parameters else kind
+    named = {"algorithm": parameters["published"]} if "published" in parameters else {}
+    rest = {name: value for name, value in parameters.items() if name != "published"}
+    return maker(**named, **rest, **seeded)

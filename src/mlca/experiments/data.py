@@ -64,7 +64,7 @@ def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: boo
     dense : bool
         Whether rows must be dense.
     """
-    X, Y, split = _whole(name)
+    X, Y, split = whole(name)
     if fold is None or repetition is None:
         if split is None:
             raise ValueError(f"{name} has no official split: say which repetition and fold to test")
@@ -96,7 +96,7 @@ def fold_rows(n_rows: int, repetition: int, fold: int) -> tuple[NDArray[np.intp]
 
 
 @lru_cache(maxsize=1)
-def _whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
+def whole(name: str) -> tuple[Any, NDArray[np.uint8], tuple[NDArray[np.intp], NDArray[np.intp]] | None]:
     """Read a dataset; the last one is kept, for tasks come dataset by dataset."""
     if find(CATALOGUE[name]) is None and _river_has(name):
         return *_read_river_yeast(), None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlca.datasets.catalogue import entry_of
+from mlca.datasets.catalogue import CATALOGUE, entry_of
 from mlca.experiments.algorithms import CONFIGURATIONS, MLCA_VARIANTS, VIGILANCES, Configuration, choose
 from mlca.experiments.data import N_FOLDS, how_to_get, is_at_hand
 from mlca.experiments.paper import read_paper
@@ -13,6 +13,7 @@ from mlca.experiments.tasks import Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
 POINTS = 10_000  # of a disc
+DRIFTING_ROWS = 50_000
 
 SCALE = {row["dataset"]: row["scale"] for row in read_paper("datasets")}
 NUMERIC = frozenset(
@@ -21,9 +22,13 @@ NUMERIC = frozenset(
     if int(row["numeric_attributes"]) > int(row["categorical_attributes"])
 )
 
+# Datasets that the paper does not have: streams of the field, and the larger ones of `beyond`.
+OTHERS = tuple(name for name in CATALOGUE if name not in SCALE)
+
 QUICK_DATASETS = ("flags", "emotions", "virusgo", "yeast")
 QUICK_REPETITIONS = 2
 QUICK_POINTS = 1_000
+QUICK_DRIFTING_ROWS = 2_500
 QUICK_EPOCHS = 3
 EPOCHS = 10
 
@@ -48,6 +53,14 @@ class Scope:
         How often rows are presented in the experiment on epochs.
     chosen : mapping of (str, str) to parameters
         What grid search chose for a configuration and a dataset, where it was done again.
+    others : tuple of str
+        Datasets beside the paper's that are wanted and at hand.
+    drifting_rows : int
+        Rows of a generated stream whose meaning changes.
+    patient : bool
+        Whether rivals that take minutes on a small dataset take part.
+    words : tuple of str or None
+        The algorithms that are wanted, by key or family; None for all.
     """
 
     configurations: tuple[Configuration, ...] = CONFIGURATIONS
@@ -58,6 +71,14 @@ class Scope:
     vigilances: tuple[float, ...] = VIGILANCES
     epochs: int = EPOCHS
     chosen: Mapping[tuple[str, str], Mapping[str, Value]] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    drifting_rows: int = DRIFTING_ROWS
+    patient: bool = True
+    words: tuple[str, ...] | None = None
+
+    def wanted(self, configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
+        """Return those of some configurations that are wanted."""
+        return tuple(configurations) if self.words is None else choose(self.words, configurations)
 
     @property
     def small_datasets(self) -> tuple[str, ...]:
@@ -87,6 +108,7 @@ class Scope:
         *,
         on_training: bool = False,
         epochs: int = 1,
+        arrangement: str = "",
     ) -> list[Task]:
         """Return one task a fold, or one for the official split of a large dataset.
 
@@ -96,7 +118,7 @@ class Scope:
         if parameters is None:
             return []
         folds: list[tuple[int | None, int | None]] = [(None, None)]
-        if SCALE[dataset] == "small":
+        if SCALE.get(dataset) == "small" or not CATALOGUE[dataset].official_split:
             folds = [divmod(number, N_FOLDS) for number in range(self.repetitions)]
         return [
             Task(
@@ -110,6 +132,7 @@ class Scope:
                 scaled=configuration.scaled,
                 on_training=on_training,
                 epochs=epochs,
+                arrangement=arrangement,
             )
             for number, (repetition, fold) in enumerate(folds)
         ]
@@ -142,17 +165,19 @@ def scope_of(
     >>> scope_of(algorithms=["mlca-c"], datasets=[]).variants
     ('MLCA-C',)
     """
-    default = QUICK_DATASETS if quick else tuple(SCALE)
+    default = QUICK_DATASETS if quick else (*SCALE, *OTHERS)
     wanted = default if datasets is None else tuple(entry_of(name).name for name in datasets)
-    for name in wanted:
-        if name not in SCALE:
-            raise ValueError(f"{name} is no dataset of the paper's experiments; those are {', '.join(SCALE)}")
+    papers = tuple(name for name in wanted if name in SCALE)
     return Scope(
         configurations=CONFIGURATIONS if algorithms is None else choose(algorithms),
-        datasets=tuple(name for name in wanted if is_at_hand(name)),
-        missing=tuple(name for name in wanted if not is_at_hand(name)),
+        datasets=tuple(name for name in papers if is_at_hand(name)),
+        missing=tuple(name for name in papers if not is_at_hand(name)),
         repetitions=repetitions or (QUICK_REPETITIONS if quick else REPETITIONS),
         points=QUICK_POINTS if quick else POINTS,
         vigilances=VIGILANCES[::3] if quick else VIGILANCES,
         epochs=QUICK_EPOCHS if quick else EPOCHS,
+        others=tuple(name for name in wanted if name in OTHERS and is_at_hand(name)),
+        drifting_rows=QUICK_DRIFTING_ROWS if quick else DRIFTING_ROWS,
+        patient=not quick,
+        words=None if algorithms is None else tuple(algorithms),
     )

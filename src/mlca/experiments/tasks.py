@@ -21,7 +21,7 @@ import mlca
 from mlca.kernels import native
 
 Value: TypeAlias = str | float | int
-Work: TypeAlias = Literal["stream", "fold", "growth"]
+Work: TypeAlias = Literal["stream", "fold", "growth", "prequential"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
@@ -51,8 +51,9 @@ class Task:
 
     Attributes
     ----------
-    work : {"stream", "fold", "growth"}
-        A stream of discs, a part of a dataset, or the growth of the training time.
+    work : {"stream", "fold", "growth", "prequential"}
+        A stream of discs, a part of a dataset, the growth of the training time, or a dataset as a stream whose rows
+        are predicted before they are learned.
     algorithm : str
         The class of the estimator.
     parameters : tuple of (str, value)
@@ -62,7 +63,8 @@ class Task:
     seed : int
         Of whatever is random in the algorithm and in generated data.
     repetition, fold : int or None
-        Which fold of which shuffle is tested; None for the official split.
+        Which fold of which shuffle is tested; None for the official split. Of a dataset as a stream, the shuffle, or
+        None for the order of the file.
     scaled : bool
         Whether attributes are scaled to [0, 1] on the training part.
     on_training : bool
@@ -73,6 +75,9 @@ class Task:
         Of generated data: points a disc, or rows to learn.
     nodes : int or None
         Of generated data: how many nodes the model has.
+    arrangement : str
+        What is done to the rows that are learned: their order, or what their labels mean; see `arrangements`. Empty
+        for nothing.
     """
 
     work: Work
@@ -87,6 +92,7 @@ class Task:
     epochs: int = 1
     size: int | None = None
     nodes: int | None = None
+    arrangement: str = ""
 
     def to_json(self) -> str:
         """Return the task as text, the same for equal tasks."""
@@ -100,7 +106,8 @@ class Task:
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={value}" for name, value in self.parameters)
         part = "" if self.fold is None else f" fold {self.repetition}.{self.fold}"
-        return f"{self.algorithm} {parameters} on {self.dataset}{part}"
+        arranged = f", {self.arrangement}" if self.arrangement else ""
+        return f"{self.algorithm} {parameters} on {self.dataset}{part}{arranged}"
 
 
 def in_order(parameters: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
@@ -128,7 +135,7 @@ class Outcome:
         The measures, by name; where there are several stages, ``name@stage`` from 1 on. What is undefined is
         NaN, or not there.
     pictures : mapping of str to list
-        Nodes to draw, where the task was asked for them.
+        What is to be drawn: nodes, or a measure over the rows of a stream.
     trouble : str
         The traceback of a failure; the limit of a fit that took too long.
     seconds : float

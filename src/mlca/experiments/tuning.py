@@ -10,10 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mlca.experiments.algorithms import STANDS_FOR_LARGE
 from mlca.experiments.scope import SCALE, Scope
 from mlca.experiments.tasks import Outcome, Task, Value
-
-STANDS_FOR_LARGE = "langlog"
 
 
 def search_tasks(scope: Scope) -> list[Task]:

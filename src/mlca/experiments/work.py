@@ -16,10 +16,13 @@ from sklearn.utils import get_tags
 
 from mlca.datasets import three_discs
 from mlca.datasets.synthetic import CENTRES, RADIUS
+from mlca.experiments import rivals
 from mlca.experiments.algorithms import make
+from mlca.experiments.arrangements import arrange
 from mlca.experiments.data import split_of
+from mlca.experiments.streaming import measured
 from mlca.experiments.tasks import Task
-from mlca.metrics import MEASURES, evaluate
+from mlca.metrics import MEASURES, brier_score, calibration_error, evaluate
 from mlca.metrics.sets import exact_match
 
 PAPER_MEASURES = tuple(name for name, measure in MEASURES.items() if measure.paper)
@@ -51,11 +54,11 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
     Returns
     -------
     Findings
-        The measures, and nodes to draw where the first seed of a stream is done.
+        The measures, and what is to be drawn of them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as labels that no training row has: the measures show it
-        return {"stream": _stream, "fold": _fold, "growth": _growth}[task.work](task, clock)
+        return WORKS[task.work](task, clock)
 
 
 def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
@@ -116,13 +119,14 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
     model = make(task.algorithm, parameters, task.seed)
     dense = not get_tags(model).input_tags.sparse
     split = split_of(task.dataset, task.repetition, task.fold, scaled=task.scaled, dense=dense)
+    learned = arrange(split.X, split.Y, task.arrangement)
     _warm_up(task.algorithm, parameters, split.X, split.Y)
     learning = 0.0
     for epoch in range(1, task.epochs + 1):
         started = perf_counter()
         clock(True)
         # Several epochs are several passes: `fit(epochs=n)` gives the same model as n times `partial_fit`.
-        model.fit(split.X, split.Y) if epoch == 1 else model.partial_fit(split.X, split.Y)
+        model.fit(learned.X, learned.Y) if epoch == 1 else model.partial_fit(learned.X, learned.Y)
         clock(False)
         learning += perf_counter() - started
         stage = f"@{epoch}" if task.epochs > 1 else ""
@@ -135,19 +139,24 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
-    """Measure what the model decides, and in which order it puts the labels."""
+    """Measure what the model decides, in which order it puts the labels, and what its probabilities are worth."""
     started = perf_counter()
     predicted = model.predict(X)
     seconds = perf_counter() - started
-    scores = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)
+    probabilities = model.predict_proba(X)
+    scores = model.decision_function(X) if hasattr(model, "decision_function") else probabilities
     measured = evaluate(Y, scores, Y_pred=predicted).as_dict()
-    return {name: measured[name] for name in (*PAPER_MEASURES, "micro_auc")} | {"predict_seconds": seconds}
+    return {name: measured[name] for name in (*PAPER_MEASURES, "micro_auc")} | {
+        "brier_score": brier_score(Y, probabilities),
+        "calibration_error": calibration_error(Y, probabilities),
+        "predict_seconds": seconds,
+    }
 
 
 def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[np.uint8]) -> None:
-    """Let code be compiled before the clock starts, once a process and kind of model and rows."""
-    kind = (algorithm, *(parameters.get(name) for name in ("attributes", "vote")), sparse.issparse(X))
-    if kind in _warm:
+    """Let our code be loaded before the clock starts, once a process and kind of model and rows."""
+    kind = (algorithm, *(parameters.get(name) for name in ("published", "vote")), sparse.issparse(X))
+    if kind in _warm or algorithm in rivals.__all__:
         return
     with suppress(ValueError):  # what so few rows cannot do says nothing about all of them
         rows = slice(0, _WARM_UP_ROWS)
@@ -174,3 +183,12 @@ def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
     model.partial_fit(rows, labels[: task.size])
     clock(False)
     return Findings({"fit_seconds": perf_counter() - started, "nodes": _n_nodes(model)})
+
+
+def _prequential(task: Task, clock: Callable[[bool], None]) -> Findings:
+    """Predict every row of a dataset before it is learned."""
+    model = make(task.algorithm, dict(task.parameters), task.seed)
+    return Findings(*measured(task, model, clock))
+
+
+WORKS = {"stream": _stream, "fold": _fold, "growth": _growth, "prequential": _prequential}

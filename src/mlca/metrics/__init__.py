@@ -5,11 +5,13 @@ Two kinds of things come in: predicted label sets, and scores that put the label
 `sets` counts hits, true and predicted labels by row and by label; `ranking` finds where each true
 label stands in its row; `auc` where it stands in its column. Each measure is then a line of
 arithmetic on those counts, NaN where a row or a label says nothing, and `averages` takes the mean of
-the rest. `evaluate` does all of it in one go; `registry` knows each measure's direction, for the
-tables, ranks and plots downstream. `stream` measures a model that learns on the way.
+the rest. `calibration` holds probabilities against what happened. `evaluate` does all but that in one
+go; `registry` knows each measure's direction, for the tables, ranks and plots downstream. `stream`
+measures a model that learns on the way.
 """
 
 from mlca.metrics.auc import macro_auc, micro_auc
+from mlca.metrics.calibration import brier_score, calibration_error
 from mlca.metrics.evaluation import Evaluation, evaluate
 from mlca.metrics.ranking import (
     average_precision,
@@ -33,6 +35,8 @@ __all__ = [
     "Record",
     "StreamMeasures",
     "average_precision",
+    "brier_score",
+    "calibration_error",
     "coverage",
     "evaluate",
     "exact_match",

@@ -1,4 +1,4 @@
-"""The experiments of the paper, one a module.
+"""The experiments of the paper and those beyond it, one a module.
 
 Each module says which tasks it needs and makes a section of the report of their outcomes:
 
@@ -15,7 +15,18 @@ from dataclasses import dataclass
 
 from mlca.experiments.report import Section
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies import comparison, continual, epochs, grid, nodes, timing
+from mlca.experiments.studies import (
+    beyond,
+    budget,
+    comparison,
+    continual,
+    drift,
+    epochs,
+    grid,
+    nodes,
+    streams,
+    timing,
+)
 from mlca.experiments.tasks import Outcome, Task
 
 
@@ -35,4 +46,8 @@ STUDIES = {
     "comparison": Study(comparison.tasks, comparison.section),
     "epochs": Study(epochs.tasks, epochs.section),
     "timing": Study(timing.tasks, timing.section),
+    "beyond": Study(beyond.tasks, beyond.section),
+    "streams": Study(streams.tasks, streams.section),
+    "drift": Study(drift.tasks, drift.section, needs_datasets=False),
+    "budget": Study(budget.tasks, budget.section),
 }

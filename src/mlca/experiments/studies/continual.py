@@ -55,7 +55,7 @@ def _algorithms(scope: Scope) -> tuple[str, ...]:
 
 
 def _seeds(scope: Scope, algorithm: str, condition: str) -> list[Task]:
-    parameters: dict[str, Value] = {"vigilance": 0.1}
+    parameters: dict[str, Value] = {"published": "MLCA", "vigilance": 0.1}
     if algorithm == "MCIC":
         parameters = {"delta": 0.1, "n_clusters": 3, "decay": 0.25, "maturity": 2, "speed": 10_000, "center": "exact"}
         parameters["theta"] = RADII[condition]

@@ -72,6 +72,23 @@ def draw_curves(
     return _svg(figure)
 
 
+def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str:
+    """Draw a measure over the rows of a stream, one line a learner; dotted lines mark changes."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
+    for i, (name, curve) in enumerate(curves.items()):
+        colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
+        ax.plot(curve["row"], curve[measure], label=name, linewidth=1.3, color=colour, linestyle=line)
+    for row in next(iter(curves.values()))["changes"]:
+        ax.axvline(row, color=FAINT, linestyle=":")
+    ax.set(xlabel="rows", ylabel=axis_title(known_measure(measure)), ylim=(0, 1))
+    ax.grid(axis="y", color=FAINT, alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False)
+    return _svg(figure)
+
+
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
     """Draw seconds over a size, both logarithmic, so that powers are straight lines."""
     import matplotlib.pyplot as plt

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mlca.experiments.algorithms import MLCA_VARIANTS
 from mlca.experiments.paper import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
@@ -78,7 +77,7 @@ def _growing_nodes(variant: str) -> dict[int, Task]:
 
 
 def _growth_task(variant: str, size: int, nodes: int) -> Task:
-    parameters = in_order({"attributes": MLCA_VARIANTS[variant], "vigilance": 0.0})
+    parameters = in_order({"published": variant, "vigilance": 0.0})
     return Task("growth", "MLCA", parameters, "generated", size=size, nodes=nodes)
 
 

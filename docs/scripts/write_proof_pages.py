@@ -1,0 +1,61 @@
+"""Write the pages of the experiments beyond the paper, from the results of their runs.
+
+    mlca reproduce beyond --out reproduction
+    mlca reproduce streams --out reproduction     # and drift, budget
+    python docs/scripts/write_proof_pages.py reproduction
+
+Nothing is computed here: what the folder's store has is put on `docs/beyond.md` and `docs/streams-proof.md`, figures
+beside them, with how many folds there are and what did not finish.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import matplotlib
+
+from mlca.experiments.report import Report, write_report
+from mlca.experiments.reproduction import STORE, Machinery, facts
+from mlca.experiments.scope import scope_of
+from mlca.experiments.store import Store
+from mlca.experiments.studies import STUDIES
+
+DOCS = Path(__file__).parents[1]
+PAGES = {
+    "beyond": ("Beyond the paper: MLCA() beside batch learners", ("beyond",)),
+    "streams-proof": ("Streams: order, change and bounded memory", ("streams", "drift", "budget")),
+}
+
+
+def main(folder: Path) -> None:
+    """Write all pages."""
+    matplotlib.use("agg")
+    scope = scope_of()
+    with Store(folder / STORE) as store:
+        for page, (title, names) in PAGES.items():
+            sections = []
+            for name in names:
+                outcomes = store.get(dict.fromkeys(STUDIES[name].tasks(scope)))
+                sections.append(STUDIES[name].section(scope, outcomes))
+            told = [fact for fact in facts(Machinery()) if fact[0] not in ("command", "tasks at a time", "time limit")]
+            write_page(page, Report(title, tuple(sections), tuple(told)), names)
+
+
+def write_page(page: str, report: Report, names: tuple[str, ...]) -> None:
+    """Write a page and its figures; links to the tables' CSV files, which stay with the run, are left out."""
+    with TemporaryDirectory() as made:
+        write_report(report, Path(made))
+        text = (Path(made) / "report.md").read_text(encoding="utf-8")
+        for figure in (Path(made) / "figures").glob("*.svg"):
+            shutil.copy(figure, DOCS / "images" / figure.name)
+    text = re.sub(r"All digits: .*\n\n", "", text).replace("](figures/", "](images/")
+    commands = "\n".join(f"mlca reproduce {name} --out reproduction" for name in names)
+    head, rest = text.split("\n", 1)
+    again = f"Again, on your own machine (`--quick` takes a minute or two):\n\n```\n{commands}\n```\n"
+    (DOCS / f"{page}.md").write_text(f"{head}\n\n{again}{rest}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

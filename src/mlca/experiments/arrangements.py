@@ -1,0 +1,81 @@
+"""Arrangements: what is done to rows before they are learned, to see what order and change cost.
+
+- ``sorted``: the rows come label set by label set, as a stream that shows one thing after another.
+- ``sudden``, ``gradual``, ``recurrent``: labels change their meaning as `mlca.datasets.rotate_labels` says: for good in
+  the middle, little by little around it, or for the middle third of the rows.
+- ``new part``: only the rows after the middle, with the new meaning: what a model can know that saw no others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.datasets import rotate_labels
+
+ROTATIONS = ("sudden", "gradual", "recurrent")
+JUDGED_ROWS = 1000  # after a change
+FIRST_ROWS = 200  # of them, where an old meaning returns
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Rows as they are learned.
+
+    Attributes
+    ----------
+    X, Y : rows and their labels
+        In the order in which they come.
+    parts : dict of str to slice
+        Rows that are judged apart: those after a change.
+    changes : tuple of int
+        The rows where something changes.
+    """
+
+    X: Any
+    Y: NDArray[np.uint8]
+    parts: dict[str, slice]
+    changes: tuple[int, ...] = ()
+
+
+def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Arranged:
+    """Return rows as an arrangement has them; the empty one leaves them as they are.
+
+    Examples
+    --------
+    >>> X, Y = np.arange(6)[:, None], np.eye(3, dtype=np.uint8)[[0, 1, 2, 0, 1, 2]]
+    >>> arrange(X, Y, "sorted").X.ravel().tolist()
+    [2, 5, 1, 4, 0, 3]
+    >>> sudden = arrange(X, Y, "sudden")
+    >>> sudden.Y.argmax(axis=1).tolist(), sudden.parts
+    ([0, 1, 2, 1, 2, 0], {'after': slice(3, 1003, None)})
+    """
+    half = len(Y) // 2
+    if arrangement == "":
+        return Arranged(X, Y, after_change(len(Y), "none"))
+    if arrangement == "sorted":
+        order = np.lexsort(Y.T[::-1])
+        return Arranged(X[order], Y[order], {})
+    if arrangement in ROTATIONS:
+        rotated = rotate_labels(Y, arrangement, random_state=seed)  # type: ignore[arg-type]
+        return Arranged(X, rotated, after_change(len(Y), arrangement), changes_of(len(Y), arrangement))
+    if arrangement == "new part":
+        return Arranged(X[half:], np.roll(Y[half:], 1, axis=1), {"after": slice(0, JUDGED_ROWS)})
+    raise ValueError(f"no arrangement is called {arrangement!r}")
+
+
+def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
+    """Return the rows where the meaning of a stream changes; of a gradual change the middle."""
+    return {"sudden": (n_rows // 2,), "gradual": (n_rows // 2,), "recurrent": (n_rows // 3, 2 * n_rows // 3)}.get(
+        change, ()
+    )
+
+
+def after_change(n_rows: int, change: str) -> dict[str, slice]:
+    """Return the rows that are judged apart: after the last change, or after the middle where there is none."""
+    last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
+    parts = {"after": slice(last, last + JUDGED_ROWS)}
+    return parts | ({"first": slice(last, last + FIRST_ROWS)} if change == "recurrent" else {})

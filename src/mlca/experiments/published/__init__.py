@@ -1,0 +1,30 @@
+"""What others published on streams, as small tables: 17 online multi-label classifiers, test then train.
+
+A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
+Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. One file a measure,
+named as in `mlca.metrics.MEASURES`, and the seconds that it took on their machine; rows in the order of the file, the
+training file first, one pass. An empty cell did not finish. Of their 41 streams these are the ones whose data this
+package can load.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def read_published(measure: str) -> dict[str, dict[str, float | None]]:
+    """Return a measure's figures by dataset and algorithm; None where an algorithm did not finish.
+
+    Examples
+    --------
+    >>> read_published("micro_f1")["yeast"]["MLHAT"]
+    0.5976
+    """
+    text = files(__name__).joinpath(f"{measure}.csv").read_text("utf-8")
+    return {
+        row.pop("dataset"): {name: float(cell) if cell else None for name, cell in row.items()}
+        for row in csv.DictReader(text.splitlines())
+    }

@@ -1,0 +1,146 @@
+"""A dataset as a stream: every row is predicted first and learned afterwards, one row a call.
+
+Measures are those of the published table of online classifiers, conventions included: a row with neither true nor
+predicted labels has F1 0, a label with neither has F1 0, and all labels of the dataset count from the first row on,
+for which nothing can be predicted yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import get_tags
+
+from mlca.datasets import random_rbf, random_tree, rotating_hyperplane
+from mlca.experiments.arrangements import JUDGED_ROWS, Arranged, after_change, arrange, changes_of
+from mlca.experiments.data import whole
+from mlca.experiments.tasks import Task
+from mlca.metrics.stream.adapters import adapter_of
+from mlca.metrics.stream.prequential import pickled_size
+
+STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
+STRETCHES = 40  # of a curve
+
+
+GENERATORS: dict[str, Any] = {"hyperplane": rotating_hyperplane, "RBF": random_rbf, "tree": random_tree}
+
+
+def stream_of(task: Task) -> Arranged:
+    """Return the rows of a dataset as a stream, or a generated stream.
+
+    Parameters
+    ----------
+    task : Task
+        Its `repetition` is the seed of the order of the rows, None for the order of the file; its `arrangement` is
+        what is done to them then, of a generated stream the change of meaning.
+    """
+    if task.dataset in GENERATORS:
+        return _generated(task)
+    X, Y, split = whole(task.dataset)
+    if task.repetition is not None:
+        order = np.random.RandomState(task.repetition).permutation(len(Y))
+    elif split is not None:
+        order = np.concatenate(split)  # the published streams have the training file first
+    else:
+        order = np.arange(len(Y))
+    return arrange(X[order], Y[order], task.arrangement, seed=task.seed)
+
+
+def _generated(task: Task) -> Arranged:
+    if task.size is None:
+        raise ValueError(f"{task}: a generated stream needs a size")
+    new_part = task.arrangement == "new part"
+    change = "sudden" if new_part else task.arrangement
+    chunks = GENERATORS[task.dataset](task.size, change=change, random_state=task.seed)
+    X, Y = (np.concatenate(part) for part in zip(*chunks, strict=True))
+    if new_part:
+        half = task.size // 2
+        return Arranged(X[half:], Y[half:], {"after": slice(0, JUDGED_ROWS)})
+    return Arranged(X, Y, after_change(task.size, change), changes_of(task.size, change))
+
+
+def wants_dense(model: Any) -> bool:
+    """Whether a model has to be told of zeros."""
+    if hasattr(model, "needs_zeros"):
+        return bool(model.needs_zeros)
+    return not get_tags(model).input_tags.sparse
+
+
+def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None]) -> tuple[NDArray[np.uint8], float]:
+    """Predict and learn row by row.
+
+    Returns
+    -------
+    tuple of ndarray and float
+        The predicted labels, and the seconds that the model itself took.
+    """
+    adapter = adapter_of(model)
+    predicted = np.zeros_like(stream.Y)
+    labels, seconds = None, 0.0
+    clock(True)
+    for i in range(len(predicted)):
+        batch = adapter.read(stream.X[i : i + 1], stream.Y[i : i + 1], labels)
+        labels = batch.labels
+        started = perf_counter()
+        answer = adapter.predict(batch) if i else None
+        adapter.learn(batch)
+        seconds += perf_counter() - started
+        if answer is not None:
+            predicted[i] = adapter.as_labels(answer, batch).toarray()[0]
+    clock(False)
+    return predicted, seconds
+
+
+def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dict[str, float], dict[str, Any]]:
+    """Do a task of test-then-train; return its values and its curve."""
+    stream = stream_of(task)
+    if sparse.issparse(stream.X) and wants_dense(model):
+        stream = Arranged(stream.X.toarray(), stream.Y, stream.parts, stream.changes)
+    predicted, seconds = test_then_train(model, stream, clock)
+    values = stream_measures(stream.Y, predicted)
+    for part, rows in stream.parts.items():
+        values |= {f"{name}@{part}": value for name, value in stream_measures(stream.Y[rows], predicted[rows]).items()}
+    values |= {"rows": float(len(predicted)), "rows_per_second": len(predicted) / seconds}
+    size = pickled_size(model)
+    if size is not None:
+        values["model_bytes"] = float(size)
+    return values, {"curve": _curve(stream, predicted)}
+
+
+def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
+    """Measure stretch by stretch."""
+    ends = np.unique(np.linspace(0, len(predicted), STRETCHES + 1).astype(int))
+    stretches = [stream_measures(stream.Y[begin:end], predicted[begin:end]) for begin, end in pairwise(ends)]
+    drawn = {name: [round(one[name], 4) for one in stretches] for name in ("micro_f1", "exact_match")}
+    return {"row": ends[1:].tolist(), "changes": list(stream.changes), **drawn}
+
+
+def stream_measures(true: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> dict[str, float]:
+    """Return the five measures of the published table by its conventions.
+
+    Examples
+    --------
+    >>> found = stream_measures(np.array([[1, 0], [0, 0]]), np.array([[1, 0], [0, 0]]))
+    >>> {name: float(value) for name, value in found.items()}
+    {'micro_f1': 1.0, 'macro_f1': 0.5, 'example_f1': 0.5, 'exact_match': 1.0, 'hamming_loss': 0.0}
+    """
+    hits = (true & predicted).astype(np.int64)
+    sizes = true.astype(np.int64) + predicted
+
+    def f1(axis: int | None) -> Any:
+        n_hits, n_sizes = hits.sum(axis=axis), sizes.sum(axis=axis)
+        return 2 * n_hits / np.maximum(n_sizes, 1)
+
+    return {
+        "micro_f1": float(f1(None)),
+        "macro_f1": float(np.mean(f1(0))),
+        "example_f1": float(np.mean(f1(1))),
+        "exact_match": float((true == predicted).all(axis=1).mean()),
+        "hamming_loss": float((true != predicted).mean()),
+    }

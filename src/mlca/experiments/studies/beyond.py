@@ -1,0 +1,273 @@
+"""Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.experiments.algorithms import (
+    BATCH_RIVALS,
+    CONFIGURATIONS,
+    FREQUENCIES,
+    HALVES,
+    OURS,
+    PUBLISHED,
+    Configuration,
+)
+from mlca.experiments.paper import read_paper
+from mlca.experiments.report import Figure, Section, Table
+from mlca.experiments.scope import Scope
+from mlca.experiments.studies.averages import mean_of, troubles, worst_of
+from mlca.experiments.studies.figures import draw_critical_difference
+from mlca.experiments.studies.ranking import can_rank, rank
+from mlca.experiments.tasks import Outcome, Task
+from mlca.metrics import MEASURES
+
+PAPER_MEASURES = [measure for measure in MEASURES.values() if measure.paper]
+PEERS = ("mcic", "muenl", "mlodm-scaled", "glocal-scaled", "mlsaknn", "mlknn")
+LINES = (OURS, *HALVES, PUBLISHED, FREQUENCIES, *(one for one in CONFIGURATIONS if one.key in PEERS), *BATCH_RIVALS)
+SLOW = frozenset({"boosting", "mlsaknn", "mlodm-scaled"})
+CALIBRATION = {"brier_score": "Brier score", "calibration_error": "Expected calibration error"}
+# Folds come in these rounds, so that all algorithms have some early.
+ROUNDS = (3, 10, 20)
+# Differences of means that are not told apart.
+TIE = 5e-4
+
+INTRODUCTION = """
+MLCA() as it comes, each half of its rule with the paper's other half, the published algorithm and its variant that
+votes with frequencies, the paper's six peers with the paper's tuned parameters (mlODM and GLOCAL on scaled
+attributes), and batch learners of scikit-learn that see all training rows at once: logistic regression and gradient
+boosting a label, a random forest of 200 trees, and that forest with the last step of MLCA's decision (a row without a
+likely label gets the best one, unless "none" is likelier). Everything else is each package's default.
+
+Small datasets: up to {repetitions} of the 20 folds of 2 x 10-fold cross-validation; a mean is over the folds that the
+algorithm has, whose number is given; ranks, wins and losses are over folds that both, or all, have. Other datasets by
+their split; enron, whose copy has none, by folds. N/A is a fit that took longer than the time limit, failed, or was
+not run. Calibration is over all cells of rows and labels: the Brier score, and the expected calibration error in ten
+bins.
+"""
+
+
+def lines_of(scope: Scope) -> tuple[Configuration, ...]:
+    """Return the lines of the comparison that a run covers."""
+    return tuple(one for one in scope.wanted(LINES) if scope.patient or one.key not in SLOW)
+
+
+def tasks(scope: Scope) -> list[Task]:
+    """Return one task a dataset, configuration and fold: a few folds of everything first, large datasets last."""
+    small = [
+        task
+        for begin, end in zip((0, *ROUNDS), ROUNDS, strict=False)
+        for dataset in scope.small_datasets
+        for line in lines_of(scope)
+        for task in scope.fold_tasks(line, dataset)[begin:end]
+    ]
+    large = [
+        task for dataset in _large(scope) for line in lines_of(scope) for task in scope.fold_tasks(line, dataset)[:3]
+    ]
+    return small + large
+
+
+def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
+    """Rank the lines, count wins and losses, and tabulate every measure."""
+    lines = lines_of(scope)
+    figures = []
+    tables = [_means(lines, scope, outcomes)]
+    results, measures = _results(lines, scope, outcomes)
+    ranks = None
+    if can_rank(results):
+        friedman, nemenyi = rank(results, measures, [line.title for line in lines])
+        ranks = nemenyi.ranks.average()
+        tables.append(_rank_table(lines, results, measures))
+        figures.append(
+            Figure("Average ranks, small datasets, six measures", draw_critical_difference(nemenyi), str(friedman))
+        )
+    tables += [_wins_and_losses(lines, scope, outcomes), _expected(scope, outcomes)]
+    tables += [
+        _measure_table(measure.name, measure.label, measure.better, scope, outcomes) for measure in PAPER_MEASURES
+    ]
+    tables += [_measure_table(name, label, "lower", scope, outcomes) for name, label in CALIBRATION.items()]
+    tables.append(_measure_table("fit_seconds", "Seconds of training", "lower", scope, outcomes))
+    text = INTRODUCTION.format(repetitions=scope.repetitions).strip()
+    return Section(
+        "beyond",
+        "Beyond the paper",
+        "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
+        _verdict(lines, ranks, scope, outcomes),
+        tuple(tables),
+        tuple(figures),
+    )
+
+
+def _large(scope: Scope) -> tuple[str, ...]:
+    """Return the datasets that are not cross-validated as the paper's small ones are, the quickest first."""
+    return (*scope.others, *(name for name in scope.datasets if name not in scope.small_datasets))
+
+
+def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[int, Outcome]:
+    """Return what came of a line on a dataset, by the number of the fold."""
+    planned = enumerate(scope.fold_tasks(line, dataset))
+    return {number: outcomes[task] for number, task in planned if task in outcomes}
+
+
+def _shared_means(
+    name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> list[float]:
+    """Return the mean of each line over the folds that all of them have; what took too long has the worst value.
+
+    A line that the paper could not tune has the worst value too; NaN where there is no such fold.
+    """
+    found = [_folds(line, dataset, scope, outcomes) for line in lines]
+    tuned = [scope.parameters(line, dataset) is not None for line in lines]
+    shared = set.intersection(*(set(folds) for folds, known in zip(found, tuned, strict=True) if known))
+    worst = worst_of(name)
+    return [
+        np.nan if not shared else float(np.mean([folds[i].values.get(name, worst) for i in shared])) if known else worst
+        for folds, known in zip(found, tuned, strict=True)
+    ]
+
+
+def _results(
+    lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Return one row a small dataset and measure, one column a line, and the measure of each row."""
+    pairs = [(dataset, measure.name) for dataset in scope.small_datasets for measure in PAPER_MEASURES]
+    rows = [_shared_means(name, lines, dataset, scope, outcomes) for dataset, name in pairs]
+    return np.array(rows, dtype=np.float64).reshape(len(pairs), len(lines)), [name for _, name in pairs]
+
+
+def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], measures: Sequence[str]) -> Table:
+    """List average ranks, over all measures and by each, the best first."""
+
+    def average(names: Sequence[str]) -> list[float] | None:
+        kept = [name in names for name in measures]
+        if not can_rank(results[kept]):
+            return None
+        better = [name for name in measures if name in names]
+        _, nemenyi = rank(results[kept], better, [line.title for line in lines])
+        found: list[float] = nemenyi.ranks.average().tolist()
+        return found
+
+    each = [average([measure.name]) for measure in PAPER_MEASURES]
+    overall = average(measures) or [np.nan] * len(lines)
+    rows = [
+        (line.title, overall[i], *(None if column is None else column[i] for column in each))
+        for i, line in enumerate(lines)
+    ]
+    columns = ("algorithm", "all measures", *(measure.label for measure in PAPER_MEASURES))
+    note = "Over the small datasets and the folds that all algorithms have; 1 is best."
+    order = sorted(range(len(lines)), key=lambda i: overall[i])
+    return Table("Average ranks", columns, tuple(rows[i] for i in order), note)
+
+
+def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
+    """Average each measure over the small datasets; a line that lacks one of them has none."""
+    names = [*(measure.name for measure in PAPER_MEASURES), *CALIBRATION]
+
+    def mean(line: Configuration, name: str) -> float | None:
+        found = [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for dataset in scope.small_datasets]
+        known = [value for value in found if value is not None]
+        return float(np.mean(known)) if known and len(known) == len(found) else None
+
+    def n_folds(line: Configuration) -> str:
+        counts = [len(_folds(line, dataset, scope, outcomes)) for dataset in scope.small_datasets]
+        return (
+            "" if not counts else f"{min(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+        )
+
+    rows = tuple((line.title, *(mean(line, name) for name in names), n_folds(line)) for line in lines)
+    heads = (*(measure.label for measure in PAPER_MEASURES), *CALIBRATION.values())
+    note = "N/A where an algorithm lacks one of the datasets: its mean would be over others."
+    return Table("Means over the small datasets", ("algorithm", *heads, "folds"), rows, note)
+
+
+def _duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
+    """Return by how much MLCA() is better than a rival on a dataset, by each of the six measures."""
+    better = {}
+    for measure in PAPER_MEASURES:
+        ours, theirs = _shared_means(measure.name, (OURS, rival), dataset, scope, outcomes)
+        sign = 1 if measure.better == "higher" else -1
+        if not np.isnan(ours):
+            better[measure.name] = sign * (ours - theirs)
+    return better
+
+
+def _wins_and_losses(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
+    rows = []
+    for rival in lines:
+        if rival is OURS:
+            continue
+        for title, datasets in (("small", scope.small_datasets), ("others", _large(scope))):
+            gains = [gain for dataset in datasets for gain in _duels(rival, dataset, scope, outcomes).values()]
+            lost, won = sum(gain < -TIE for gain in gains), sum(gain > TIE for gain in gains)
+            if gains:
+                rows.append((rival.title, title, lost, won, len(gains) - won - lost))
+    note = "Six measures a dataset; a difference of means below .0005 is a tie; what took too long lost."
+    columns = ("against", "datasets", "MLCA() loses", "MLCA() wins", "ties")
+    return Table("Losses and wins of MLCA()", columns, tuple(rows), note)
+
+
+def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
+    """Hold MLCA() against what the plain program reached."""
+    rows = []
+    for row in read_paper("simulated"):
+        if row["dataset"] in scope.small_datasets:
+            cells: list[float | None] = []
+            for name in ("exact_match", "example_f1", "macro_auc"):
+                found = mean_of(name, scope.fold_tasks(OURS, row["dataset"]), outcomes)
+                expected = float(row[name])
+                cells += [expected, found, None if found is None else found - expected]
+            rows.append((row["dataset"], *cells))
+    columns = ["dataset"]
+    for label in ("exact match", "F1", "AUC"):
+        columns += [f"{label}, expected", f"{label}, measured", f"{label}, difference"]
+    note = "Expected: a plain program of the rule without its background score, 5 folds, when it was worked out."
+    return Table("MLCA() beside what was expected of it", tuple(columns), tuple(rows), note)
+
+
+def _measure_table(name: str, label: str, better: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
+    datasets = (*scope.small_datasets, *_large(scope))
+    rows = tuple(
+        (line.title, *(mean_of(name, scope.fold_tasks(line, dataset), outcomes) for dataset in datasets))
+        for line in lines_of(scope)
+    )
+    return Table(f"{label} ({better} is better)", ("algorithm", *datasets), rows)
+
+
+def _verdict(
+    lines: Sequence[Configuration],
+    ranks: NDArray[np.float64] | None,
+    scope: Scope,
+    outcomes: Mapping[Task, Outcome],
+) -> str:
+    """Say first where MLCA() is worse, then where it stands."""
+    told = [_worse_than(rival, scope, outcomes) for rival in lines if rival.family == "batch"]
+    if ranks is not None and OURS in lines:
+        place = lines.index(OURS)
+        order = sorted(range(len(lines)), key=lambda i: ranks[i])
+        next_best = lines[order[1] if order[0] == place else order[0]]
+        told.append(
+            f"Its average rank is {ranks[place]:.2f} of {len(lines)} (place {order.index(place) + 1}; "
+            f"{next_best.title} has {ranks[lines.index(next_best)]:.2f})."
+        )
+    return " ".join(filter(None, told)) or "Too few results to compare the algorithms."
+
+
+def _worse_than(rival: Configuration, scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+    """Say how often MLCA() loses to a rival on the small datasets, and by which measures."""
+    losses: dict[str, list[str]] = {}
+    n_compared = 0
+    for dataset in scope.small_datasets:
+        gains = _duels(rival, dataset, scope, outcomes)
+        n_compared += len(gains)
+        for name, gain in gains.items():
+            if gain < -TIE:
+                losses.setdefault(name, []).append(dataset)
+    if not n_compared:
+        return ""
+    n_lost = sum(map(len, losses.values()))
+    listed = "; ".join(f"{MEASURES[name].label} on {', '.join(where)}" for name, where in losses.items())
+    sentence = f"MLCA() is worse than {rival.title} in {n_lost} of {n_compared} comparisons"
+    return f"{sentence} ({listed})." if listed else f"{sentence}."

@@ -1,0 +1,202 @@
+"""What the studies beyond the paper make of outcomes, here made up so that the right answer is known."""
+
+import numpy as np
+import pytest
+
+from mlca.experiments.algorithms import BESIDES, LAST_LABELS, OURS, RIVER_LOGISTIC, STREAMING, choose
+from mlca.experiments.paper import read_paper
+from mlca.experiments.published import read_published
+from mlca.experiments.scope import Scope, scope_of
+from mlca.experiments.streaming import STREAM_MEASURES
+from mlca.experiments.studies import beyond, budget, drift, streams
+from mlca.experiments.tasks import Outcome, in_order
+from mlca.metrics import MEASURES
+
+SMALL = ("flags", "birds", "virusgo")
+
+
+def goodness(measures, good):
+    return {name: good if MEASURES[name].better == "higher" else 1 - good for name in measures}
+
+
+def is_ours(task):
+    return task.algorithm == "MLCA" and task.parameters == ()
+
+
+def outcomes_of(tasks, values):
+    return {task: Outcome(task, "done", values(task), {}) for task in tasks}
+
+
+def table(section, title):
+    return next(one for one in section.tables if one.title == title)
+
+
+def cells(found, row):
+    return next(line for line in found.rows if line[0] == row)[1:]
+
+
+def compared(ours, forest, others=0.5, **scope):
+    scope = Scope(datasets=SMALL, repetitions=3, **scope)
+
+    def values(task):
+        good = ours(task) if is_ours(task) else forest(task) if task.algorithm == "RandomForest" else others
+        return goodness([measure.name for measure in beyond.PAPER_MEASURES], good) | {"calibration_error": 0.1}
+
+    return scope, outcomes_of(beyond.tasks(scope), values)
+
+
+def test_what_is_worse_is_said_first():
+    scope, found = compared(lambda task: 0.8, lambda task: 0.9 if task.dataset == "birds" else 0.7)
+    section = beyond.section(scope, found)
+    assert section.verdict.index("worse than random forest in 6 of 18") < section.verdict.index("average rank")
+    assert "Exact match on birds" in section.verdict
+    assert "worse than gradient boosting in 0 of 18" in section.verdict
+    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest", "small"] == (6, 12, 0)
+    assert rows["logistic regression", "small"] == (0, 18, 0)
+    assert table(section, "Average ranks").rows[0][0] == "MLCA()"
+    assert len(section.figures) == 1
+
+
+def test_wins_and_losses_are_over_folds_that_both_have():
+    # MLCA() is better on the fold that the forest does not have, and worse on the two that it has.
+    scope, found = compared(lambda task: 1.0 if task.fold == 2 else 0.4, lambda task: 0.6)
+    found = {task: one for task, one in found.items() if task.algorithm != "RandomForest" or task.fold != 2}
+    section = beyond.section(scope, found)
+    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest", "small"] == (18, 0, 0)
+    means = table(section, "Means over the small datasets")
+    assert cells(means, "MLCA()")[0] == pytest.approx(0.6)
+    assert cells(means, "MLCA()")[-1] == "3"
+    assert cells(means, "random forest")[-1] == "2"
+
+
+def test_what_took_too_long_counts_as_worst_where_it_is_compared_and_has_no_mean():
+    scope, found = compared(lambda task: 0.2, lambda task: 0.9)
+    found = {
+        task: Outcome(task, "too long", {}, {}, "", 5.0) if task.algorithm == "RandomForest" else one
+        for task, one in found.items()
+    }
+    section = beyond.section(scope, found)
+    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest", "small"] == (0, 18, 0)
+    assert cells(table(section, "Means over the small datasets"), "random forest")[0] is None
+
+
+def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
+    scope = Scope(datasets=(*SMALL, "bibtex"), others=("enron", "tmc2007-500"))
+    planned = beyond.tasks(scope)
+    assert len(planned) == len(set(planned))
+    numbers = [task.seed for task in planned if task.dataset in SMALL]
+    assert numbers == sorted(numbers, key=lambda number: (number >= 3) + (number >= 10))
+    assert max(numbers) == 19
+    assert {task.dataset for task in planned[-40:]} <= {"enron", "tmc2007-500", "bibtex"}
+    assert {task.fold for task in planned if task.dataset == "enron"} == {0, 1, 2}
+    assert {task.fold for task in planned if task.dataset == "tmc2007-500"} == {None}
+
+
+def test_the_table_of_what_was_expected_tells_the_difference():
+    row = read_paper("simulated")[0]
+    scope = Scope(datasets=("flags",), repetitions=1)
+    found = outcomes_of(beyond.tasks(scope), lambda task: {"exact_match": float(row["exact_match"]) + 0.01})
+    assert cells(table(beyond.section(scope, found), "MLCA() beside what was expected of it"), "flags")[:3] == (
+        pytest.approx((0.233, 0.243, 0.01))
+    )
+
+
+def test_words_choose_among_all_algorithms():
+    assert choose(["river"], BESIDES)[0] is RIVER_LOGISTIC
+    scope = scope_of(datasets=[], algorithms=["mlca-new", "forest"])
+    assert [line.key for line in beyond.lines_of(scope)] == ["mlca-new", "forest"]
+    assert scope.configurations == ()
+    assert "boosting" not in {line.key for line in beyond.lines_of(scope_of(quick=True, datasets=[]))}
+
+
+def streamed(micro):
+    scope = Scope(datasets=("flags", "emotions", "yeast", "scene"))
+
+    def values(task):
+        return goodness(STREAM_MEASURES, micro(task)) | {"rows_per_second": 100.0, "model_bytes": 1e6}
+
+    return scope, outcomes_of(streams.tasks(scope), values)
+
+
+def by_order(task):
+    """Repeating the last labels is good on the file of scene only; MLCA() is better than all published."""
+    if task.algorithm == "LastLabels":
+        return 0.99 if task.dataset == "scene" and task.repetition is None else 0.2
+    return 0.98 if is_ours(task) else 0.1
+
+
+def test_the_control_is_in_plain_sight():
+    scope, found = streamed(by_order)
+    section = streams.section(scope, found)
+    assert section.verdict.startswith("Repeating the labels of the row before beats all 17 published on scene.")
+    assert "The order of the file is telling in scene." in section.verdict
+    for one in section.tables[:7]:
+        assert one.rows[0][0] == LAST_LABELS.title
+    little = table(section, "Average ranks, streams whose order says little")
+    assert "Streams: flags, emotions, yeast." in little.note
+    assert cells(little, "MLCA()") == (1.0, 1.0, 1.0, 1.0, 1.0, 3)
+
+
+def test_a_learner_is_ranked_beside_the_published_over_what_it_finished():
+    scope, found = streamed(by_order)
+    slow = streams.stream_task(RIVER_LOGISTIC, "yeast", None)
+    found[slow] = Outcome(slow, "too long", {}, {}, "", 5.0)
+    section = streams.section(scope, found)
+    ranks = table(section, "Average ranks, all streams")
+    assert cells(ranks, RIVER_LOGISTIC.title)[-1] == 3
+    published = read_published("micro_f1")
+    place = [1 + sum(value > 0.1 for value in published[name].values()) for name in ("flags", "emotions", "scene")]
+    assert cells(ranks, RIVER_LOGISTIC.title)[0] == pytest.approx(np.mean(place))
+    assert cells(table(section, "Micro F1, order of the file (higher is better)"), "MLHAT (published)") == tuple(
+        published[name]["MLHAT"] for name in ("flags", "emotions", "yeast", "scene")
+    )
+
+
+def test_following_a_change_is_held_against_its_goals():
+    scope = Scope(datasets=("emotions", "yeast"), repetitions=2)
+    follow = in_order(drift.FOLLOW.parameters)
+
+    def values(task):
+        right = 0.5 if task.arrangement == "new part" else 0.48 if task.parameters == follow else 0.1
+        cost = 0.001 if task.parameters == follow else 0.0
+        speed = 100.0 if task.parameters == follow else 150.0
+        first = 0.3 if task.algorithm == "SlidingWindow" else 0.4
+        return {
+            "exact_match": 0.6 - cost,
+            "exact_match@after": right,
+            "exact_match@first": first,
+            "rows_per_second": speed,
+        }
+
+    section = drift.section(scope, outcomes_of(drift.tasks(scope), values))
+    assert "is +0.020 below a model of the new part only (0.480, 0.500; goal: 0.03)" in section.verdict
+    assert "costs +0.0010 exact match on average" in section.verdict
+    assert "takes 1.50 times the time" in section.verdict
+    assert "it has 0.400, a sliding window 0.300" in section.verdict
+
+
+def test_the_budget_counts_training_rows_and_tells_what_is_lost():
+    scope = Scope(datasets=("emotions", "scene"), repetitions=1)
+    planned = budget.tasks(scope)
+    nodes = {dict(task.parameters).get("max_nodes") for task in planned if task.dataset == "emotions"}
+    assert nodes == {53, 133, 266, None}
+    assert {task.arrangement for task in planned} == {"", "sorted"}
+
+    def values(task):
+        part = dict(task.parameters).get("max_nodes", 10_000)
+        return {"exact_match": 0.5 if part > 2_000 else 0.4 if task.arrangement == "" else 0.2}
+
+    section = budget.section(scope, outcomes_of(planned, values))
+    assert "25 % shuffled: 0.100" in section.verdict
+    assert "10 % sorted by label set: 0.300" in section.verdict
+    assert len(section.figures) == 2
+
+
+def test_rows_that_are_not_wanted_are_not_planned():
+    scope = scope_of(datasets=[], algorithms=["forest"])
+    assert streams.tasks(scope) == drift.tasks(scope) == budget.tasks(scope) == []
+    assert STREAMING[0] not in streams.lines_of(scope)
+    assert OURS in streams.lines_of(scope_of(datasets=[]))

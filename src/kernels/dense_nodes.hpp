@@ -66,6 +66,7 @@ public:
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
     static const double* unfolded(Row x, Space&) noexcept { return x; }
 
+    std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
     // About how many pairs of attributes a search among so many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 

@@ -141,13 +141,8 @@ public:
     }
 
     State state() const override {
-        if (reading([&] { return model_.similarity_is_due(); })) {
-            LearnerOf twin(*this);
-            Stop never;
-            twin.renew_similarity(twin.model_, never);
-            return twin.state();
-        }
-        const std::shared_lock<Lock> guard(lock_);
+        if (const auto twin = renewed_twin()) return twin->state();
+        const LongRead guard(lock_);
         State state;
         write_state(model_, state);
         state.waiting_indptr = waiting_starts_;
@@ -159,7 +154,7 @@ public:
     }
 
     std::unique_ptr<Learner> copy() const override {
-        const std::shared_lock<Lock> guard(lock_);
+        const LongRead guard(lock_);
         auto twin = std::make_unique<LearnerOf>(*this);
         // What another thread foresees while it learns is not part of the model.
         twin->model_.next_groups.reset();
@@ -171,7 +166,7 @@ public:
 
     void absorb(const Learner& some, const std::int32_t* columns, std::int64_t n_labels, const Host& host) override {
         const auto& other = dynamic_cast<const LearnerOf&>(some);
-        const std::shared_lock<Lock> theirs(other.lock_);
+        const LongRead theirs(other.lock_);
         const std::lock_guard<Lock> ours(lock_);
         model_.labels.reserve_labels(n_labels);
         model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
@@ -214,7 +209,9 @@ private:
     }
 
     // Whether readers need a copy in which all is done.
-    bool is_unsettled() const noexcept { return n_waiting() > 0 || model_.similarity_is_due(); }
+    bool is_unsettled() const noexcept { return n_waiting() > 0 || is_overdue(); }
+    // Whether a failure has kept the similarity from being computed.
+    bool is_overdue() const noexcept { return model_.similarity_is_due() && !is_renewing_; }
     std::int64_t n_waiting() const noexcept { return static_cast<std::int64_t>(waiting_starts_.size()) - 1; }
     InputLabels waiting() const noexcept { return {waiting_starts_.data(), waiting_labels_.data()}; }
     // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
@@ -330,24 +327,50 @@ private:
     // Make the model anew without the nodes that were given up.
     void drop_gone(ModelHere& model) {
         if (model.n_gone == 0) return;
-        State state;
-        write_state(model, state);
-        if (model.similarity_is_due()) state.learned.reset();
-        ModelHere next(model.settings);
-        read_state(next, state);
-        next.next_groups = model.next_groups;
+        ModelHere next = without_gone(model);
         const std::lock_guard<Lock> guard(lock_);
         model = std::move(next);
     }
 
-    // Compute the learned similarity anew if it is time. A failure leaves it due: readers get a copy that has it.
+    // Compute the learned similarity anew if it is time and was not done with the row. It takes its time: meanwhile readers go
+    // by the old one. A failure leaves it due: readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop) {
         if (!model.similarity_is_due()) return;
+        const Renewing renewing(*this);
         drop_gone(model);
         typename ModelHere::Learnt next = model.weighed(stop);
         const std::lock_guard<Lock> guard(lock_);
         model.take_similarity(std::move(next));
-        if (&model == &model_) unsettle();
+        unsettle();
+    }
+
+    // Tells readers, as long as it lives, that the similarity is being computed.
+    class Renewing {
+    public:
+        explicit Renewing(LearnerOf& learner) : learner_(learner) { set(true); }
+        ~Renewing() { set(false); }
+        Renewing(const Renewing&) = delete;
+        Renewing& operator=(const Renewing&) = delete;
+
+    private:
+        void set(bool renewing) {
+            const std::lock_guard<Lock> guard(learner_.lock_);
+            learner_.is_renewing_ = renewing;
+        }
+        LearnerOf& learner_;
+    };
+
+    // A copy whose similarity is computed, if a failure has kept this one's from it.
+    std::unique_ptr<LearnerOf> renewed_twin() const {
+        std::unique_ptr<LearnerOf> twin;
+        {
+            const LongRead guard(lock_);
+            if (!is_overdue()) return twin;
+            twin = std::make_unique<LearnerOf>(*this);
+        }
+        Stop never;
+        twin->renew_similarity(twin->model_, never);
+        return twin;
     }
 
     // Learn the next row of the window.
@@ -371,6 +394,7 @@ private:
         const std::lock_guard<Lock> guard(lock_);
         commit(model, instance, threshold, joining, bandwidths_.data());
         ++window_.learned;
+        renew_at_once(model);
     }
 
     // Let the model learn an instance whose search is done. The model is locked.
@@ -538,6 +562,7 @@ private:
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;
     std::int64_t changes_ = 0;  // of the waiting rows
+    bool is_renewing_ = false;  // the similarity, while readers go by the old one
     mutable Idle<PredictionHere> idle_predictions_;
     mutable std::mutex settling_;
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked

@@ -129,8 +129,8 @@ public:
     nb::dict explain(const CheckedRows& row) const {
         Explained explained;
         run([&](const Host&) { explained = learner_->explain(row.input); });
-        const std::size_t n = explained.nodes.size(), q = static_cast<std::size_t>(n_labels());
-        const std::size_t slots = explained.shares.size();
+        const std::size_t n = explained.nodes.size(), slots = explained.shares.size();
+        const std::size_t q = slots > 0 ? slots - 1 : explained.prior.size();  // others may be teaching it more labels
         nb::dict result;
         result["nodes"] = to_numpy(std::move(explained.nodes));
         result["distances"] = to_numpy(std::move(explained.distances));

@@ -2,7 +2,8 @@
 //
 // A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
 // that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
-// prediction of many rows lets go of it between slices where a writer waits. Whoever waits for it must not hold Python's
+// prediction of many rows lets go of it between slices. Only whoever copies the whole model reads for longer: meanwhile
+// other readers go in past a writer that waits, which has to wait anyway. Whoever waits must not hold Python's
 // interpreter lock.
 #pragma once
 
@@ -54,19 +55,43 @@ public:
         writers_.notify_one();
     }
 
-    bool writer_waits() {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        return waiting_writers_ > 0;
+    // Reading for long.
+    void lock_long() {
+        lock_shared();
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            ++reading_long_;
+        }
+        readers_.notify_all();
+    }
+    void unlock_long() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            --reading_long_;
+        }
+        unlock_shared();
     }
 
 private:
-    bool is_busy() const noexcept { return writing_ || waiting_writers_ > 0; }
+    bool is_busy() const noexcept { return writing_ || (waiting_writers_ > 0 && reading_long_ == 0); }
 
     std::mutex mutex_;
     std::condition_variable readers_, writers_;
-    int reading_ = 0, waiting_readers_ = 0, waiting_writers_ = 0;
+    int reading_ = 0, reading_long_ = 0, waiting_readers_ = 0, waiting_writers_ = 0;
     int admitted_ = 0;  // readers that may go in before the next writer
     bool writing_ = false;
+};
+
+// Holds a lock for a long read as long as it lives.
+class LongRead {
+public:
+    explicit LongRead(Lock& lock) : lock_(lock) { lock_.lock_long(); }
+    ~LongRead() { lock_.unlock_long(); }
+    LongRead(const LongRead&) = delete;
+    LongRead& operator=(const LongRead&) = delete;
+
+private:
+    Lock& lock_;
 };
 
 }  // namespace mlca::MLCA_LEVEL

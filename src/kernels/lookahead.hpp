@@ -22,6 +22,7 @@
 
 #include "lock.hpp"
 #include "model.hpp"
+#include "restoring.hpp"
 #include "stop.hpp"
 #include "team.hpp"
 #include "window.hpp"
@@ -244,6 +245,7 @@ private:
                 model.become_node(instance, bandwidths(model, first + j), found, voting, work);
             }
             ++window.learned;
+            renew_at_once(model);
             if (joining) {
                 length_ = std::max(j + 1, length_ / 2);
                 return j + 1;

@@ -190,21 +190,34 @@ private:
         }
         result.far = voters.far();
         result.novelty = novelty_of(decision, poll);
-        result.probabilities.resize(static_cast<std::size_t>(decision.n_slots()));
+        // Of a label that no row has had nothing is known.
+        const auto n_slots = static_cast<std::size_t>(model.labels.n_labels) + 1;
+        result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
         decision.probabilities(poll, work_.ballot, learned_of(model), result.probabilities.data());
+        result.probabilities.resize(n_slots);
         const std::int64_t n_experts = decision.pool ? decision.pool->n_experts : 1;
-        for (std::int64_t slot = 0; slot < decision.n_slots(); ++slot) {
-            double said[Pool::MOST_EXPERTS];
-            const double share = work_.ballot.shares[0][slot], prior = decision.frequencies.prior(slot);
-            result.shares.push_back(share);
-            result.calibrated.push_back(decision.calibrations[0].come_true_at(slot, share));
-            result.frequencies.push_back(decision.frequencies.rows > 0 ? decision.frequencies.share(slot) : 0.0);
-            if (has_background(model)) result.background.push_back(learned_of(model)->background.probability(poll.scores.data(), slot, prior));
-            decision.opinions(poll, work_.ballot, learned_of(model), slot, said);
-            result.opinions.insert(result.opinions.end(), said, said + n_experts);
-        }
+        for (auto* numbers : {&result.shares, &result.calibrated, &result.frequencies}) numbers->assign(n_slots, 0.0);
+        if (has_background(model)) result.background.assign(n_slots, 0.0);
+        result.opinions.assign(n_slots * static_cast<std::size_t>(n_experts), 0.0);
+        explain_slot(model, 0, n_experts, result);
+        for (const std::int32_t slot : decision.frequencies.arrived) explain_slot(model, static_cast<std::size_t>(slot), n_experts, result);
         if (decision.pool) result.expert_weights.assign(decision.pool->weights, decision.pool->weights + n_experts);
         result.trust.assign(decision.segments.trust, decision.segments.trust + decision.segments.n);
+    }
+
+    void explain_slot(const ModelOf& model, std::size_t place, std::int64_t n_experts, Explained& result) {
+        const Decision& decision = *model.decision;
+        const Poll& poll = voting(0).poll;
+        const auto slot = static_cast<std::int64_t>(place);
+        double said[Pool::MOST_EXPERTS];
+        result.shares[place] = work_.ballot.shares[0][slot];
+        result.calibrated[place] = decision.calibrations[0].come_true_at(slot, result.shares[place]);
+        result.frequencies[place] = decision.frequencies.rows > 0 ? decision.frequencies.share(slot) : 0.0;
+        if (has_background(model)) {
+            result.background[place] = learned_of(model)->background.probability(poll.scores.data(), slot, decision.frequencies.prior(slot));
+        }
+        decision.opinions(poll, work_.ballot, learned_of(model), slot, said);
+        std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
     // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.

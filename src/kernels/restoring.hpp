@@ -37,6 +37,9 @@ struct RowsOfState {
     }
 };
 
+// Entries of nodes that take a few milliseconds.
+inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
+
 // Put everything that a model knows into a state.
 template <class ModelOf>
 void write_state(const ModelOf& model, State& state) {
@@ -152,6 +155,28 @@ void read_state(ModelOf& model, const State& state) {
         std::copy(state.label_totals.begin(), state.label_totals.end(), labels.totals.begin());
     }
     if (settings.calibrated) restore_decision(model, *state.decision);
+}
+
+// The same model without the nodes that were given up.
+template <class ModelOf>
+ModelOf without_gone(const ModelOf& model) {
+    State state;
+    write_state(model, state);
+    if (model.similarity_is_due()) state.learned.reset();
+    ModelOf next(model.settings);
+    read_state(next, state);
+    next.next_groups = model.next_groups;
+    return next;
+}
+
+// Compute the learned similarity anew with the row that it is due after, so that nobody sees one without the other. The model
+// is locked: not where it would keep readers waiting.
+template <class ModelOf>
+void renew_at_once(ModelOf& model) {
+    if (!model.similarity_is_due() || model.nodes.n_entries(model.n_nodes) > ENTRIES_AT_ONCE) return;
+    if (model.n_gone > 0) model = without_gone(model);
+    Stop never;
+    model.take_similarity(model.weighed(never));
 }
 
 template <class ModelOf>

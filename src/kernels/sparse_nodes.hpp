@@ -169,6 +169,7 @@ public:
     }
     void take(const Due& due) { postings_.prepare(due.n_nodes, due.r, [this](std::int64_t node) { return row(node); }); }
 
+    std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
     // About how many pairs of attributes a search among so many nodes compares. Where overlaps are counted by bits, other
     // steps take as long as the search: threads gain nothing there.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }

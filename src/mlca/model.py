@@ -139,7 +139,8 @@ class LearnedModel(StreamClassifier):
         return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
     def _check_fitted(self) -> None:
-        if "_labels" not in self.__dict__:
+        learner: Learner | None = self.__dict__.get("_learner")
+        if learner is None or learner.n_seen == 0:  # another thread may have just begun to fit
             super()._check_fitted()
 
     def _settled_learner(self) -> Learner:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
 INSIDE = (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MOST_LINES = 400
+MOST_LINES = 420
 
 # Packages that are imported under another name than they are installed.
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}

@@ -9,14 +9,12 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from mlca.base import Rows, is_plain, require_as_many, turn_of
-from mlca.kernels import native
+from mlca.base import Rows, turn_of
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
-from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_NEIGHBORS, MOST_WINDOW
+from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel
 from mlca.options import (
     ATTRIBUTES,
@@ -271,28 +269,9 @@ class MLCA(LearnedModel):
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model))
+        attributes = frames.names_of_attributes(model)
+        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, attributes)
         return frames.with_values(model, explanation, row)
-
-    def novelty(self, X: Any) -> NDArray[np.float64]:
-        """Tell how unlike everything learned each row is.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            From 0 to 1: the share of the rows learned so far that were nearer to their nearest node, before they
-            were learned, than the row is to its own.
-        """
-        model = self._frozen()
-        model._check_fitted()
-        if model._learner.parameters.decision != "calibrated":
-            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
-        return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -365,23 +344,6 @@ class MLCA(LearnedModel):
             vote=self.vote,
             seed=seed,
         )
-
-    def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        self.__dict__.pop("extras_", None)  # such as the recipe of the columns that an earlier model was trained on
-        for _ in range(self.epochs):
-            self._learn(rows, targets)
-
-    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        # Single rows come by the thousand: where one look tells that nothing is to be done, that is all.
-        if is_plain(X) and X.shape[1] <= MOST_FEATURES and native.all_within(X, LARGEST_VALUE):
-            require_as_many(X, targets)
-            return X
-        rows = super()._read_rows(X, targets)
-        if rows.shape[1] > MOST_FEATURES:
-            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
-        if rows.size and max(rows.max(), -rows.min()) > LARGEST_VALUE:
-            raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
-        return rows
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         self._check_fitted()

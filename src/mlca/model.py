@@ -15,8 +15,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.base import Rows, StreamClassifier
+from mlca.base import Rows, StreamClassifier, is_plain, require_as_many
+from mlca.kernels import native
 from mlca.learner.core import Answers, Learner, n_labels_of
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES
 from mlca.targets import LabelRows, LabelSet
 
 
@@ -98,6 +100,26 @@ class LearnedModel(StreamClassifier):
         weights = learner.state()["similarity.weights"].astype(np.float64)
         return _read_only(weights / weights.sum())
 
+    def novelty(self, X: Any) -> NDArray[np.float64]:
+        """Tell how unlike everything learned each row is.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            From 0 to 1: the share of the rows learned so far that were nearer to their nearest node, before they
+            were learned, than the row is to its own.
+        """
+        model = self._frozen()
+        model._check_fitted()
+        if model._learner.parameters.decision != "calibrated":
+            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
+        return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
+
     def __getstate__(self) -> Any:
         """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
         state = dict(super().__getstate__())
@@ -105,6 +127,11 @@ class LearnedModel(StreamClassifier):
             state["_learner"] = state["_learner"].copy()
             state["_labels"] = self._labels
         return state
+
+    def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
+        self.__dict__.pop("extras_", None)  # such as the recipe of the columns that an earlier model was trained on
+        for _ in range(self.epochs):
+            self._learn(rows, targets)
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
@@ -128,6 +155,18 @@ class LearnedModel(StreamClassifier):
 
     def _answers(self, rows: Rows) -> Answers:
         return self._settled_learner().answers(rows, self._n_threads())
+
+    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
+        # Single rows come by the thousand: where one look tells that nothing is to be done, that is all.
+        if is_plain(X) and X.shape[1] <= MOST_FEATURES and native.all_within(X, LARGEST_VALUE):
+            require_as_many(X, targets)
+            return X
+        rows = super()._read_rows(X, targets)
+        if rows.shape[1] > MOST_FEATURES:
+            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
+        if rows.size and max(rows.max(), -rows.min()) > LARGEST_VALUE:
+            raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
+        return rows
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         return self._answers(rows).probabilities

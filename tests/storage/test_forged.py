@@ -1,5 +1,7 @@
 """Single forgeries, each refused by a ValueError that names file and fault, at a cost that the file accounts for."""
 
+import errno
+import io
 import json
 import os
 import struct
@@ -14,6 +16,7 @@ from scipy import sparse
 from mlca import MLCA, load
 from mlca.limits import MOST_FEATURES
 from mlca.storage import HEADER
+from mlca.storage.archive import read_archive
 from tests.learner.states import assert_same_state
 from tests.storage.archives import members_of, npy, pack, signed, unpack, write_members
 
@@ -68,6 +71,7 @@ FORGERIES = {
     "foreign": ("learned", set_header(format="other"), "does not describe"),
     "flag of no kind": ("learned", set_header(single=0), "single in mlca.json is 0"),
     "labels of no kind": ("learned", set_header(labels=["a", [1]]), r"label \[1\] is a list"),
+    "label by a fraction": ("learned", set_header(labels=[0, 1.5]), "names a label by a fraction"),
     "labels twice": ("learned", set_header(labels=["a", "a"]), "not 2 different"),
     "label more": ("learned", set_header(labels=[0, 1, 2], n_labels=3), "'label_counts'|'with' has shape"),
     "many labels": ("learned", set_header(n_labels=2**40), "n_labels is"),
@@ -212,6 +216,10 @@ MEMBERS = {
         "'counts'",
     ),
     "no array": (lambda members: members | {"counts.npy": b"\x93NUMPY\1\0"}, "'counts' has no readable header"),
+    "array of another version": (
+        lambda members: members | {"counts.npy": members["counts.npy"].replace(b"NUMPY\1", b"NUMPY\2", 1)},
+        "'counts' has no readable header .unknown version",
+    ),
     "changed value": (
         lambda members: members | {"recent.npy": members["recent.npy"][:-8] + struct.pack("<d", 0.5)},
         "checksum does not fit",
@@ -316,6 +324,46 @@ def test_what_is_no_file_is_refused_at_once(tmp_path):
         os.mkfifo(tmp_path / "fifo")
         with pytest.raises(ValueError, match="a FIFO"):
             load(tmp_path / "fifo")
+
+
+END_OF_ZIP = 22 + 20  # with room for the locator of large zips, which is looked for
+
+
+class FailingFile(io.BytesIO):
+    """A zip whose end can be read, and nothing else."""
+
+    def __init__(self, content, number):
+        super().__init__(content)
+        self.number = number
+
+    def read(self, size=-1):
+        if self.tell() < len(self.getbuffer()) - END_OF_ZIP:
+            raise OSError(self.number, os.strerror(self.number))
+        return super().read(size)
+
+
+def test_what_the_disk_fails_to_read_is_no_forgery(files):
+    content = (files / "learned").read_bytes()
+    with pytest.raises(OSError, match="Input/output error"):
+        read_archive(FailingFile(content, errno.EIO))
+    with pytest.raises(ValueError, match="points outside itself"):
+        read_archive(FailingFile(content, errno.EINVAL))
+
+
+@pytest.mark.parametrize(
+    ("failure", "seen", "message"),
+    [
+        (OSError(errno.EIO, "broken disk"), OSError, "broken disk"),
+        (MemoryError(), ValueError, "more memory than there"),
+    ],
+)
+def test_failures_that_are_not_the_files_pass_or_are_named(files, monkeypatch, failure, seen, message):
+    def fail(file):
+        raise failure
+
+    monkeypatch.setattr("mlca.storage.models.read_archive", fail)
+    with pytest.raises(seen, match=message):
+        load(files / "learned")
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(files, tmp_path):

@@ -81,30 +81,27 @@ def change_json(header, arrays, others, rng):
 
 
 def change_elements(header, arrays, others, rng):
-    _, array = pick(arrays, rng)
-    if array.size:
-        flat = array.reshape(-1)
-        for _ in range(rng.randint(1, 3)):
-            flat[rng.randrange(flat.size)] = as_kind(rng.choice(ELEMENTS), array.dtype, flat[rng.randrange(flat.size)])
+    flat = pick(arrays, rng, least=1)[1].reshape(-1)
+    for _ in range(rng.randint(1, 3)):
+        flat[rng.randrange(flat.size)] = as_kind(rng.choice(ELEMENTS), flat.dtype, flat[rng.randrange(flat.size)])
 
 
 def nudge_elements(header, arrays, others, rng):
-    _, array = pick(arrays, rng)
-    if array.size:
-        flat = array.reshape(-1)
-        i, j = rng.randrange(flat.size), rng.randrange(flat.size)
-        match rng.randrange(5):
-            case 0:
-                flat[i] += 1
-            case 1:
-                flat[i], flat[j] = flat[j], flat[i]
-            case 2:  # sums stay as they are
-                flat[i] += 1
-                flat[j] -= 1
-            case 3:
-                flat[i] = flat[j]
-            case 4:
-                array[...] = array[::-1].copy()
+    _, array = pick(arrays, rng, least=2)
+    flat = array.reshape(-1)
+    i, j = rng.sample(range(flat.size), 2)
+    match rng.randrange(5):
+        case 0:
+            flat[i] += 1
+        case 1:
+            flat[i], flat[j] = flat[j], flat[i]
+        case 2:  # sums stay as they are
+            flat[i] += 1
+            flat[j] -= 1
+        case 3:
+            flat[i] = flat[j]
+        case 4:
+            array[...] = array[::-1].copy()
 
 
 def move_counts(header, arrays, others, rng):
@@ -146,7 +143,7 @@ def change_kind(header, arrays, others, rng):
             with np.errstate(all="ignore"):
                 arrays[name] = array.astype(dtype)
         case 1 if array.nbytes % dtype.itemsize == 0:
-            arrays[name] = np.frombuffer(array.tobytes(), dtype)
+            arrays[name] = np.frombuffer(array.tobytes(), dtype).copy()
         case _:
             arrays[name] = rng.choice([array[None], array.reshape(-1), np.asfortranarray(array)])
 
@@ -177,8 +174,9 @@ MUTATIONS += [splice, drop, rename]
 WEIGHTS = [6, 5, 5, 3, 6, 3, 2, 3, 1, 1]
 
 
-def pick(arrays, rng):
-    name = rng.choice(sorted(arrays))
+def pick(arrays, rng, least=0):
+    """Choose an array of at least so many elements."""
+    name = rng.choice(sorted(name for name, array in arrays.items() if array.size >= least))
     return name, arrays[name]
 
 
@@ -196,7 +194,7 @@ def forge(path, bases, seed):
     header = json.loads(json.dumps(header))
     arrays = {name: array.copy() for name, array in arrays.items()}
     for mutate in rng.choices(MUTATIONS, WEIGHTS, k=rng.choice([1, 1, 1, 2, 3])):
-        with np.errstate(all="ignore"), suppress(Exception):  # one may not fit what another has left
+        with np.errstate(all="ignore"), suppress(LookupError, TypeError):  # what another one dropped
             mutate(header, arrays, bases, rng)
     if rng.random() < 0.9:
         header = signed(header, arrays)

@@ -104,6 +104,15 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
         loaded.partial_fit(X, Y)
 
 
+def test_parameters_of_numpy_and_generators_are_saved_as_json_has_them(tmp_path):
+    chosen = {"n_neighbors": np.int64(5), "vigilance": np.float32(0.25), "random_state": np.random.RandomState(3)}
+    model, X, _ = small_model(**chosen)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert (loaded.n_neighbors, loaded.vigilance, loaded.random_state) == (5, 0.25, None)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
 def test_what_load_would_refuse_is_not_saved(tmp_path):
     large, X, Y = small_model(random_state=2**40)
     large.save(tmp_path / "m")

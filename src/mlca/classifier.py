@@ -34,7 +34,7 @@ from mlca.options import (
     Vote,
 )
 from mlca.targets import LabelRows
-from mlca.validation import check_choice, check_real, check_whole
+from mlca.validation import check_choice, check_flag, check_real, check_whole
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -271,7 +271,9 @@ class MLCA(LearnedModel):
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model))
+        explanation = Explanation.of(
+            model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model)
+        )
         return frames.with_values(model, explanation, row)
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
@@ -316,7 +318,7 @@ class MLCA(LearnedModel):
         check_real("smoothing", self.smoothing, above=0)
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("decision", self.decision, DECISIONS)
-        check_choice("recency", self.recency, (False, True))
+        check_flag("recency", self.recency)
         check_choice("drift", self.drift, DRIFTS)
         if self.max_nodes is not None:
             check_whole("max_nodes", self.max_nodes, at_least=2)

@@ -16,6 +16,9 @@ _WIDEST_CELL = 16
 _SHOWN_VOTERS = 10
 _SHOWN_ATTRIBUTES = 8
 
+# Probabilities as `predict_proba` has them: nothing is certain.
+_POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
+
 
 def _nothing() -> NDArray[Any]:
     return np.empty(0)
@@ -126,7 +129,7 @@ class Explanation:
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p = numbers.pop("probabilities")
         if learner.parameters.decision == "calibrated":
-            none, posterior = float(p[0]), p[1:]
+            none, posterior = float(p[0]), np.clip(p[1:], *_POSSIBLE)
             numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
             experts = experts_of(learner.parameters.recency, learner.parameters.drift)
             if len(experts) == 1:

@@ -87,7 +87,7 @@ class TestInspect:
         speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
         assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
         within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
-        assert within == sorted(within) and 0 < within[0] and within[-1] <= 1
+        assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
         assert facts["vigilance"] == 0.1 and facts["rows_represented"] == 300
         _, out, _ = call("inspect", model)
         assert all(word in out for word in ("weights", "novelty", "speaks for it (+) or against it (-)"))

@@ -41,7 +41,7 @@ def machine(seed: int = 0) -> Iterator[Row]:
 
 def main() -> None:
     """Predict, then learn, row by row; print how well the latest rows were predicted."""
-    model = MLCAClassifier(vigilance=0.1, vote="frequencies")
+    model = MLCAClassifier(vigilance=0.1)
     latest = metrics.multioutput.ExactMatch()
     print("  rows  exact match of the latest  nodes  labels and features known")
     for number, (x, y) in enumerate(machine(), start=1):

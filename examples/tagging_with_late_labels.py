@@ -41,7 +41,7 @@ def messages(tags: list[str], n: int, seed: int) -> Iterator[tuple[str, list[str
 def main() -> None:
     """Learn four months, and print a line for each."""
     vectoriser = HashingVectorizer(n_features=1024, alternate_sign=False, norm=None, binary=True)
-    model, known = MLCA(vote="frequencies"), []
+    model, known = MLCA(), []
     print(f"{'month':<7}{'new tags':<19}{'rows':>6}{'nodes':>7}  exact match   of first tags   Hamming loss")
     for month, new in enumerate(MONTHS):
         known += new
@@ -50,7 +50,8 @@ def main() -> None:
 
         texts, tags = zip(*messages(known, 400, seed=100 + month), strict=True)
         _, truth = read_targets(tags, model.labels_)
-        result = evaluate(truth.to_dense(), model.predict_proba(vectoriser.transform(texts)))
+        rows = vectoriser.transform(texts)
+        result = evaluate(truth.to_dense(), model.predict_proba(rows), Y_pred=model.predict(rows))
         texts, tags = zip(*messages(MONTHS[0], 400, seed=200 + month), strict=True)
         found = model.predict_labels(vectoriser.transform(texts))
         first = sum(set(own) == labels for own, labels in zip(tags, found, strict=True)) / len(tags)

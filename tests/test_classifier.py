@@ -177,7 +177,8 @@ class TestExplain:
     @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
     def test_the_posterior_can_be_recomputed_by_hand(self, stream, vote, attributes):
         X, Y = stream
-        model = MLCA(vigilance=0.3, vote=vote, attributes=attributes, smoothing=0.7).fit(X, Y)
+        chosen = {"vigilance": 0.3, "vote": vote, "attributes": attributes, "smoothing": 0.7}
+        model = MLCA(similarity="correntropy", decision="bayes", **chosen).fit(X, Y)
         for x in X[::40]:
             told = model.explain(x)
             n = len(told.nodes)
@@ -199,9 +200,31 @@ class TestExplain:
             np.testing.assert_array_equal(told.counts, model.counts_[told.nodes])
             np.testing.assert_array_equal(told.label_counts, model.label_counts_.toarray()[told.nodes])
 
+    @pytest.mark.parametrize("similarity", ["learned", "correntropy"])
+    @pytest.mark.parametrize("streaming", [{}, {"recency": True}, {"drift": "follow"}])
+    def test_the_calibrated_probability_can_be_recomputed_by_hand(self, stream, similarity, streaming):
+        X, Y = stream
+        model = MLCA(vigilance=0.3, similarity=similarity, **streaming).fit(X, Y)
+        for x in X[::40]:
+            told = model.explain(x)
+            slots = np.column_stack((told.unlabelled, told.label_counts)) / told.counts[:, None]
+            np.testing.assert_allclose(told.shares, told.weights @ slots / told.weights.sum(), rtol=1e-9, atol=1e-12)
+            nodes = (told.shares + told.calibrated) / 2
+            if len(told.background):
+                nodes = 0.9 * nodes + 0.1 * told.background
+            assert bool(len(told.background)) == (similarity == "learned")
+            np.testing.assert_allclose(told.opinions[:, 0], nodes, rtol=1e-9)
+            np.testing.assert_allclose(told.expert_weights.sum(), 1, rtol=1e-9)
+            mixed = told.opinions @ told.expert_weights
+            np.testing.assert_allclose([told.none, *told.posterior], mixed, rtol=1e-9)
+            assert len(told.experts) == len(told.expert_weights) == told.opinions.shape[1]
+            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
+            assert told.predicted == model.predict_labels(x[None])[0]
+            assert told.novelty == model.novelty(x[None])[0]
+
     def test_the_distance_of_the_common_bandwidth_is_the_metric(self, stream):
         X, Y = stream
-        model = MLCA(vigilance=0.3).fit(X, Y)
+        model = MLCA(vigilance=0.3, similarity="correntropy").fit(X, Y)
         told = model.explain(X[5])
         s = np.median(model.bandwidths_)
         kernel = np.exp(-((X[5] - model.weights_[told.nodes]) ** 2) / (2 * s * s))
@@ -209,9 +232,9 @@ class TestExplain:
 
     def test_it_prints_as_tables(self, stream):
         X, Y = stream
-        text = str(MLCA().fit(X, Y).explain(X[0]))
-        assert "distance" in text
-        assert "posterior" in text
+        for model, words in ((MLCA(), ("came true", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
+            text = str(model.fit(X, Y).explain(X[0]))
+            assert all(word in text for word in ("distance", *words))
 
     def test_sparse_row_and_one_node(self, stream):
         X, Y = stream

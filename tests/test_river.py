@@ -17,7 +17,7 @@ from mlca.learner.widening import SMALLEST_DEVIATION
 from mlca.river import MLCAClassifier
 from mlca.targets import LabelSet
 from tests.learner.states import assert_same_state, state
-from tests.learner.streams import parameters, streams
+from tests.learner.streams import all_parameters, parameters, streams
 
 FEW = settings(max_examples=40, deadline=None)
 
@@ -38,7 +38,7 @@ def learned(rows, model=None, **chosen):
 
 def inside(model):
     """Return the MLCA whose learner a River model holds."""
-    shell = MLCA(attributes=model.attributes)
+    shell = MLCA()
     shell._learner, shell.labels_ = model._learner, LabelSet(tuple(model._labels))
     return shell
 
@@ -56,7 +56,7 @@ def test_passes_rivers_own_check(check):
 
 
 @FEW
-@given(streams(max_rows=130), parameters())
+@given(streams(max_rows=130), all_parameters())
 def test_a_row_equals_partial_fit_on_the_same_row(stream, chosen):
     X, Y = stream
     rows = as_rows(X, Y)

@@ -28,7 +28,7 @@ def discs(n_per_disc: int, vigilance: float, **parameters: Any) -> tuple[MLCA, n
     """Learn the three discs with named labels."""
     (stage,) = three_discs(n_per_disc, random_state=0)
     names = [[DISCS[j] for j in row.nonzero()[0]] for row in stage.Y]
-    return MLCA(vigilance=vigilance, **parameters).fit(stage.X, names), stage.X
+    return MLCA.published(vigilance=vigilance, **parameters).fit(stage.X, names), stage.X
 
 
 def draw_vigilance() -> None:
@@ -50,7 +50,7 @@ def draw_window() -> None:
     rng = np.random.default_rng(0)
     spread = np.repeat([1.0, 0.2, 2.0], 200)
     stream = (rng.normal(size=600) * spread)[:, None]
-    model, made = MLCA(vigilance=0.0, window=50), []
+    model, made = MLCA.published(vigilance=0.0, window=50), []
     for row in stream:
         model.partial_fit(row[None], [{"any"}])
         made.append(model.n_nodes_)
@@ -74,7 +74,7 @@ def draw_node() -> None:
     X = np.vstack([rng.uniform(-0.5, 0.5, (60, 2)) + place for place in ((0, 0), (2.2, 0.4), (1.0, 1.9))])
     tags = [["sea"]] * 60 + [["sea", "sun"]] * 60 + [["sun"]] * 60
     order = rng.permutation(len(X))
-    model = MLCA(vigilance=0.65).fit(X[order], [tags[i] for i in order])
+    model = MLCA.published(vigilance=0.65).fit(X[order], [tags[i] for i in order])
     figure, ax = plt.subplots(figsize=(7.4, 5.4), layout="constrained")
     ax.plot(*X.T, ".", color=FAINT, markersize=5, label="rows")
     s = float(np.mean(model.bandwidths_))
@@ -141,7 +141,7 @@ def draw_memory() -> None:
     names = [" + ".join(stage.name) for stage in stages]
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), sharey=True, layout="constrained")
     for ax, vote in zip(axes, ("counts", "frequencies"), strict=True):
-        model, matches = MLCA(vigilance=0.1, vote=vote), np.full((len(stages), len(stages)), np.nan)
+        model, matches = MLCA.published(vigilance=0.1, vote=vote), np.full((len(stages), len(stages)), np.nan)
         for i, stage in enumerate(stages):
             model.partial_fit(stage.X, stage.Y)
             for j in range(i + 1):

@@ -65,11 +65,11 @@ def measure(name: str, vigilance: float, n_orders: int) -> Iterator[tuple[int, F
     runs: dict[int, list[Figures]] = {n_parts: [] for n_parts in N_PARTS}
     for seed in range(n_orders):
         order = np.random.default_rng(seed).permutation(train[0].shape[0])
-        in_sequence = MLCA(vigilance=vigilance).fit(train[0][order], train[1][order])
+        in_sequence = MLCA.published(vigilance=vigilance).fit(train[0][order], train[1][order])
         expected = matched(in_sequence, test)
         for n_parts in N_PARTS:
             parts = [
-                MLCA(vigilance=vigilance).fit(train[0][own], train[1][own]) for own in np.array_split(order, n_parts)
+                MLCA.published(vigilance=vigilance).fit(train[0][own], train[1][own]) for own in np.array_split(order, n_parts)
             ]
             merged = merge(parts)
             runs[n_parts].append(

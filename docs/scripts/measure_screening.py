@@ -43,7 +43,7 @@ def main() -> None:
         for name in arguments.datasets:
             data = sample(name)
             X = np.ascontiguousarray(data.X, np.float64)
-            model = MLCA().fit(X[:ROWS_FOR_BANDWIDTH], data.Y[:ROWS_FOR_BANDWIDTH])
+            model = MLCA.published().fit(X[:ROWS_FOR_BANDWIDTH], data.Y[:ROWS_FOR_BANDWIDTH])
             factor = SCALE / float(np.median(model.bandwidths_))
             exported = Path(folder) / "rows.bin"
             exported.write_bytes(np.array(X.shape, np.int64).tobytes() + np.float64(factor).tobytes() + X.tobytes())

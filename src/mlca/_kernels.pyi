@@ -31,6 +31,11 @@ class Settings:
         attributes: str,
         rule: str,
         vote: str,
+        similarity: str,
+        decision: str,
+        recency: bool,
+        drift: str,
+        max_nodes: int,
         n_features: int,
         n_neighbors: int,
         window: int,
@@ -59,6 +64,10 @@ class Learner:
     def n_nodes(self) -> int: ...
     @property
     def waits(self) -> bool: ...
+    @property
+    def vigilance(self) -> float: ...
+    @property
+    def arrived(self) -> NDArray[np.int32]: ...
     def learn_dense(
         self,
         rows: NDArray[np.float64],
@@ -77,7 +86,11 @@ class Learner:
         n_labels: int,
         n_jobs: int,
     ) -> None: ...
-    def predict_dense(self, rows: NDArray[np.float64], n_labels: int, n_jobs: int) -> NDArray[np.float64]: ...
+    def predict_dense(
+        self, rows: NDArray[np.float64], n_labels: int, n_jobs: int, probabilities: bool, novelty: bool
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """Return probabilities, those of having no label, and novelty; None for what is not asked for or not known."""
+
     def predict_sparse(
         self,
         indptr: NDArray[np.int64],
@@ -85,11 +98,13 @@ class Learner:
         data: NDArray[np.float64],
         n_labels: int,
         n_jobs: int,
-    ) -> NDArray[np.float64]: ...
-    def explain_dense(self, row: NDArray[np.float64]) -> dict[str, NDArray[Any]]: ...
+        probabilities: bool,
+        novelty: bool,
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, NDArray[np.float64] | None]: ...
+    def explain_dense(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def explain_sparse(
         self, indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
-    ) -> dict[str, NDArray[Any]]: ...
+    ) -> dict[str, Any]: ...
     def state(self) -> dict[str, NDArray[Any]]: ...
     def settled(self) -> Learner: ...
     def copy(self) -> Learner: ...

@@ -32,7 +32,7 @@ from mlca.options import (
     Vote,
 )
 from mlca.targets import LabelRows
-from mlca.validation import check_choice, check_real, check_whole
+from mlca.validation import check_choice, check_flag, check_real, check_whole
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -295,7 +295,7 @@ class MLCA(LearnedModel):
         check_real("smoothing", self.smoothing, above=0)
         check_choice("similarity", self.similarity, SIMILARITIES)
         check_choice("decision", self.decision, DECISIONS)
-        check_choice("recency", self.recency, (False, True))
+        check_flag("recency", self.recency)
         check_choice("drift", self.drift, DRIFTS)
         if self.max_nodes is not None:
             check_whole("max_nodes", self.max_nodes, at_least=2)

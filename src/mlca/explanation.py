@@ -16,6 +16,9 @@ _WIDEST_CELL = 16
 _SHOWN_VOTERS = 10
 _SHOWN_ATTRIBUTES = 8
 
+# Probabilities as `predict_proba` has them: nothing is certain.
+_POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
+
 
 def _nothing() -> NDArray[Any]:
     return np.empty(0)
@@ -25,15 +28,15 @@ def _nothing() -> NDArray[Any]:
 class Explanation:
     """How the labels of one row are predicted.
 
-    With `decision="bayes"` the nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and prior
-    give the posterior:
+    With `decision="bayes"` the nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and
+    prior give the posterior:
 
         posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
 
-    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`); how often such a share
-    came true is `calibrated`; the mean of both, nine parts of it to one part of the linear `background`, is what expert 0
-    says (`opinions`); where there are several experts, their opinions are mixed by `expert_weights`. A row that has
-    nothing in common with any node (`far`) gets the labels' frequencies.
+    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`); how often such a
+    share came true is `calibrated`; the mean of both, nine parts of it to one part of the linear `background`, is what
+    expert 0 says (`opinions`); where there are several experts, their opinions are mixed by `expert_weights`. A row
+    that has nothing in common with any node (`far`) gets the labels' frequencies.
 
     Attributes
     ----------
@@ -75,8 +78,8 @@ class Explanation:
     far : bool
         Whether no node has anything in common with the row.
     background : ndarray
-        Under the learned similarity, once there is enough to learn from: what a linear score says, of the same entries as
-        `shares`; with Bayes' rule one entry a label.
+        Under the learned similarity, once there is enough to learn from: what a linear score says, of the same entries
+        as `shares`; with Bayes' rule one entry a label.
     agreement : tuple of (str, float)
         Under the learned similarity: the attributes in which the voters are most like the row, and how much of the
         similarity's weight they agree in.
@@ -126,7 +129,7 @@ class Explanation:
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p = numbers.pop("probabilities")
         if learner.parameters.decision == "calibrated":
-            none, posterior = float(p[0]), p[1:]
+            none, posterior = float(p[0]), np.clip(p[1:], *_POSSIBLE)
             numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
             experts = experts_of(learner.parameters.recency, learner.parameters.drift)
             if len(experts) == 1:
@@ -138,8 +141,11 @@ class Explanation:
             answers = Answers(numbers["posterior"][None, :], None, None, learner)
         labels = names[: len(numbers["posterior"])]
         predicted = frozenset(name for name, chosen in zip(labels, answers.chosen()[0], strict=True) if chosen)
-        named = tuple((name_of_attribute(place), share) for place, share in zip(agreeing, agreement, strict=True))
-        return cls(labels=labels, predicted=predicted, agreement=named, **numbers)
+        named: dict[str, float] = {}  # of a column that is several attributes, what they say together
+        for place, share in zip(agreeing, agreement, strict=True):
+            name = name_of_attribute(place)
+            named[name] = named.get(name, 0.0) + share
+        return cls(labels=labels, predicted=predicted, agreement=tuple(named.items()), **numbers)
 
     def __str__(self) -> str:
         calibrated = self.none is not None
@@ -179,7 +185,8 @@ class Explanation:
         for i in np.argsort(-p, kind="stable"):
             background = f"{self.background[i]:10.4f}" if len(self.background) else f"{'-':>10}"
             nodes = f"{self.opinions[i, 0]:.4f}  " if mixed else ""
-            yield f"{names[i]:<{width}}  {self.shares[i]:.4f}  {self.calibrated[i]:9.4f}  {background}  {nodes}{p[i]:.4f}"
+            votes = f"{self.shares[i]:.4f}  {self.calibrated[i]:9.4f}"
+            yield f"{names[i]:<{width}}  {votes}  {background}  {nodes}{p[i]:.4f}"
         if mixed:
             trusted = (f"{who} {weight:.3f}" for who, weight in zip(self.experts, self.expert_weights, strict=True))
             yield "Experts and how far they are trusted: " + ", ".join(trusted)

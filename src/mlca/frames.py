@@ -115,7 +115,7 @@ def names_of_attributes(model: LearnedModel) -> Callable[[int], str]:
     """Return what names an attribute: its column where a recipe made it, else the feature."""
     recipe = recipe_for(model)
     if recipe is not None:
-        layout, owners = recipe.layout, recipe.layout.owners()
+        layout, owners = recipe.layout, recipe.layout.owners
         return lambda attribute: layout.name_of(int(owners[attribute]))
     names = getattr(model, "feature_names_in_", None)
     return lambda attribute: f"x{attribute}" if names is None else str(names[attribute])

@@ -100,6 +100,35 @@ class LearnedModel(StreamClassifier):
         weights = learner.state()["similarity.weights"].astype(np.float64)
         return _read_only(weights / weights.sum())
 
+    @property
+    def nearest_distances_(self) -> NDArray[np.int64]:
+        """How many rows were how far from the nearest node before they were learned: by bins from 0 to 1."""
+        learner = self._settled_learner()
+        if learner.parameters.decision != "calibrated":
+            raise AttributeError('only decision="calibrated" notes how near rows have been')
+        return _read_only(learner.state()["decision.novelty"])
+
+    @property
+    def background_(self) -> sparse.csr_array:
+        """What speaks for each label: its strongest attributes, by the learned similarity's linear scores.
+
+        Row k, column j: by how many deviations the score of label k rises, from the smallest value of attribute j that
+        nodes have to the largest. Empty before there are twenty nodes.
+        """
+        learner = self._settled_learner()
+        if learner.parameters.similarity != "learned":
+            raise AttributeError('only similarity="learned" has linear scores')
+        state = learner.state()
+        n_knots = int(state["similarity.tally"][1])
+        span = 2.0**18 * n_knots if n_knots else 2.0**22  # of ranks, in the units of src/kernels/ranks.hpp
+        shape = (n_labels_of(state) + 1, learner.n_features)
+        starts, deviations = state["background.indptr"], state["background.deviations"]
+        rows = np.repeat(np.arange(len(deviations)), np.diff(starts)) if len(starts) else np.empty(0, np.int64)
+        varies = deviations[rows] > 0
+        scores = state["background.data"][varies] * span / deviations[rows[varies]]
+        found = sparse.coo_array((scores, (rows[varies], state["background.indices"][varies])), shape=shape)
+        return found.tocsr()[1:]  # the first is that of having no label
+
     def novelty(self, X: Any) -> NDArray[np.float64]:
         """Tell how unlike everything learned each row is.
 

@@ -27,9 +27,11 @@ class TestEvaluate:
         facts = call_json("evaluate", model, test_file)
         names = [*load(model).classes_.tolist(), "storm"]
         truth = np.array([[name in tags for name in names] for *_, tags in TEST_ROWS])
-        scores = np.column_stack([load(model).predict_proba(as_matrix(TEST_ROWS)), np.zeros(450)])
+        X, storm = as_matrix(TEST_ROWS), np.zeros(450)
+        scores = np.column_stack([load(model).predict_proba(X), storm])
+        predicted = np.column_stack([load(model).predict(X), storm])
         assert facts["unknown_labels"] == ["storm"]
-        assert facts["measures"] == evaluate(truth, scores).as_dict()
+        assert facts["measures"] == evaluate(truth, scores, Y_pred=predicted).as_dict()
         _, out, _ = call("evaluate", model, test_file)
         assert "Exact match" in out and "does not know, counted as missed: storm" in out
 
@@ -76,6 +78,26 @@ class TestInspect:
         assert facts["growth"] == [{"rows": 300, "nodes": loaded.n_nodes_, "labels": 3}]
         assert facts["file_bytes"] == model.stat().st_size and facts["memory_bytes"] > 1000
 
+    def test_what_weighs_and_what_speaks_for_a_label_is_told_by_column(self, model, call_json, call):
+        facts, loaded = call_json("inspect", model), load(model)
+        temp, humidity, *seasons = loaded.attribute_weights_
+        expected = {"temp": temp, "humidity": humidity, "season": sum(seasons)}
+        assert facts["weights"] == pytest.approx(expected) and sum(facts["weights"].values()) == pytest.approx(1)
+        assert list(facts["weights"].values()) == sorted(facts["weights"].values(), reverse=True)
+        speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
+        assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
+        within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
+        assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
+        assert facts["vigilance"] == 0.1 and facts["rows_represented"] == 300
+        _, out, _ = call("inspect", model)
+        assert all(word in out for word in ("weights", "novelty", "speaks for it (+) or against it (-)"))
+
+    def test_the_papers_algorithm_weighs_nothing(self, tmp_path, call, call_json):
+        MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
+        facts = call_json("inspect", tmp_path / "m.mlca")
+        assert facts["weights"] == facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
+        assert call("inspect", tmp_path / "m.mlca")[0] == 0
+
     def test_typical_nodes_are_told_in_the_users_terms(self, model, call_json, call):
         loaded = load(model)
         beach = next(label for label in call_json("inspect", model)["labels"] if label["label"] == "beach")
@@ -121,6 +143,15 @@ class TestExplain:
         assert facts["nodes"] == expected.nodes.tolist()
         assert facts["posterior"] == expected.posterior.tolist()
         assert facts["predicted"] == sorted(expected.predicted)
+        for name in ("none", "novelty", "far"):
+            assert facts[name] == getattr(expected, name)
+        for name in ("weights", "shares", "calibrated", "background", "opinions", "expert_weights"):
+            assert facts[name] == getattr(expected, name).tolist()
+        assert facts["agreement"] == dict(expected.agreement) and set(facts["agreement"]) <= {
+            "temp",
+            "humidity",
+            "season",
+        }
         temp, humidity, season, _ = TEST_ROWS[16]
         assert facts["values"]["row"] == {"temp": f"{temp:.4g}", "humidity": f"{humidity:.4g}", "season": season}
         nearest = facts["values"][str(expected.nodes[0])]

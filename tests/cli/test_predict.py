@@ -23,24 +23,29 @@ def new(tmp_path):
 
 def expected(model, choose):
     """For each row the names and probabilities that `choose` leaves, most likely first."""
-    names, probabilities = load(model).classes_, load(model).predict_proba(as_matrix(ROWS))
-    chosen = []
-    for own in probabilities:
-        order = choose(np.argsort(-own, kind="stable"), own)
+    loaded, X = load(model), as_matrix(ROWS)
+    names, chosen = loaded.classes_, []
+    for own, predicted in zip(loaded.predict_proba(X), loaded.predict(X), strict=True):
+        order = choose(np.argsort(-own, kind="stable"), own, predicted)
         chosen.append((names[order].tolist(), own[order].tolist()))
     return chosen
 
 
+def as_predicted(order, own, predicted):
+    return order[predicted[order] == 1]
+
+
 def more_likely_than(p):
-    return lambda order, own: order[own[order] > p]
+    return lambda order, own, predicted: order[own[order] > p]
 
 
 def test_json_lines_hold_the_exact_probabilities(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.jsonl")[0] == 0
     found = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [row["row"] for row in found] == list(range(1, 41))
-    assert [(row["labels"], row["probabilities"]) for row in found] == expected(model, more_likely_than(0.5))
+    assert [(row["labels"], row["probabilities"]) for row in found] == expected(model, as_predicted)
     assert [set(row["labels"]) for row in found] == load(model).predict_labels(as_matrix(ROWS))
+    assert [row["novelty"] for row in found] == load(model).novelty(as_matrix(ROWS)).tolist()
 
 
 def test_parquet(model, new, call, tmp_path):
@@ -48,15 +53,28 @@ def test_parquet(model, new, call, tmp_path):
     found = pd.read_parquet(tmp_path / "p.parquet")
     chosen = [(list(names), list(p)) for names, p in zip(found.labels, found.probabilities, strict=True)]
     assert chosen == expected(model, more_likely_than(0.1))
+    assert found.novelty.tolist() == load(model).novelty(as_matrix(ROWS)).tolist()
 
 
 def test_csv_and_the_most_likely(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.csv", "--top", "2")[0] == 0
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
-    for row, (names, probabilities) in zip(rows, expected(model, lambda order, own: order[:2]), strict=True):
+    for row, (names, probabilities) in zip(rows, expected(model, lambda order, *_: order[:2]), strict=True):
         assert row["labels"].split("|") == names
         np.testing.assert_allclose([float(p) for p in row["probabilities"].split("|")], probabilities, rtol=1e-5)
+    novelty = load(model).novelty(as_matrix(ROWS))
+    np.testing.assert_allclose([float(row["novelty"]) for row in rows], novelty, rtol=1e-3)
+
+
+def test_the_papers_algorithm_tells_no_novelty(new, call, tmp_path):
+    path = write_csv(tmp_path / "train.csv", weather(60, 1))
+    words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--published", "MLCA"]
+    assert call("train", path, *words)[0] == 0
+    _, out, _ = call("predict", tmp_path / "m.mlca", new)
+    assert {row["novelty"] for row in csv.DictReader(out.splitlines())} == {""}
+    _, out, _ = call("predict", tmp_path / "m.mlca", new, "--json")
+    assert {json.loads(line)["novelty"] for line in out.splitlines()} == {None}
 
 
 def test_no_label_column_is_needed_and_the_summary_is_json(model, call_json, tmp_path):

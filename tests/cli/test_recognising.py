@@ -84,7 +84,7 @@ def test_ids_are_carried_through_and_not_learned(tmp_path, call, suffix):
     assert code == 0, err
     read = {".csv": pd.read_csv, ".jsonl": lambda path: pd.read_json(path, lines=True), ".parquet": pd.read_parquet}
     found = read[suffix](tmp_path / f"p{suffix}")
-    assert list(found.columns) == ["row", "name", "labels", "probabilities"]
+    assert list(found.columns) == ["row", "name", "labels", "probabilities", "novelty"]
     quote = "'" if suffix == ".csv" else ""  # so that no spreadsheet runs it
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")

@@ -65,6 +65,31 @@ def test_every_format_gives_the_model_of_partial_fit(tmp_path, call, name):
     assert_equal_models(load(tmp_path / "m.mlca"), expected)
 
 
+OPTIONS = {
+    "--published MLCA-I --vigilance 0.15": {
+        "similarity": "correntropy",
+        "decision": "bayes",
+        "attributes": "individual",
+        "vigilance": 0.15,
+    },
+    "--similarity correntropy --recency": {"similarity": "correntropy", "recency": True},
+    "--decision bayes --vote frequencies --neighbors 5": {
+        "decision": "bayes",
+        "vote": "frequencies",
+        "n_neighbors": 5,
+    },
+    "--vigilance auto --drift follow --max-nodes 40": {"vigilance": "auto", "drift": "follow", "max_nodes": 40},
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_options_are_the_parameters_of_the_model(tmp_path, call, words):
+    write_csv(tmp_path / "a.csv", ROWS)
+    code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", *words.split())
+    assert code == 0, err
+    assert_equal_models(load(tmp_path / "m.mlca"), expected_model(**OPTIONS[words]))
+
+
 def test_batches_change_nothing(tmp_path, call, monkeypatch):
     monkeypatch.setattr("mlca.tables.batches.BATCH_ROWS", 17)
     write_csv(tmp_path / "a.csv", ROWS)
@@ -261,6 +286,8 @@ def test_many_skipped_rows_are_counted_not_named(tmp_path, call):
         (["--ignore", "tags"], "'tags' cannot be two things"),
         (["--ignore", "wind"], "no column is called 'wind'"),
         (["--vigilance", "7"], "vigilance must be"),
+        (["--published", "MLCA", "--attributes", "individual"], "attributes is part of what makes MLCA the paper's"),
+        (["--decision", "bayes", "--recency"], 'need decision="calibrated"'),
         (["--format", "parquet"], "not a Parquet file"),
     ],
 )

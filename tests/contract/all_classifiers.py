@@ -9,9 +9,11 @@ from mlca.base import StreamClassifier
 from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 CLASSIFIERS: dict[str, Any] = {
-    "MLCA": MLCA(n_neighbors=3, window=10),
-    "MLCA-I": MLCA(n_neighbors=3, window=10, attributes="individual"),
-    "MLCA-C": MLCA(n_neighbors=3, window=10, attributes="clustered"),
+    "MLCA()": MLCA(window=10),
+    "MLCA() of streams": MLCA(window=10, recency=True, drift="follow", max_nodes=50),
+    "MLCA": MLCA.published("MLCA", n_neighbors=3, window=10),
+    "MLCA-I": MLCA.published("MLCA-I", n_neighbors=3, window=10),
+    "MLCA-C": MLCA.published("MLCA-C", n_neighbors=3, window=10),
     "MLkNN": MLkNN(k=3),
     "MLSAkNN": MLSAkNN(m_max=40, k_adj_max=10, m_min=10),
     "MCIC": MCIC(theta=0.1, initial_labels=2),

@@ -41,7 +41,10 @@ def deviations_bandwidths(window):
 
 
 class Reference:
-    def __init__(self, vigilance, n_neighbors, window, smoothing, attributes, rule, vote, seed=0):
+    similarity, decision = "correntropy", "bayes"
+
+    def __init__(self, vigilance, n_neighbors, window, smoothing, attributes, rule, vote, seed=0, **published):
+        assert all(value == getattr(self, name) for name, value in published.items()), "the rule beyond is in Beyond"
         self.V, self.Ny, self.window, self.s, self.seed = vigilance, n_neighbors, window, smoothing, seed
         self.attributes, self.rule, self.vote = attributes, rule, vote
         self.y, self.alpha, self.beta, self.bandwidth = [], [], [], []

@@ -21,17 +21,18 @@ def state(model):
     learner = (model if isinstance(model, Learner) else model._learner).settled()
     held = learner.state()
     bandwidths = held["bandwidths"]
+    kept = ("with", "without", "vigilance", "unlabelled")
+    rooms = ("similarity", "background", "decision", "recency", "drift", "fading", "reservoir")
     return {
         "weights": unfolded(held, "weights", learner.n_features),
         "counts": held["counts"],
-        "label_counts": unfolded(held, "label_counts", len(held["with"])),
+        "label_counts": unfolded(held, "label_counts", learner.n_labels),
         "bandwidths": bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths,
-        "with": held["with"],
-        "without": held["without"],
         "n": learner.n_seen,
         "centres": held["group_centres"],
         "centre_counts": held["group_counts"],
         "centre_bandwidths": held["group_bandwidths"],
+        **{name: array for name, array in held.items() if name in kept or name.split(".")[0] in rooms},
     }
 
 

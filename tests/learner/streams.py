@@ -32,8 +32,11 @@ def streams(draw, max_rows=90, features=FEW_FEATURES):
 
 
 def parameters():
+    """Parameters of the paper's algorithms."""
     return st.fixed_dictionaries(
         {
+            "similarity": st.just("correntropy"),
+            "decision": st.just("bayes"),
             "vigilance": st.sampled_from([0.0, 0.01, 0.1, 0.3, 0.6]),
             "n_neighbors": st.sampled_from([2, 3, 10]),
             "window": st.sampled_from([2, 5, 20, 50]),
@@ -43,3 +46,18 @@ def parameters():
             "vote": st.sampled_from(["counts", "frequencies"]),
         }
     )
+
+
+def all_parameters():
+    """Parameters of the paper's algorithms, or of the rule beyond them."""
+    beyond = st.fixed_dictionaries(
+        {
+            "vigilance": st.sampled_from([0.01, 0.3, "auto"]),
+            "window": st.sampled_from([2, 5, 20, 50]),
+            "similarity": st.sampled_from(["learned", "correntropy"]),
+            "recency": st.booleans(),
+            "drift": st.sampled_from(["off", "follow"]),
+            "max_nodes": st.sampled_from([None, 20]),
+        }
+    )
+    return st.one_of(parameters(), beyond)

@@ -23,7 +23,7 @@ def test_models_do_not_depend_on_what_was_screened_out(spread, attributes):
     Y = (rng.random((400, 4)) < 0.4).astype(int)
     screened, plain = (learned({"attributes": attributes}, X, Y, screen_from) for screen_from in (1, 10**9))
     assert_same_state(screened, plain)
-    np.testing.assert_array_equal(screened.probabilities(X), plain.probabilities(X))
+    np.testing.assert_array_equal(screened.answers(X).probabilities, plain.answers(X).probabilities)
 
 
 def attributes_of(row):

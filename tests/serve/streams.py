@@ -48,8 +48,9 @@ def log_of(folder):
 
 
 def fit_log(log, path, **parameters):
-    """Fit an MLCA to the rows of a log in one go, save it, and return its state."""
+    """Fit the service's model to the rows of a log in one go, save it, and return its state."""
     here = [row for row in log if row[2] is not None]
-    model = MLCA(**parameters).fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
+    model = MLCA(**{"recency": True} | parameters)
+    model.fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
     model.save(path)
     return state_of(path)

@@ -8,7 +8,7 @@ from mlca.client import Client
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look, look_at_novelty
 from mlca.serve.log import Row
-from mlca.serve.service import Service, Settings
+from mlca.serve.service import Service, ServiceSettings
 
 
 def row(position, labels, predicted, x=b""):
@@ -29,7 +29,7 @@ def test_rising_novelty_is_an_event(tmp_path):
     told = []
 
     async def run():
-        service = Service(Settings(tmp_path / "data"))
+        service = Service(ServiceSettings(tmp_path / "data"))
         service.events.publish = lambda name, facts: told.append((name, facts))
         await service.start()
         try:

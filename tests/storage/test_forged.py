@@ -28,11 +28,11 @@ def files(tmp_path_factory):
     rng = np.random.default_rng(1)
     X = np.round(rng.normal(0, 1, (80, 3)), 3)
     Y = (X[:, :2] > 0).astype(int)
-    MLCA(attributes="clustered", vigilance=0.6, n_neighbors=3).fit(X, Y).save(folder / "learned")
-    MLCA().fit(X[:9], Y[:9]).save(folder / "waiting")
-    MLCA().fit(sparse.csr_array(X), Y).save(folder / "sparse")
-    MLCA().fit(X, Y[:, 0]).save(folder / "classes")
-    MLCA(n_neighbors=60).fit(X[:50], Y[:50]).save(folder / "few nodes")
+    MLCA.published("MLCA-C", vigilance=0.6, n_neighbors=3).fit(X, Y).save(folder / "learned")
+    MLCA.published().fit(X[:9], Y[:9]).save(folder / "waiting")
+    MLCA.published().fit(sparse.csr_array(X), Y).save(folder / "sparse")
+    MLCA.published().fit(X, Y[:, 0]).save(folder / "classes")
+    MLCA.published(n_neighbors=60).fit(X[:50], Y[:50]).save(folder / "few nodes")
     return folder
 
 

@@ -15,7 +15,7 @@ from mlca import MLCA, load
 from mlca.merging import merge
 from mlca.model import extras_of, set_extra
 from tests.learner.states import assert_same_state
-from tests.learner.streams import parameters, streams
+from tests.learner.streams import all_parameters, streams
 
 GOLDEN = Path(__file__).parents[1] / "data"
 
@@ -28,7 +28,7 @@ def small_model(**chosen):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(streams(max_rows=130), parameters(), st.booleans(), st.floats(0, 1))
+@given(streams(max_rows=130), all_parameters(), st.booleans(), st.floats(0, 1))
 def test_a_loaded_model_goes_on_exactly_as_the_original(tmp_path, stream, chosen, thin, cut):
     X, Y = stream
     rows = sparse.csr_array(X) if thin else X
@@ -127,7 +127,7 @@ def test_what_load_would_refuse_is_not_saved(tmp_path):
 
 
 @settings(max_examples=40)
-@given(streams(max_rows=60), parameters(), st.booleans(), st.data())
+@given(streams(max_rows=60), all_parameters(), st.booleans(), st.data())
 def test_whatever_learning_and_merging_make_is_believed(tmp_path_factory, stream, chosen, thin, data):
     """`load` refuses what no learner makes; this looks for what a learner makes and `load` refuses."""
     X, Y = stream

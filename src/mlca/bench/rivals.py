@@ -92,7 +92,8 @@ def river_models() -> dict[str, Any]:
     from mlca.river import MLCAClassifier
 
     return {
-        "mlca.river": MLCAClassifier(),
+        "mlca.river": MLCAClassifier(similarity="correntropy", decision="bayes"),
+        "mlca.river, our rule": MLCAClassifier(),
         "River, logistic a label": multioutput.PerOutputClassifier(linear_model.LogisticRegression()),
         "River, classifier chain": multioutput.ClassifierChain(linear_model.LogisticRegression()),
         "River, Hoeffding tree a label": multioutput.PerOutputClassifier(tree.HoeffdingTreeClassifier()),

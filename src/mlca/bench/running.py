@@ -8,6 +8,7 @@ from mlca.bench import peers, workloads
 from mlca.bench.data import sample
 from mlca.bench.probes import exp32, exp64
 from mlca.bench.results import Line, Results, Target
+from mlca.bench.workloads import RULE
 
 
 class Bench:
@@ -56,12 +57,15 @@ def run_benchmarks() -> Results:
 
 # What learning a dataset should reach, in units of exp64.
 LEARNING = {"scene": 12.0, "yeast": 10.0, "mediamill": 18.0}
+# What the rule of this package may cost, in units of the published one on the same data.
+RULE_COST = {"scene": 2.2, "yeast": 2.2, "mediamill": 2.2, "bibtex": 6.0}
 
 
 def _dense(bench: Bench, name: str, repeats: int = 7, n_rows: int = 3000) -> None:
     data = sample(name)
     one, two = (bench.add(workloads.learning(data, n_jobs=n_jobs, repeats=repeats)) for n_jobs in (1, 2))
     bench.aim(f"learning {name}, one thread", LEARNING[name], bench.ratio(one), "of exp64")
+    _rule_cost(bench, "learning", name, bench.add(workloads.learning(data, RULE, repeats=repeats)), one)
     bench.aim(f"learning {name}, two threads", 1.7, one.seconds / two.seconds, "times one thread")
     theirs = bench.add(workloads.plain_numpy(data, vigilance=0.01))
     bench.aim(f"learning {name}, two threads", 25, theirs.seconds / two.seconds, "times plain NumPy")
@@ -70,11 +74,17 @@ def _dense(bench: Bench, name: str, repeats: int = 7, n_rows: int = 3000) -> Non
         bench.aim(f"learning {name}, peak memory", 3, share, "times the data's", at_most=True)
     one, two = (bench.add(workloads.predicting(data, n_jobs=n_jobs, n_rows=n_rows)) for n_jobs in (1, 2))
     bench.aim(f"predicting {name}, one thread", 25, bench.ratio(one), "of exp64")
+    _rule_cost(bench, "predicting", name, bench.add(workloads.predicting(data, RULE, n_rows=n_rows)), one)
     bench.aim(f"predicting {name}, two threads", 1.7, one.seconds / two.seconds, "times one thread")
     bench.add(workloads.neighbours(data, "manhattan", n_rows=n_rows))
     euclid = bench.add(workloads.neighbours(data, "euclidean", n_rows=n_rows))
     speed = (one.rows / one.seconds) / (euclid.rows / euclid.seconds)
     bench.aim(f"predicting {name}, one thread", 0.8, speed, "of scikit-learn euclidean")
+
+
+def _rule_cost(bench: Bench, verb: str, name: str, rule: Line, published: Line) -> None:
+    times = rule.seconds / published.seconds
+    bench.aim(f"{verb} {name} with MLCA()", RULE_COST[name], times, "times the published", at_most=True)
 
 
 def _discs(bench: Bench) -> None:
@@ -89,10 +99,10 @@ def _discs(bench: Bench) -> None:
 
 
 def _variants(bench: Bench) -> None:
-    for attributes, wanted in (("individual", 2.0), ("clustered", 4.0)):
-        line = bench.add(workloads.learning(sample("yeast"), attributes=attributes))
-        bench.aim(f"learning yeast, {attributes}", wanted, bench.ratio(line), "of exp64")
-        bench.add(workloads.learning(sample("yeast"), n_jobs=2, attributes=attributes))
+    for algorithm, wanted in (("MLCA-I", 2.0), ("MLCA-C", 4.0)):
+        line = bench.add(workloads.learning(sample("yeast"), algorithm))
+        bench.aim(f"learning yeast, {algorithm}", wanted, bench.ratio(line), "of exp64")
+        bench.add(workloads.learning(sample("yeast"), algorithm, n_jobs=2))
 
 
 def _sparse(bench: Bench) -> None:
@@ -103,8 +113,10 @@ def _sparse(bench: Bench) -> None:
         if name == "bibtex":
             dense = bench.add(workloads.dense_path(data))
             bench.aim("learning bibtex, sparse", 1.0, dense.seconds / one.seconds, "times our dense path")
-        for n_jobs in (1, 2):
-            bench.add(workloads.predicting(data, n_jobs=n_jobs))
+            _rule_cost(bench, "learning", name, bench.add(workloads.learning(data, RULE, repeats=2)), one)
+        one, _ = (bench.add(workloads.predicting(data, n_jobs=n_jobs)) for n_jobs in (1, 2))
+        if name == "bibtex":
+            _rule_cost(bench, "predicting", name, bench.add(workloads.predicting(data, RULE)), one)
     eurlex = bench.add(workloads.eurlex())
     bench.aim("learning EURLex-4K's shape", 6.0, bench.ratio(eurlex), "of exp64")
     if eurlex.memory is not None:
@@ -121,6 +133,8 @@ def _single_rows(bench: Bench) -> None:
         "microseconds",
         at_most=True,
     )
+    both = bench.add(workloads.test_then_train(sample("yeast")))
+    bench.aim("test then train with MLCA(), yeast, 2,000 nodes", 5_000, both.rows / both.seconds, "rows/s")
 
 
 def _river(bench: Bench) -> None:
@@ -132,12 +146,15 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure what takes long: a million rows, every one of them a node."""
+    """Measure what takes long: a million rows, every one of them a node, by the published rule and by our own."""
     bench = Bench()
     line, share = workloads.million()
     bench.add(line)
     bench.aim("a million rows of 32 attributes, two threads", 15, line.seconds / 60, "minutes", at_most=True)
     bench.aim("a million rows of 32 attributes, peak memory", 3, share, "times the data's", at_most=True)
+    line, share = workloads.learned_similarity()
+    bench.add(line)
+    bench.aim("recomputing the similarity, a million rows", 3, 100 * share, "% of the time", at_most=True)
     return bench.results()
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mlca import MLCA
 from mlca.bench.clock import PeakMemory, best_time, single_time
@@ -16,10 +17,18 @@ from mlca.bench.rivals import PlainNumPy, brute_force, river_models, river_rows
 
 NUMPY_ROWS = 3000
 
+# The rule of this package, beside the paper's algorithms by their own names.
+RULE = "MLCA()"
 
-def learning(data: Sample, n_jobs: int = 1, repeats: int = 7, who: str = "mlca", **parameters: Any) -> Line:
+
+def model_of(algorithm: str = "MLCA", **parameters: Any) -> MLCA:
+    """Return the rule of this package, or one of the paper's algorithms."""
+    return MLCA(**parameters) if algorithm == RULE else MLCA.published(algorithm, **parameters)
+
+
+def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: int = 7, **parameters: Any) -> Line:
     """Learn a dataset from scratch."""
-    model = MLCA(n_jobs=n_jobs, **parameters)
+    model = model_of(algorithm, n_jobs=n_jobs, **parameters)
     model.fit(data.X[:200], data.Y[:200])
     work = partial(model.fit, data.X, data.Y)
     with PeakMemory() as memory:
@@ -28,16 +37,16 @@ def learning(data: Sample, n_jobs: int = 1, repeats: int = 7, who: str = "mlca",
         seconds = min(seconds, single_time(work))
     n, d = data.X.shape
     pairs, note = _pairs(model, data) * d, f"{model.n_nodes_:,} nodes"
-    return Line(_title("learn", data), _who(who, n_jobs, parameters), n, seconds, pairs, note, memory.growth)
+    return Line(_title("learn", data), _who(algorithm, n_jobs), n, seconds, pairs, note, memory.growth)
 
 
-def predicting(data: Sample, n_jobs: int = 1, who: str = "mlca", n_rows: int = 3000, **parameters: Any) -> Line:
+def predicting(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, n_rows: int = 3000, **parameters: Any) -> Line:
     """Predict rows of a dataset with a model that has learned all of it."""
-    model = MLCA(n_jobs=n_jobs, **parameters).fit(data.X, data.Y)
+    model = model_of(algorithm, n_jobs=n_jobs, **parameters).fit(data.X, data.Y)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: model.predict_proba(rows), 3)
     pairs = float(rows.shape[0]) * model.n_nodes_ * rows.shape[1]
-    return Line(_title("predict", data), _who(who, n_jobs, parameters), rows.shape[0], seconds, pairs)
+    return Line(_title("predict", data), _who(algorithm, n_jobs), rows.shape[0], seconds, pairs)
 
 
 def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
@@ -49,7 +58,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
     more, their = X[n_known : n_known + n], Y[n_known : n_known + n]
 
     def known() -> MLCA:
-        return MLCA().fit(X[:n_known], Y[:n_known])
+        return model_of().fit(X[:n_known], Y[:n_known])
 
     def learn_singly(model: MLCA) -> None:
         for x, y in parts[n_known : n_known + n]:
@@ -76,6 +85,22 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
             f"{1e6 * predict / n:.0f} microseconds a row",
         ),
     ]
+
+
+def test_then_train(data: Sample, n_known: int = 2000) -> Line:
+    """Predict each row by the rule of this package, then learn it, one row a call."""
+    X, Y = data.X, data.Y.toarray()
+    rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
+
+    def work(model: MLCA) -> None:
+        for x, y in rows:
+            model.predict(x)
+            model.partial_fit(x, y)
+
+    seconds = min(single_time(partial(work, model_of(RULE).fit(X[:n_known], Y[:n_known]))) for _ in range(3))
+    nodes = float(n_known + len(rows) / 2)
+    title, note = f"test then train, one row a call, {data.name}", f"from {n_known:,} nodes on"
+    return Line(title, "MLCA()", len(rows), seconds, 2 * len(rows) * nodes * X.shape[1], note)
 
 
 def plain_numpy(data: Sample, **parameters: Any) -> Line:
@@ -128,7 +153,7 @@ def growth(n_features: int = 100) -> tuple[Line, float, float]:
     X = rng.normal(0, 1, (sizes[-1], n_features))
     Y = (rng.random((sizes[-1], 5)) < 0.3).astype(np.uint8)
     for n in sizes:
-        model = MLCA()
+        model = model_of()
         seconds.append(best_time(partial(model.fit, X[:n], Y[:n]), 2))
         held.append(float(model.weights_.nbytes))
     time_exponent, memory_exponent = (
@@ -143,7 +168,7 @@ def growth(n_features: int = 100) -> tuple[Line, float, float]:
 def eurlex() -> Line:
     """Learn generated rows of EURLex-4K's shape; pairs are those of the nodes' non-zeros."""
     data = generated("eurlex-4k")
-    model = MLCA()
+    model = model_of()
     model.fit(data.X[:200], data.Y[:200])
     with PeakMemory() as memory:
         seconds = single_time(lambda: model.fit(data.X, data.Y))
@@ -153,17 +178,51 @@ def eurlex() -> Line:
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
     """Learn a million generated rows with two threads; return the line, and the peak memory in units of the data's."""
-    rng = np.random.default_rng(0)
-    centres = rng.normal(0, 1, (100, n_features))
-    cluster = rng.integers(len(centres), size=n)
-    X = centres[cluster] + 0.5 * rng.normal(0, 1, (n, n_features))
-    Y = (rng.random((100, 10)) < 0.2)[cluster]
-    model = MLCA(n_jobs=2)
+    X, Y = _clusters(n, n_features)
+    model = model_of(n_jobs=2)
     with PeakMemory() as memory:
         seconds = single_time(lambda: model.fit(X, Y))
     pairs, note = float(n) * model.n_nodes_ / 2 * n_features, f"{model.n_nodes_:,} nodes"
     line = Line(f"learn ({n:,} x {n_features}, generated)", "mlca, 2 threads", n, seconds, pairs, note, memory.growth)
     return line, (memory.growth or 0) / X.nbytes
+
+
+def learned_similarity(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
+    """Learn the same rows by the rule of this package; return the line, and the share of recomputing the similarity.
+
+    It is recomputed with the row that makes the stream longer by a quarter: what that row takes longer than the next.
+    """
+    X, Y = _clusters(n, n_features)
+    model, seconds, recomputing, start = model_of(RULE, n_jobs=2), 0.0, 0.0, 0
+    for due in _recomputations(n):
+        bounds = (start, due - 1, due, min(due + 1, n))
+        parts = [partial(model.partial_fit, X[a:b], Y[a:b]) for a, b in pairwise(bounds) if a < b]
+        taken = [single_time(part) for part in parts]
+        seconds += sum(taken)
+        if len(taken) == 3:
+            recomputing += max(0.0, taken[1] - taken[2])
+        start = bounds[-1]
+    if start < n:
+        seconds += single_time(partial(model.partial_fit, X[start:], Y[start:]))
+    pairs, share = float(n) * model.n_nodes_ / 2 * n_features, recomputing / seconds
+    note = f"{model.n_nodes_:,} nodes; {share:.2%} of the time recomputes the similarity"
+    return Line(f"learn ({n:,} x {n_features}, generated)", "MLCA(), 2 threads", n, seconds, pairs, note), share
+
+
+def _recomputations(n: int, first: int = 50) -> list[int]:
+    """Return the rows, from the first on, at which the learned similarity is recomputed."""
+    rows = [first]
+    while rows[-1] + rows[-1] // 4 <= n:
+        rows.append(rows[-1] + rows[-1] // 4)
+    return rows
+
+
+def _clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 1, (100, n_features))
+    cluster = rng.integers(len(centres), size=n)
+    X = centres[cluster] + 0.5 * rng.normal(0, 1, (n, n_features))
+    return X, (rng.random((100, 10)) < 0.2)[cluster]
 
 
 def dense_path(data: Sample) -> Line:
@@ -191,6 +250,6 @@ def _title(verb: str, data: Sample) -> str:
     return f"{verb} {data.name} ({data.X.shape[0]:,} x {data.X.shape[1]:,}{made})"
 
 
-def _who(who: str, n_jobs: int, parameters: dict[str, Any]) -> str:
-    variant = {"individual": "-I", "clustered": "-C"}.get(parameters.get("attributes", ""), "")
-    return f"{who}{variant}, {n_jobs} thread{'s' if n_jobs > 1 else ''}"
+def _who(algorithm: str, n_jobs: int) -> str:
+    name = algorithm if algorithm == RULE else algorithm.lower()
+    return f"{name}, {n_jobs} thread{'s' if n_jobs > 1 else ''}"

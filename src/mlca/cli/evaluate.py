@@ -96,21 +96,23 @@ def measure(
     from mlca.metrics import evaluate
     from mlca.targets import LabelSet, read_targets
 
-    probabilities, truth = [], []
+    probabilities, chosen, truth = [], [], []
     with Progress() as progress:
         for batch in file.batches(recipe.layout, faults):
             part = batch.where([wanted(number) for number in batch.numbers])
             if part.numbers:
-                probabilities.append(model.predict_proba(part.X))
+                answers = model.judge(part.X)
+                probabilities.append(answers.probabilities)
+                chosen.append(answers.chosen())
                 truth += part.labels
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
         raise ValueError(f"{file.source.name}: no row could be measured")
     known = tuple(str(name) for name in model.classes_.tolist())
     labels, rows = read_targets(truth, LabelSet(known))
-    scores = np.zeros((len(truth), len(labels.names)))
-    scores[:, : len(known)] = np.vstack(probabilities)
-    return evaluate(rows.to_csr(), scores), [str(name) for name in labels.names[len(known) :]]
+    unknown = [str(name) for name in labels.names[len(known) :]]
+    scores, predicted = (np.pad(np.vstack(parts), ((0, 0), (0, len(unknown)))) for parts in (probabilities, chosen))
+    return evaluate(rows.to_csr(), scores, Y_pred=predicted), unknown
 
 
 def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Namespace) -> int:

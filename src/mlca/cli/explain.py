@@ -1,4 +1,4 @@
-"""Show why a row gets its labels: the nodes that vote, what they stand for, and every number up to the posterior."""
+"""Show why a row gets its labels: the nodes that vote, what they stand for, every number up to the probabilities."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
 
 
 def _facts(row: int, explanation: Explanation) -> dict[str, Any]:
-    from dataclasses import asdict
+    from dataclasses import fields
 
-    numbers = {name: value for name, value in asdict(explanation).items() if name not in ("labels", "values")}
-    arrays = {name: value.tolist() for name, value in numbers.items()}
+    named = ("labels", "predicted", "agreement", "values")
+    values = {field.name: getattr(explanation, field.name) for field in fields(explanation) if field.name not in named}
     columns = dict(explanation.values)
     n_shown = len(next(iter(columns.values()), ())) - 1
     names = ["row", *map(str, explanation.nodes[: max(0, n_shown)].tolist())]
@@ -74,6 +74,7 @@ def _facts(row: int, explanation: Explanation) -> dict[str, Any]:
         "row": row,
         "predicted": sorted(map(str, explanation.predicted)),
         "labels": list(explanation.labels),
-        **arrays,
+        **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()},
+        "agreement": dict(explanation.agreement),
         "values": nearest,
     }

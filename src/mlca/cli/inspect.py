@@ -1,4 +1,7 @@
-"""Show what a model knows: parameters, nodes, labels with their counts, growth, memory, typical nodes."""
+"""Show what a model knows: parameters, nodes, growth, memory, the columns that weigh most, how near rows have been.
+
+Of each label: its rows, its most typical nodes, and the columns that speak most for it and against it.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 _SHOWN_LABELS = 20
 _TYPICAL_NODES = 3
 _TELLING_COLUMNS = 5
+_WEIGHTY_COLUMNS = 10
+_SPEAKING_COLUMNS = 5
+_SHARES_OF_ROWS = (0.5, 0.9, 0.99)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,24 +50,73 @@ def _facts(model: MLCA, recipe: Recipe | None, path: str) -> dict[str, Any]:
         "nodes": model.n_nodes_,
         "nodes_of_one_row": int((counts == 1).sum()),
         "rows_of_largest_node": int(counts.max(initial=0)),
+        "rows_represented": int(counts.sum()),
         "features": model.n_features_in_,
         "sparse": hasattr(model.weights_, "indptr"),
         "file_bytes": Path(path).stat().st_size,
         "memory_bytes": pickled_size(model),
         "parameters": model.get_params(),
+        "vigilance": model.vigilance_,
+        "weights": _column_weights(model),
+        "nearest_within": _nearest_within(model),
         "growth": [] if recipe is None else [note._asdict() for note in recipe.growth],
         "recipe": None if recipe is None else recipe.layout.to_json(),
         "labels": _label_facts(model, recipe),
     }
 
 
+def _column_weights(model: MLCA) -> dict[str, float]:
+    """Return the columns that weigh most in the learned similarity; those of several attributes with their sum."""
+    from mlca.frames import names_of_attributes
+
+    if model.similarity != "learned":
+        return {}
+    name_of = names_of_attributes(model)
+    weights: dict[str, float] = {}
+    for place, weight in enumerate(model.attribute_weights_.tolist()):
+        weights[name_of(place)] = weights.get(name_of(place), 0.0) + weight
+    return dict(sorted(weights.items(), key=lambda item: -item[1])[:_WEIGHTY_COLUMNS])
+
+
+def _nearest_within(model: MLCA) -> dict[str, float]:
+    """Return how near shares of the rows were to what was known before them."""
+    import numpy as np
+
+    distances = model.nearest_distances_ if model.decision == "calibrated" else np.zeros(0)
+    total = distances.sum()
+    if not total:
+        return {}
+    reached = np.cumsum(distances) / total
+    ends = np.searchsorted(reached, np.array(_SHARES_OF_ROWS) - 1e-12) + 1
+    return {f"{share:g}": float(end / len(distances)) for share, end in zip(_SHARES_OF_ROWS, ends, strict=True)}
+
+
+def _speaker(model: MLCA) -> Any:
+    """Return a function that gives the columns that speak most for a label (above 0) and against it."""
+    from mlca.frames import names_of_attributes
+    from mlca.tables.telling import dense_row
+
+    if model.similarity != "learned":
+        return lambda label: {}
+    name_of, background = names_of_attributes(model), model.background_
+
+    def speak(label: int) -> dict[str, float]:
+        import numpy as np
+
+        scores = dense_row(background, label)
+        strongest = np.argsort(-np.abs(scores), kind="stable")[:_SPEAKING_COLUMNS].tolist()
+        return {name_of(place): float(scores[place]) for place in strongest[::-1] if scores[place]}
+
+    return speak
+
+
 def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
-    """Return for each label, the most frequent first, its rows and its most typical nodes."""
+    """Return for each label, the most frequent first, its rows, its most typical nodes and what speaks for it."""
     import numpy as np
 
     by_label = model.label_counts_.tocsc()
     totals = np.asarray(by_label.sum(axis=0)).ravel()
-    names, describe = model.classes_.tolist(), _describer(model, recipe)
+    names, describe, speak = model.classes_.tolist(), _describer(model, recipe), _speaker(model)
     facts = []
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
@@ -82,6 +137,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
                     }
                     for i in best
                 ],
+                "speaks": speak(column),
             }
         )
     return facts
@@ -110,10 +166,12 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
         shown(facts["model"]),
         f"  rows        {rows:,}",
         f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows a node, {facts['nodes_of_one_row']:,} of one row, "
-        f"the largest of {facts['rows_of_largest_node']:,}",
+        f"the largest of {facts['rows_of_largest_node']:,}; they stand for {facts['rows_represented']:,} rows",
         f"  columns     {_columns_in_words(facts)}",
         f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, the file {facts['file_bytes'] / 1e6:.2f} MB",
         f"  parameters  {parameters}",
+        f"  vigilance   {facts['vigilance']:.4g}",
+        *_similarity_in_words(facts),
         *_growth_in_words(facts["growth"]),
         "",
         *_labels_in_words(facts["labels"]),
@@ -128,6 +186,17 @@ def _columns_in_words(facts: dict[str, Any]) -> str:
         return f"{matrix}, XC text numbered from {recipe['first']}"
     kinds = [column["kind"] for column in recipe["columns"]]
     return ", ".join(f"{kinds.count(kind):,} {kind}" for kind in dict.fromkeys(kinds)) + f": {matrix}"
+
+
+def _similarity_in_words(facts: dict[str, Any]) -> list[str]:
+    lines = []
+    if facts["weights"]:
+        named = ", ".join(f"{shown(name)} {weight:.1%}" for name, weight in facts["weights"].items())
+        lines.append(f"  weights     {named}")
+    if facts["nearest_within"]:
+        within = ", ".join(f"{float(part):.0%} within {end:.2f}" for part, end in facts["nearest_within"].items())
+        lines.append(f"  novelty     by their distance to the nearest node, before they were learned: {within}")
+    return lines
 
 
 def _growth_in_words(growth: list[dict[str, int]]) -> list[str]:
@@ -151,6 +220,9 @@ def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
         for node in label["typical_nodes"]:
             values = ", ".join(f"{shown(name)} {shown(value)}" for name, value in node["values"].items())
             lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
+        if label["speaks"]:
+            spoken = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
+            lines.append(f"      speaks for it (+) or against it (-): {spoken}")
     if len(labels) > len(listed):
         lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")
     return lines

@@ -1,7 +1,8 @@
 """Predict the labels of new rows.
 
-The result has a row for every row of the file: its number, its labels, most likely first, and their
-probabilities. By default these are the labels more likely than not.
+The result has a row for every row of the file: its number, its labels, most likely first, their probabilities, and its
+novelty: from 0 to 1, how unlike everything learned it is. By default the labels are those more likely than not, or else
+the likeliest, unless having none is likelier still.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlca.cli.predictions import KINDS, Prediction, writing
 from mlca.cli.progress import Progress
@@ -98,10 +99,12 @@ def _chosen(batch: Batch, names: list[str], answers: Answers, args: argparse.Nam
     probabilities, chosen = answers.probabilities, answers.chosen(args.threshold)
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, : args.top]
     ids = batch.ids or [""] * len(batch.numbers)
-    for number, identity, places, own, fits in zip(batch.numbers, ids, order, probabilities, chosen, strict=True):
+    novelty = [None] * len(batch.numbers) if answers.novelty is None else answers.novelty.tolist()
+    rows = zip(batch.numbers, ids, order, probabilities, chosen, novelty, strict=True)
+    for number, identity, places, own, fits, new in rows:
         if args.top is None:
             places = places[fits[places]]
-        yield Prediction(number, [names[place] for place in places], own[places].tolist(), identity)
+        yield Prediction(number, [names[place] for place in places], own[places].tolist(), identity, new)
 
 
 def _separator(layout: Layout, names: list[str]) -> str:

@@ -20,17 +20,22 @@ KINDS = (".csv", ".jsonl", ".parquet")
 
 
 class Prediction(NamedTuple):
-    """The labels of one row, most likely first, and their probabilities; `id` is empty where no column is carried."""
+    """The labels of one row, most likely first, and their probabilities.
+
+    `id` is empty where no column is carried, and `novelty` None where the model tells none.
+    """
 
     row: int
     labels: list[str]
     probabilities: list[float]
     id: str = ""
+    novelty: float | None = None
 
     def by_name(self, identity: str | None) -> dict[str, Any]:
         """Return everything by name, with the id under that of its column."""
         carried = {} if identity is None else {identity: self.id}
-        return {"row": self.row, **carried, "labels": self.labels, "probabilities": self.probabilities}
+        said = {"labels": self.labels, "probabilities": self.probabilities, "novelty": self.novelty}
+        return {"row": self.row, **carried, **said}
 
 
 class Writer(Protocol):
@@ -67,7 +72,8 @@ class _CsvWriter:
 
     def write(self, predictions: Sequence[Prediction]) -> None:
         self._rows.writerows(
-            (p.row, *self._id(p), self._labels(p), self._separator.join(_probabilities(p))) for p in predictions
+            (p.row, *self._id(p), self._labels(p), self._separator.join(_probabilities(p)), _novelty(p))
+            for p in predictions
         )
 
     def _id(self, prediction: Prediction) -> tuple[str, ...]:
@@ -79,6 +85,10 @@ class _CsvWriter:
 
 def _probabilities(prediction: Prediction) -> Iterator[str]:
     return (f"{x:.6g}" for x in prediction.probabilities)
+
+
+def _novelty(prediction: Prediction) -> str:
+    return "" if prediction.novelty is None else f"{prediction.novelty:.4g}"
 
 
 class _JsonLinesWriter:
@@ -131,7 +141,7 @@ def _open_writer(file: IO[bytes], suffix: str, separator: str, identity: str | N
             from pyarrow.parquet import ParquetWriter
         carried = {} if identity is None else {identity: pa.string()}
         lists = {"labels": pa.list_(pa.string()), "probabilities": pa.list_(pa.float64())}
-        kinds = {"row": pa.int64(), **carried, **lists}
+        kinds = {"row": pa.int64(), **carried, **lists, "novelty": pa.float64()}
         schema = pa.schema(list(kinds.items()))
         with ParquetWriter(file, schema) as table:
             yield _ParquetWriter(pa, table, schema, identity)

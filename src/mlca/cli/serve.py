@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mlca.cli.train import add_model_parameters, chosen_parameters
+from mlca.cli.parameters import add_model_parameters, chosen_parameters
 from mlca.optional import needing
 
 
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="the port; 0 takes a free one (default 8000)")
     parser.add_argument("--log", metavar="URL", help="postgresql://..., a log that several services share")
     parser.add_argument("--tokens", metavar="FILE", help="who may do what; see mlca serve token")
-    add_model_parameters(parser)
+    add_model_parameters(parser, recency=True)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from mlca.cli.evaluate import measure, without_nan
 from mlca.cli.learning import learn_and_save
+from mlca.cli.parameters import add_model_parameters, chosen_parameters
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened
-from mlca.options import ATTRIBUTES, RULES, VOTES
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -61,38 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="choose vigilance and attributes by predicting the first 1000 rows before learning them",
     )
-    add_model_parameters(parser)
-
-
-def add_model_parameters(parser: argparse.ArgumentParser) -> None:
-    """Declare the parameters of a new model."""
-    model = parser.add_argument_group("model", "see the documentation of mlca.MLCA")
-    model.add_argument("--vigilance", type=float, metavar="V", help="0 keeps every row, 0.3 compresses (default 0.01)")
-    model.add_argument("--neighbors", type=int, metavar="N", help="nodes that vote (default 10)")
-    model.add_argument("--window", type=int, metavar="N", help="latest rows that bandwidths come from (default 50)")
-    model.add_argument("--smoothing", type=float, metavar="S", help="of probabilities (default 1)")
-    model.add_argument(
-        "--attributes",
-        choices=ATTRIBUTES,
-        help="one bandwidth for all columns, one a column, or one a group of columns (default common)",
-    )
-    model.add_argument("--rule", choices=RULES, help="how nodes move (default published)")
-    model.add_argument("--vote", choices=VOTES, help="how nodes vote (default counts)")
-    model.add_argument("--seed", type=int, metavar="N", help="for --attributes clustered (default 0)")
-    model.add_argument("--jobs", type=int, metavar="N", help="threads; -1 is one a core (default 1)")
-
-
-_PARAMETERS = {
-    "vigilance": "vigilance",
-    "neighbors": "n_neighbors",
-    "window": "window",
-    "smoothing": "smoothing",
-    "attributes": "attributes",
-    "rule": "rule",
-    "vote": "vote",
-    "seed": "random_state",
-    "jobs": "n_jobs",
-}
+    add_model_parameters(parser, recency=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -165,11 +134,6 @@ def _share(word: str) -> float:
     if not 0 < share < 1:
         raise argparse.ArgumentTypeError(f"{word!r} is no share between 0 and 1")
     return share
-
-
-def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of the model that were given, by MLCA's names."""
-    return {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
 
 
 def _new_model(args: argparse.Namespace) -> MLCA:
@@ -257,5 +221,5 @@ def _hints(file: TableFile, layout: Layout) -> list[str]:
     wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
     return [
         f"Hint: {wide!r} spreads {spreads[wide] / spreads[narrow]:,.0f} times as wide as {narrow!r}, so the latter "
-        "hardly counts; rescale, or give each column its own bandwidth: --attributes individual"
+        "hardly counts when rows become nodes; rescale, or give each column its own bandwidth: --attributes individual"
     ]

@@ -32,13 +32,13 @@ beta_k, label counts, eq. (15)     label_counts_          LabelMemory::at_nodes
 Sigma, sigma, eqs. (7), (8)        bandwidths_            Silverman::bandwidth, median; RunningMedian over nodes
 lambda                             window                 DenseWindow, SparseWindow
 kappa, eq. (3)                                            kernel(difference, r), r = SCALE / sigma: the factor
-CIM, eq. (4); of -I and -C         Neighbours.distances   common_sum, individual_sum, clustered_sum, in units of 2^-40
-k_1, k_2, eqs. (9), (10)           Neighbours.nodes       Shortlist: nodes and sums, nearest first
+CIM, eq. (4); of -I and -C         Explanation.distances  common_sum, individual_sum, clustered_sum, in units of 2^-40
+k_1, k_2, eqs. (9), (10)           Explanation.nodes      Shortlist: nodes and sums, nearest first
 V, cases I to III, (13) to (19)    vigilance              Settings::threshold, Model::become_node, Model::join_winner
 groups of attributes of MLCA-C     attributes             Groups (centres), Grouping (one instance's groups)
 N_y, the neighbours                n_neighbors            Settings::n_neighbors
-g, summed label counts             Neighbours.votes       Votes::share
-g, rounded; counters c+, c-        Neighbours.bins        LabelMemory::bin, count; with and without
-P(H), P(E|H), P(H|E)               Neighbours.posterior   LabelMemory::probability
+g, summed label counts             Explanation.votes      Votes::share
+g, rounded; counters c+, c-        Explanation.bins       LabelMemory::bin, count; with and without
+P(H), P(E|H), P(H|E)               Explanation.posterior  LabelMemory::probability
 =================================  =====================  ============================================================
 """

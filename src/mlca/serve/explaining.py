@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
 
-def explanation_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
+def explanation_to_json(explanation: Explanation, top: int, columns: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Return the nodes that voted, and the most likely labels with how they came about.
 
     Parameters
@@ -19,8 +19,12 @@ def explanation_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
         What `MLCA.explain` returned.
     top : int
         The number of labels beside those predicted.
+    columns : tuple of str, optional
+        The names of the columns, which the model knows as x0, x1, ...
     """
     names = explanation.labels
+    called = {f"x{place}": name for place, name in enumerate(columns or ())}
+    calibrated = explanation.none is not None
     order = np.argsort(-explanation.posterior, kind="stable")
     predicted = [name for name in names if name in explanation.predicted]
     return {
@@ -30,10 +34,16 @@ def explanation_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
                 "node": int(node),
                 "distance": float(distance),
                 "rows": int(count),
+                "weight": float(weight) if calibrated else None,
                 "labels": {str(names[j]): float(own[j]) for j in np.flatnonzero(own)},
             }
-            for node, distance, count, own in zip(
-                explanation.nodes, explanation.distances, explanation.counts, explanation.label_counts, strict=True
+            for node, distance, count, weight, own in zip(
+                explanation.nodes,
+                explanation.distances,
+                explanation.counts,
+                explanation.weights if calibrated else explanation.distances,
+                explanation.label_counts,
+                strict=True,
             )
         ],
         "probabilities": [
@@ -42,7 +52,21 @@ def explanation_to_json(explanation: Explanation, top: int) -> dict[str, Any]:
                 "probability": float(explanation.posterior[j]),
                 "prior": float(explanation.prior[j]),
                 "votes": float(explanation.votes[j]),
+                "calibrated": float(explanation.calibrated[j + 1]) if calibrated else None,
+                "background": _background(explanation, int(j)),
             }
             for j in order[: max(top, len(predicted))]
         ],
+        "none": explanation.none,
+        "novelty": explanation.novelty,
+        "far": explanation.far,
+        "experts": dict(zip(explanation.experts, explanation.expert_weights.tolist(), strict=True)),
+        "segments": explanation.trust.tolist(),
+        "agreement": {called.get(name, name): share for name, share in explanation.agreement},
     }
+
+
+def _background(explanation: Explanation, label: int) -> float | None:
+    """Return what the linear score says of a label; it has an entry for having none before those of labels."""
+    shift = len(explanation.background) - len(explanation.labels)
+    return None if shift < 0 else float(explanation.background[label + shift])

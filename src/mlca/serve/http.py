@@ -160,7 +160,11 @@ class Routes:
             x = unpack([packed], columns.width)
         facts, explanation = await asyncio.to_thread(live.explain, x[0])
         return JSONResponse(
-            {"position": facts.position, "generation": facts.generation, **explanation_to_json(explanation, top)}
+            {
+                "position": facts.position,
+                "generation": facts.generation,
+                **explanation_to_json(explanation, top, columns.names),
+            }
         )
 
     async def forget(self, request: Request) -> Response:

@@ -1,8 +1,8 @@
 """The model in use: one thread lets it learn, any number ask it.
 
 All that the service wants of `mlca.MLCA` is asked here. `LiveModel` guards the model by a lock that is fair: who asks
-gets in between two chunks that are learned, and never waits for a second one. When MLCA itself allows asking
-while it learns, `_guard` becomes `contextlib.nullcontext`.
+gets in between two chunks that are learned, and never waits for a second one. The model itself could be asked at any
+time, but an answer names the position that it is of, and measures and snapshots belong to one: so all move together.
 """
 
 from __future__ import annotations
@@ -191,8 +191,12 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in model.get_params().items() if name != "n_jobs"}
 
 
-def new_model(parameters: dict[str, Any], n_jobs: int | None) -> MLCA:
-    """Return the model before the first row."""
+def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
+    """Return the model before the first row, by the parameters that a log has kept.
+
+    Logs of the time when there was nothing but the paper's algorithm have no word about similarity and decision.
+    """
     from mlca.classifier import MLCA
 
-    return MLCA(**parameters, n_jobs=n_jobs)
+    before = {"similarity": "correntropy", "decision": "bayes"}
+    return MLCA(**before | kept, n_jobs=n_jobs)

@@ -42,6 +42,8 @@ _POSITION = _whole(description="Rows of the log that the model knows, or that th
 _GENERATION = _whole(description="Rises with each forgetting.")
 _FLAG = {"type": "boolean"}
 _TEXT = {"type": "string"}
+_REAL = {"type": "number"}
+_REALS_BY_NAME = {"type": "object", "additionalProperties": _REAL}
 
 _SCHEMAS: dict[str, Schema] = {
     "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
@@ -98,7 +100,7 @@ _SCHEMAS: dict[str, Schema] = {
             _object(
                 id=_or_null("string"),
                 labels=_list(_TEXT),
-                probabilities={"type": "object", "additionalProperties": {"type": "number"}},
+                probabilities=_REALS_BY_NAME,
                 novelty=_or_null("number"),
             )
         ),
@@ -110,14 +112,28 @@ _SCHEMAS: dict[str, Schema] = {
         nodes=_list(
             _object(
                 node=_whole(),
-                distance={"type": "number"},
+                distance=_REAL,
                 rows=_whole(),
-                labels={"type": "object", "additionalProperties": {"type": "number"}},
+                weight=_or_null("number"),
+                labels=_REALS_BY_NAME,
             )
         ),
         probabilities=_list(
-            _object(label=_TEXT, probability={"type": "number"}, prior={"type": "number"}, votes={"type": "number"})
+            _object(
+                label=_TEXT,
+                probability=_REAL,
+                prior=_REAL,
+                votes=_REAL,
+                calibrated=_or_null("number"),
+                background=_or_null("number"),
+            )
         ),
+        none={**_or_null("number"), "description": "The probability of having no label."},
+        novelty={**_or_null("number"), "description": "From 0 to 1: how unlike everything learned the row is."},
+        far={**_FLAG, "description": "Whether the row has nothing in common with any node."},
+        experts={**_REALS_BY_NAME, "description": "How far nodes, recent labels and segments are trusted."},
+        segments={**_list(_REAL), "description": "How far parts of the past are trusted, oldest first."},
+        agreement={**_REALS_BY_NAME, "description": "The columns in which the voters are most like the row."},
     ),
     "Forgotten": _object(
         position=_POSITION,

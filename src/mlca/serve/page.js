@@ -363,6 +363,17 @@ $("why").addEventListener("click", async () => {
   }
 });
 
+function remarks(found) {
+  const listed = (values, wanted) => Object.entries(values).slice(0, wanted).map(([name, value]) => `${name} ${share(value)}`).join(", ");
+  const texts = [];
+  if (found.none !== null) texts.push(`No label: ${share(found.none)}. Novelty: ${share(found.novelty)}.`);
+  if (found.far) texts.push("The row has nothing in common with any prototype: labels get their frequencies.");
+  if (Object.keys(found.experts).length > 1) texts.push(`How far each is trusted: ${listed(found.experts)}.`);
+  if (found.segments.length > 1) texts.push(`Parts of the past, oldest first: ${found.segments.map(share).join(", ")}.`);
+  if (Object.keys(found.agreement).length) texts.push(`The prototypes are like the row above all in: ${listed(found.agreement, 8)}.`);
+  return texts;
+}
+
 async function explain(what, title) {
   write("explanation-title", title);
   const body = $("explanation-body");
@@ -372,12 +383,14 @@ async function explain(what, title) {
     const found = await ask("/v1/explain", { ...what, top: 8 });
     const rows = found.nodes.map((node) => element("tr", {}, element("th", { scope: "row" }, whole.format(node.node)),
       element("td", { class: "number" }, node.distance.toFixed(4)), element("td", { class: "number" }, whole.format(node.rows)),
+      element("td", { class: "number" }, share(node.weight)),
       element("td", {}, ...Object.entries(node.labels).map(([name, n]) => element("span", { class: "chip" }, `${name} ${whole.format(n)}`)))));
-    const heads = [["node", ""], ["distance", "number"], ["rows", "number"], ["their labels", ""]];
+    const heads = [["node", ""], ["distance", "number"], ["rows", "number"], ["weight", "number"], ["their labels", ""]];
     const head = element("thead", {}, element("tr", {}, ...heads.map(([name, kind]) => element("th", { scope: "col", class: kind }, name))));
     body.replaceChildren(
       element("p", {}, "Predicted by the model at position ", whole.format(found.position), ": ", ...chips(found.labels, () => "")),
       element("h3", {}, "Probabilities"), bars(found.probabilities.map((one) => [one.label, one.probability])),
+      ...remarks(found).map((text) => element("p", { class: "note" }, text)),
       element("h3", {}, "The nearest prototypes, which voted"),
       element("div", { class: "scroll" }, element("table", {}, head, element("tbody", {}, ...rows))));
   } catch (error) {

@@ -16,7 +16,7 @@ from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell, write_out
 from mlca.serve.events import Events
 from mlca.serve.learning import Follower
-from mlca.serve.live import LiveModel, new_parameters
+from mlca.serve.live import LiveModel, new_model, new_parameters
 from mlca.serve.log import Log, Receipt, create_log, open_log
 from mlca.serve.measures import Traffic
 from mlca.serve.predicting import Predictor
@@ -317,11 +317,12 @@ def _open(database: Database, settings: ServiceSettings) -> Log:
         return create_log(database, parameters, start, columns)
     if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
         raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or take a new folder")
+    began = {} if log.beginning.start is not None else new_model(log.beginning.parameters, None).get_params()
     for name, value in settings.parameters.items():
-        if log.beginning.parameters.get(name) != value:
+        if began.get(name) != value:
             raise ValueError(
-                f"the log began with {name}={log.beginning.parameters.get(name)!r}, not {value!r}; leave it out, or "
-                "take a new folder and replay the rows"
+                f"the log began with {name}={began.get(name)!r}, not {value!r}; leave it out, or take a new folder and "
+                "replay the rows"
             )
     return log
 

@@ -271,7 +271,9 @@ class MLCA(LearnedModel):
         if rows.shape[0] != 1:
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model))
+        explanation = Explanation.of(
+            model._settled_learner(), row, model._labels.names, frames.names_of_attributes(model)
+        )
         return frames.with_values(model, explanation, row)
 
     def novelty(self, X: Any) -> NDArray[np.float64]:

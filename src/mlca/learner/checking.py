@@ -209,7 +209,9 @@ def _check_reservoir(state: State, tally: _Tally, n_labels: int, max_nodes: int)
     _check_shape(state, "reservoir.totals", (n_labels,))
     candidates, made = map(int, state["reservoir.tally"])
     fits = tally.nodes <= made <= candidates <= tally.learned
-    _require(fits and (tally.nodes == max_nodes or made == candidates == tally.nodes), "reservoir.tally", "does not fit")
+    _require(
+        fits and (tally.nodes == max_nodes or made == candidates == tally.nodes), "reservoir.tally", "does not fit"
+    )
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
     _require(((totals >= at_nodes) & (totals <= tally.learned)).all(), "reservoir.totals", "holds impossible counts")
     if tally.nodes < max_nodes:

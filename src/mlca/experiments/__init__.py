@@ -8,10 +8,10 @@ Data flow through this package in one direction:
    that holds its parameters and a fingerprint of the code. Studies that need the same fit share it. `tuning` plans
    the grid search that may come first.
 3. `execution` does the tasks that the `store` does not have yet: one after another, on several cores, or on a
-   cluster. A task is done by `work`, in a process of its own (`workers`) that a time limit can end: a fit of one of our
-   algorithms, of a peer, or of one of the `rivals` of other packages; a dataset as a stream is the matter of `streaming`,
-   its order and changes of meaning that of `arrangements`. What comes of a task goes to the store at once, so a run may
-   be killed at any time and goes on where it was; `progress` tells.
+   cluster. A task is done by `work`, in a process of its own (`workers`) that a time limit can end: a fit of one of
+   our algorithms, of a peer, or of one of the `rivals` of other packages; a dataset as a stream is the matter of
+   `streaming`, its order and changes of meaning that of `arrangements`. What comes of a task goes to the store at
+   once, so a run may be killed at any time and goes on where it was; `progress` tells.
 4. The study turns the outcomes into a section: tables beside the paper's, figures, and a verdict computed from
    the numbers. `report` writes them as HTML, Markdown and CSV.
 

@@ -78,8 +78,8 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
     Returns
     -------
     tuple of ndarray and float
-        The predicted labels, and the seconds of the processor that the model itself took: those of the clock would count
-        whoever else works on the machine.
+        The predicted labels, and the seconds of the processor that the model itself took: those of the clock would
+        count whoever else works on the machine.
     """
     adapter = adapter_of(model)
     predicted = np.zeros_like(stream.Y)

@@ -89,7 +89,6 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         _measure_table(measure.name, measure.label, measure.better, scope, outcomes) for measure in PAPER_MEASURES
     ]
     tables += [_measure_table(name, label, "lower", scope, outcomes) for name, label in CALIBRATION.items()]
-    tables.append(_measure_table("fit_seconds", "Seconds of training", "lower", scope, outcomes))
     text = INTRODUCTION.format(repetitions=scope.repetitions).strip()
     return Section(
         "beyond",

@@ -40,7 +40,7 @@ micro F1 is more than {telling} above its own on shuffled rows.
 Published are 17 classifiers of Esteban and others (2024), on the order of the file; figures by their conventions: a
 row, or a label, without true and predicted labels has F1 0. River's learners were run here, one model a label, with
 River's defaults; logistic regression on standardised attributes where rows are dense, nearest neighbours among the
-last 1000 rows. N/A: not finished within the time limit, or not run. Rows a second count the model's own time,
+last 1000 rows. N/A: not finished within the time limit, or not run. Rows a second count the processor's time,
 predicting and learning; memory is the pickled model.
 """
 

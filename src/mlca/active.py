@@ -2,8 +2,8 @@
 
 Both questions are about neighbours, and both are answered from what any model of nodes shows: `weights_`, `counts_` and
 `label_counts_`, and `predict_proba` for the first. Rows and nodes are placed so that Euclid's distance means something
-(`_Places`): attributes by their deviation among the nodes, or whole rows by their length where most entries are
-zero, and either by how much an attribute weighs in the model's learned similarity, where it has one.
+(`_Places`): attributes are divided by their deviation among the nodes, or, where most entries are zero, whole rows by
+their length.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
 
 # Rows among which those to label are sought; distances between all of them are kept.
 MOST_CANDIDATES = 2000
@@ -173,7 +174,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 class _Places:
-    """Puts rows where Euclid's distance compares them as the model would, roughly.
+    """Puts rows where Euclid's distance means something, by one unit for all attributes.
 
     Parameters
     ----------
@@ -184,21 +185,15 @@ class _Places:
     def __init__(self, model: Any) -> None:
         nodes = _matrix(model.weights_)
         self._by_length = nodes.nnz <= 0.5 * nodes.shape[0] * nodes.shape[1]
-        weights = np.asarray(getattr(model, "attribute_weights_", np.full(nodes.shape[1], 1.0 / nodes.shape[1])))
-        if self._by_length:
-            self._scales = np.sqrt(weights)
-        else:
+        if not self._by_length:
             deviations = nodes.toarray().std(axis=0)
-            self._scales = np.divide(np.sqrt(weights), deviations, out=np.zeros_like(weights), where=deviations > 0)
+            self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
 
     def of(self, rows: sp.csr_array) -> Any:
-        """Return the places of rows; sparse where they are."""
-        spots = sp.csr_array(rows.multiply(self._scales[None, :]))
+        """Return the places of rows; sparse where most entries of the nodes are zero."""
         if not self._by_length:
-            return spots.toarray()
-        lengths = sp.linalg.norm(spots, axis=1)
-        scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return sp.csr_array(spots.multiply(scale[:, None]))
+            return rows.toarray() * self._scales
+        return normalize(rows)
 
 
 def _entropy(chances: NDArray[np.float64]) -> NDArray[np.float64]:

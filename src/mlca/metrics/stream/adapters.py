@@ -111,10 +111,11 @@ class ArrayAdapter:
         return self._model.predict_proba(batch.X)
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
-        """Ask the model how new the rows are to it; None where it has no such method."""
-        if not hasattr(self._model, "novelty"):
+        """Ask the model how new the rows are to it; None where it cannot tell."""
+        try:
+            return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
+        except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
             return None
-        return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put the predicted columns where the labels of the stream are."""
@@ -174,7 +175,7 @@ class RiverAdapter:
         return [self._model.predict_proba_one(x) for x in batch.X]
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
-        """Ask the model how new the rows are to it; None where it has no such method."""
+        """Ask the model how new the rows are to it; None where it cannot tell."""
         if not hasattr(self._model, "novelty_one"):
             return None
         return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)

@@ -1,0 +1,206 @@
+"""Where a person's time is worth most: which rows to label next, and which labels to look at again.
+
+Both questions are about neighbours, and both are answered from what any model of nodes shows: `weights_`, `counts_` and
+`label_counts_`, and `predict_proba` for the first. Rows and nodes are placed so that Euclid's distance means something
+(`_Places`): attributes are divided by their deviation among the nodes, or, where most entries are zero, whole rows by
+their length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import normalize
+
+# Rows among which those to label are sought; distances between all of them are kept.
+MOST_CANDIDATES = 2000
+# Nodes that vote on a node's labels, and how many votes the label's frequency among all rows counts for.
+VOTERS = 20
+PRIOR_VOTES = 3.0
+
+
+def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
+    """Choose the rows whose labels would teach a model most.
+
+    The rule is *uncertainty coverage*. Each row has the uncertainty of its prediction, the sum over the labels of the
+    entropy of their probabilities, and a distance to the nearest node. Labelling a row brings others nearer to a node.
+    Chosen, one after another, are the rows that take most away from the sum of uncertainty times distance. So a
+    choice is uncertain, or among rows that are; far from everything learned; and unlike the choices before it; but
+    no outlier, since that brings only itself nearer.
+
+    Parameters
+    ----------
+    model : MLCA
+        The model, or any other with `predict_proba` and `weights_`. It is not changed.
+    X : array-like or sparse matrix of shape (n_rows, n_features)
+        Rows without labels. Of more than 2,000 rows, 2,000 at even distances are looked at.
+    n : int
+        How many to choose.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Numbers of rows of X, the most informative first. Fewer if X has fewer.
+
+    Examples
+    --------
+    Two clouds are known, a third is not:
+
+    >>> import numpy as np
+    >>> from mlca import MLCA
+    >>> from mlca.active import query
+    >>> rng = np.random.default_rng(0)
+    >>> known = np.repeat([[0.0, 0.0], [5.0, 0.0]], 30, axis=0) + rng.normal(size=(60, 2))
+    >>> model = MLCA().fit(known, [["left"]] * 30 + [["right"]] * 30)
+    >>> waiting = np.repeat([[0.0, 0.0], [5.0, 0.0], [2.5, 9.0]], 20, axis=0) + rng.normal(size=(60, 2))
+    >>> bool(query(model, waiting, 1)[0] >= 40)
+    True
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}, but it counts rows to label: pass at least 1")
+    rows = _matrix(X)
+    here = np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], MOST_CANDIDATES)).round().astype(np.intp)
+    if not len(here):
+        return here
+    rows = rows[here]
+    uncertainty = _entropy(np.asarray(model.predict_proba(rows))).reshape(len(here), -1).sum(axis=1)
+    places = _Places(model)
+    spots, nodes = places.of(rows), places.of(_matrix(model.weights_))
+    nearest = NearestNeighbors(n_neighbors=1).fit(nodes).kneighbors(spots)[0][:, 0]
+    chosen = _cover(euclidean_distances(spots), nearest, uncertainty, min(n, len(here)))
+    return here[chosen]
+
+
+def _cover(
+    between: NDArray[np.float64], nearest: NDArray[np.float64], weights: NDArray[np.float64], n: int
+) -> list[int]:
+    """Choose rows that bring the others nearer, the more so the heavier those are."""
+    chosen: list[int] = []
+    for _ in range(n):
+        gains = weights @ np.maximum(nearest[:, None] - between, 0.0)
+        gains[chosen] = -1.0
+        best = int(np.argmax(gains))
+        chosen.append(best)
+        nearest = np.minimum(nearest, between[:, best])
+    return chosen
+
+
+@dataclass(frozen=True)
+class SuspiciousLabel:
+    """A label of a node that the node's neighbours contradict.
+
+    Attributes
+    ----------
+    node : int
+        The node, counted from 0 in the order in which they were made.
+    label : hashable
+        The label.
+    share : float
+        The share of the node's rows that have the label.
+    expected : float
+        The share that its neighbours have.
+    """
+
+    node: int
+    label: Any
+    share: float
+    expected: float
+
+    @property
+    def suspicion(self) -> float:
+        """How far the two shares are apart."""
+        return abs(self.share - self.expected)
+
+
+def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
+    """Find the labels that were probably given, or left out, by mistake.
+
+    Each node is put to the vote of its 20 nearest nodes, itself left out. They vote with the share of their rows that
+    have a label, the nearest with weight 1, the next with 1/2, then 1/3, and so on; the label's frequency among all
+    rows has three votes. Nothing but what the model keeps is needed; at a small vigilance nearly every row is a node.
+
+    Parameters
+    ----------
+    model : MLCA
+        The model, or any other with `weights_`, `counts_`, `label_counts_` and `classes_`.
+    n : int, default=100
+        How many to return.
+
+    Returns
+    -------
+    list of SuspiciousLabel
+        The most suspicious first. Fewer if there are fewer nodes times labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mlca import MLCA
+    >>> from mlca.active import suspicious_labels
+    >>> X = np.repeat([[0.0, 0.0], [5.0, 0.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
+    >>> labels = [["left"]] * 30 + [["right"]] * 30
+    >>> labels[7] = ["right"]
+    >>> [(found.node, found.label, found.share) for found in suspicious_labels(MLCA().fit(X, labels), 2)]
+    [(7, 'left', 0.0), (7, 'right', 1.0)]
+    """
+    shares, expected = _leave_one_out(model)
+    suspicion = np.abs(shares - expected)
+    order = np.argsort(-suspicion, axis=None, kind="stable")[: max(n, 0)]
+    names = np.asarray(model.classes_).tolist()
+    return [
+        SuspiciousLabel(int(node), names[label], float(shares[node, label]), float(expected[node, label]))
+        for node, label in zip(*np.unravel_index(order, suspicion.shape), strict=True)
+    ]
+
+
+def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each node's share of each label, and the share that its neighbours would give it."""
+    counts = np.asarray(model.counts_, dtype=np.float64)
+    shares = _matrix(model.label_counts_).toarray() / counts[:, None]
+    n_voters = min(VOTERS, len(counts) - 1)
+    frequencies = counts @ shares / counts.sum()
+    if n_voters < 1:
+        return shares, np.tile(frequencies, (len(counts), 1))
+    nodes = _Places(model).of(_matrix(model.weights_))
+    voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
+    votes = 1.0 / np.arange(1, n_voters + 1)
+    said = np.einsum("v,nvk->nk", votes, shares[voters])
+    return shares, (said + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
+
+
+class _Places:
+    """Puts rows where Euclid's distance means something, by one unit for all attributes.
+
+    Parameters
+    ----------
+    model : object
+        The model whose nodes say what is far.
+    """
+
+    def __init__(self, model: Any) -> None:
+        nodes = _matrix(model.weights_)
+        self._by_length = nodes.nnz <= 0.5 * nodes.shape[0] * nodes.shape[1]
+        if not self._by_length:
+            deviations = nodes.toarray().std(axis=0)
+            self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+
+    def of(self, rows: sp.csr_array) -> Any:
+        """Return the places of rows; sparse where most entries of the nodes are zero."""
+        if not self._by_length:
+            return rows.toarray() * self._scales
+        return normalize(rows)
+
+
+def _entropy(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the entropy of each chance and its contrary."""
+    p = np.clip(chances, 1e-12, 1.0 - 1e-12)
+    return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
+
+
+def _matrix(rows: Any) -> sp.csr_array:
+    return sp.csr_array(rows if sp.issparse(rows) else np.asarray(rows, dtype=np.float64))

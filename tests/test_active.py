@@ -1,0 +1,124 @@
+"""Which rows to label next, and which labels to doubt."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlca import MLCA
+from mlca.active import MOST_CANDIDATES, query, suspicious_labels
+from mlca.datasets import random_rbf
+
+FEW = settings(max_examples=15, deadline=None)
+
+
+class Nodes:
+    """What `mlca.active` asks of a model, in plain sight."""
+
+    def __init__(self, weights, label_counts, counts=None, chances=lambda X: np.full((X.shape[0], 1), 0.5)):
+        self.weights_ = np.asarray(weights, dtype=float)
+        self.label_counts_ = sp.csr_array(np.asarray(label_counts))
+        self.counts_ = np.ones(len(self.weights_), dtype=np.int64) if counts is None else np.asarray(counts)
+        self.classes_ = np.arange(self.label_counts_.shape[1])
+        self.predict_proba = chances
+
+
+def stream(n, seed=0):
+    X, Y = zip(*random_rbf(n, change="none", random_state=seed), strict=True)
+    return np.concatenate(X), np.concatenate(Y)
+
+
+@FEW
+@given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 40))
+def test_as_many_different_rows_as_asked_for(seed, n_rows, n):
+    X, Y = stream(100, seed)
+    chosen = query(MLCA().fit(X[:60], Y[:60]), X[60 : 60 + n_rows], n)
+    assert len(set(chosen.tolist())) == len(chosen) == min(n, n_rows)
+    assert chosen.min() >= 0 and chosen.max() < n_rows
+
+
+@FEW
+@given(st.integers(0, 1000), st.integers(1, 10))
+def test_fewer_are_the_first_of_more(seed, n):
+    X, Y = stream(150, seed)
+    model = MLCA().fit(X[:60], Y[:60])
+    np.testing.assert_array_equal(query(model, X[60:], 10)[:n], query(model, X[60:], n))
+
+
+def test_asking_changes_nothing_and_sparse_rows_are_rows():
+    X, Y = stream(200)
+    X = np.where(X > 0.7, X, 0.0)
+    model = MLCA().fit(X[:100], Y[:100])
+    before = model.predict_proba(X)
+    chosen = query(model, X[100:], 5)
+    np.testing.assert_array_equal(query(model, sp.csr_matrix(X[100:]), 5), chosen)
+    np.testing.assert_array_equal(query(MLCA().fit(sp.csr_array(X[:100]), Y[:100]), X[100:], 5), chosen)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_uncertain_rows_come_before_certain_ones():
+    """Two clouds equally far from all nodes: the one that the model is not sure of is asked first."""
+    rng = np.random.default_rng(0)
+    clouds = np.repeat([[0.0, 9.0], [0.0, -9.0]], 20, axis=0) + 0.5 * rng.normal(size=(40, 2))
+    model = Nodes(rng.normal(size=(50, 2)), np.ones((50, 1)))
+    model.predict_proba = lambda X: np.where(X.toarray()[:, [1]] > 0, 0.5, 0.999)
+    assert (query(model, clouds, 3) < 20).all()
+
+
+def test_far_clouds_come_before_near_ones_each_once_and_outliers_last():
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
+    X = np.repeat(centres, 30, axis=0) + 0.5 * rng.normal(size=(90, 2))
+    X = np.vstack([X, [[-14.0, -14.0]]])
+    chosen = query(Nodes(0.5 * rng.normal(size=(40, 2)), np.ones((40, 1))), X, 3)
+    assert sorted(chosen[:2] // 30) == [1, 2]  # one of each unknown cloud, and neither the known one nor the outlier
+
+
+def test_of_many_rows_some_at_even_distances_are_looked_at():
+    X = np.random.default_rng(0).normal(size=(MOST_CANDIDATES + 500, 2))
+    chosen = query(Nodes(X[:10], np.ones((10, 1))), X, 3)
+    looked_at = np.linspace(0, len(X) - 1, MOST_CANDIDATES).round().astype(int)
+    assert np.isin(chosen, looked_at).all()
+
+
+def test_nothing_to_choose_from_and_nothing_asked_for():
+    model = Nodes([[0.0], [1.0]], [[1], [1]])
+    assert query(model, np.empty((0, 1)), 3).tolist() == []
+    with pytest.raises(ValueError, match="n is 0, but it counts rows"):
+        query(model, [[0.0]], 0)
+
+
+def test_labels_at_odds_with_their_neighbours_are_found():
+    X, Y = stream(600)
+    rng = np.random.default_rng(1)
+    flipped = rng.random(Y.shape) < 0.05
+    model = MLCA(vigilance=0.0).fit(X, Y ^ flipped)
+    assert model.n_nodes_ == len(X)
+    n = int(flipped.sum())
+    found = suspicious_labels(model, n)
+    right = np.mean([flipped[one.node, one.label] for one in found])
+    assert right > 0.5  # ten times the share of flipped ones
+    assert [one.suspicion for one in found] == sorted((one.suspicion for one in found), reverse=True)
+    np.testing.assert_array_equal([one.share for one in found], [(Y ^ flipped)[one.node, one.label] for one in found])
+
+
+def test_a_node_does_not_vote_on_itself():
+    """Its own label is the only one of its kind nearby, whatever its rows count."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    Y = np.zeros((30, 1), dtype=int)
+    Y[11] = 40
+    counts = np.ones(30, dtype=int)
+    counts[11] = 40
+    (found,) = suspicious_labels(Nodes(X, Y, counts), 1)
+    assert (found.node, found.share) == (11, 1.0)
+    assert found.expected < 0.4  # the frequency alone, which its 40 rows of 69 make .58, has three votes
+
+
+def test_models_of_few_nodes_and_small_wishes():
+    one = Nodes([[0.0, 1.0]], [[1, 0]])
+    assert [found.suspicion for found in suspicious_labels(one)] == [0.0, 0.0]
+    assert suspicious_labels(one, 0) == []
+    assert len(suspicious_labels(Nodes([[0.0], [1.0]], [[1], [0]]))) == 2
+    same = Nodes(np.ones((5, 3)), np.eye(5, 2))
+    assert all(np.isfinite(found.expected) for found in suspicious_labels(same))

@@ -69,7 +69,8 @@ def measure(name: str, vigilance: float, n_orders: int) -> Iterator[tuple[int, F
         expected = matched(in_sequence, test)
         for n_parts in N_PARTS:
             parts = [
-                MLCA.published(vigilance=vigilance).fit(train[0][own], train[1][own]) for own in np.array_split(order, n_parts)
+                MLCA.published(vigilance=vigilance).fit(train[0][own], train[1][own])
+                for own in np.array_split(order, n_parts)
             ]
             merged = merge(parts)
             runs[n_parts].append(

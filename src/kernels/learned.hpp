@@ -12,11 +12,11 @@
 
 #include "background.hpp"
 #include "ranks.hpp"
+#include "strongest.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr double WIDTH = 0.289;
-inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
 inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "background.hpp"
+#include "mixed.hpp"
 #include "ranks.hpp"
 #include "strongest.hpp"
 #include "traits.hpp"
@@ -92,6 +93,7 @@ public:
     bool sparse = false;            // more than half of the nodes' entries were zero
     bool has_background = false;    // there were 20 nodes and a label
     Array<std::int64_t> weights;
+    Nominal nominal;                // told, not learned
     Traits traits;
     Background background;
     // These follow from the others.

@@ -29,9 +29,8 @@ public:
 
     // The space must have room for all attributes. Entries may come in any order; none is zero. `nominal_weight` is that of all
     // nominal attributes together.
-    MixedProbe(const Learned& learned, const Nominal& nominal, std::int64_t nominal_weight, const std::int32_t* keys, const double* values,
-               std::int64_t n, Space& space) noexcept
-        : learned_(learned), nominal_(nominal), keys_(keys), n_(n), space_(space), compared_(learned.n_attributes()) {
+    MixedProbe(const Learned& learned, std::int64_t nominal_weight, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
+        : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_attributes()) {
         alone_.below = learned.sparse ? nominal_weight : learned.total;
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t j = keys[p];
@@ -42,8 +41,8 @@ public:
                 --compared_;
                 continue;
             }
-            space.ranks.data()[j] = is_nominal(nominal, j) ? 0 : learned.ranks(j, values[p]);
-            space.terms.data()[j] = learned.term(j, is_nominal(nominal, j) ? learned.apart() : space.ranks.data()[j]);
+            space.ranks.data()[j] = is_nominal(learned.nominal, j) ? 0 : learned.ranks(j, values[p]);
+            space.terms.data()[j] = learned.term(j, is_nominal(learned.nominal, j) ? learned.apart() : space.ranks.data()[j]);
             alone_.above += space.terms.data()[j];
             alone_.below += always_counts(j) ? 0 : weight;
         }
@@ -75,7 +74,7 @@ public:
                 continue;
             }
             if (!always_counts(j) && x == 0.0) sums.below += learned_.weights.data()[j];
-            if (is_nominal(nominal_, j)) {
+            if (is_nominal(learned_.nominal, j)) {
                 sums.above += x == values[p] ? 0 : learned_.term(j, learned_.apart());
                 continue;
             }
@@ -93,10 +92,9 @@ public:
 
 private:
     // Whether an attribute counts wherever there is a value, zero or not.
-    bool always_counts(std::int32_t j) const noexcept { return !learned_.sparse || is_nominal(nominal_, j); }
+    bool always_counts(std::int32_t j) const noexcept { return !learned_.sparse || is_nominal(learned_.nominal, j); }
 
     const Learned& learned_;
-    const Nominal& nominal_;
     const std::int32_t* keys_;
     std::int64_t n_;
     Space& space_;
@@ -106,9 +104,9 @@ private:
 
 // Add what a row says to the background's scores, for entries in any order; a nominal attribute that is not among them has the
 // category 0, which the caller names as an entry.
-inline void add_to_scores(const Learned& learned, const Nominal& nominal, std::int64_t attribute, double value, std::int64_t* scores) noexcept {
+inline void add_to_scores(const Learned& learned, std::int64_t attribute, double value, std::int64_t* scores) noexcept {
     const std::int64_t d = learned.n_attributes();
-    if (!is_nominal(nominal, attribute)) {
+    if (!is_nominal(learned.nominal, attribute)) {
         if (is_missing(value)) return learned.background.add_missing(scores, attribute);
         return learned.background.add(scores, attribute, learned.ranks(attribute, value));
     }

@@ -28,6 +28,7 @@ public:
     Learned learned() {
         const bool binary = count_entries();
         Learned result(binary ? Ranks::binary(d_) : with_knots());
+        result.nominal = nominal_;
         result.sparse = 2 * n_zeros_ > n_numbers_;
         result.traits = traits();
         n_traits_ = d_ + result.traits.size();

@@ -60,9 +60,9 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
 }
 
 // Rows have gaps, and the learner was not made for them: one must be made that is (docs/mixed.md).
-class GapsFound : public std::invalid_argument {
+class GapsError : public std::invalid_argument {
 public:
-    GapsFound() : std::invalid_argument("rows have gaps") {}
+    GapsError() : std::invalid_argument("rows have gaps") {}
 };
 
 // Rows as they came from Python, kept alive and checked.
@@ -78,6 +78,7 @@ public:
         input.n = static_cast<std::int64_t>(indptr.size()) - 1;
         require_bounds(indptr, indices.size());
         if (indices.size() != data.size()) throw std::invalid_argument("indices and data differ in length");
+        if (!settings.mixed) refuse_gaps(data.data(), static_cast<std::int64_t>(data.size()));
         for (std::int64_t j = 0; j < input.n; ++j) {
             std::int64_t last = -1;
             for (std::int64_t p = indptr.data()[j]; p < indptr.data()[j + 1]; ++p) {
@@ -88,7 +89,6 @@ public:
             }
         }
         input.sparse = {indptr.data(), indices.data(), data.data()};
-        if (!settings.mixed) refuse_gaps(data.data(), static_cast<std::int64_t>(data.size()));
     }
 
     static void require_bounds(const In<std::int64_t, 1>& indptr, std::size_t n_entries) {
@@ -107,7 +107,7 @@ private:
         constexpr auto largest = std::bit_cast<std::int64_t>(MISSING);
         std::int64_t beyond = 0;
         for (std::int64_t i = 0; i < n; ++i) beyond |= largest - 1 - (std::bit_cast<std::int64_t>(values[i]) & INT64_MAX);
-        if (beyond < 0) throw GapsFound();
+        if (beyond < 0) throw GapsError();
     }
 
     static void require_width(std::int64_t width, const Settings& settings) {
@@ -365,7 +365,7 @@ void bind_learner(nb::module_& module) {
              nb::arg("drift"), nb::arg("max_nodes"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"), nb::arg("vigilance"),
              nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("mixed"), nb::arg("nominal"));
 
-    nb::exception<GapsFound>(module, "GapsFound", PyExc_ValueError);
+    nb::exception<GapsError>(module, "GapsError", PyExc_ValueError);
     module.attr("MISSING") = MISSING;
 
     using Indptr = In<std::int64_t, 1>;

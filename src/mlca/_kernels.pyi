@@ -24,7 +24,7 @@ def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, rep
 
 # The learner
 
-class GapsFound(ValueError):
+class GapsError(ValueError):
     """Rows have gaps, and the learner was not made for them."""
 
 MISSING: float

@@ -60,9 +60,8 @@ def _entries(told: Any) -> list[bool | int | str]:
     listed = told.tolist() if isinstance(told, np.ndarray) else told
     if isinstance(listed, list | tuple):
         entries = [entry.item() if isinstance(entry, np.generic) else entry for entry in listed]
-        if len({type(entry) for entry in entries}) <= 1 and all(
-            isinstance(entry, bool | int | str) for entry in entries
-        ):
+        kinds = {type(entry) for entry in entries}
+        if len(kinds) <= 1 and kinds <= {bool, int, str}:
             return entries
     raise ValueError(
         f'categorical_features is {told!r:.80}: give columns by number, by name or as a mask, "from_dtype" or None'

@@ -78,8 +78,8 @@ class MLCA(LearnedModel):
     drift : {"off", "follow"}, default="off"
         Whether parts of the past that no longer hold lose their votes, and get them back when they hold again.
     categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
-        The columns that are categories, by number, by name or as a mask: values are equal or not, whatever number stands
-        for them. "from_dtype" takes those of a data frame that are.
+        The columns that are categories, by number, by name or as a mask: values are equal or not, whatever number
+        stands for them. "from_dtype" takes those of a data frame that are.
     max_nodes : int or None, default=None
         The most nodes to keep. When there are so many, a new one replaces one that is drawn by the row's number.
     attributes : {"common", "individual", "clustered"}, default="common"
@@ -344,7 +344,7 @@ class MLCA(LearnedModel):
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.
         learned = self._learner.asked_for
-        if self.categorical_features != "from_dtype":
+        if not isinstance(self.categorical_features, str):
             self._check_same_categories(learned.categorical_features)
         if _learned_values(self) == _learned_values(learned):
             return

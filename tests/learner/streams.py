@@ -33,7 +33,7 @@ def streams(draw, max_rows=90, features=FEW_FEATURES):
 
 @st.composite
 def mixed_streams(draw, max_rows=90, features=FEW_FEATURES):
-    """Draw (X, Y, nominal): streams with gaps, rows of nothing but gaps among them, and nominal attributes of few values."""
+    """Draw (X, Y, nominal): streams with gaps, also rows of nothing else, and nominal attributes of few values."""
     X, Y = draw(streams(max_rows, features))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     nominal = np.flatnonzero(rng.random(X.shape[1]) < draw(st.sampled_from([0.0, 0.5, 1.0])))

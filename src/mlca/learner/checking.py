@@ -159,9 +159,8 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_unlabelled(state, tally)
     if parameters.similarity == "learned":
         _check_similarity(state, tally)
-    _check_groups(
-        state, n_features * tally.learned if parameters.attributes == "clustered" else 0, is_mixed(parameters, state)
-    )
+    most = n_features * tally.learned if parameters.attributes == "clustered" else 0
+    _check_groups(state, most, is_mixed(parameters, state))
     _require(all(0 <= i < n_features for i in parameters.categorical_features), "categorical_features", "are not there")
 
 

@@ -218,7 +218,7 @@ class Learner:
             if self._keeps_sparse:
                 return dict(self._compiled.explain_sparse(*self._csr_parts(sparse.csr_array(row))))
             return dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
-        except native.GapsFound:
+        except native.GapsError:
             return self._ready_for_gaps().explain(x)
 
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
@@ -261,11 +261,9 @@ class Learner:
                 self._compiled.learn_sparse(*self._csr_parts(rows), indptr, labels, n_labels, n_jobs)
             else:
                 self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
-        except native.GapsFound:
+        except native.GapsError:
             self._become_ready_for_gaps()
-            self._learn_part(
-                rows if sparse.issparse(rows) else sparse.csr_array(rows), indptr, labels, n_labels, n_jobs
-            )
+            self._learn_part(sparse.csr_array(rows), indptr, labels, n_labels, n_jobs)
 
     def _judge_part(
         self, rows: Any, n_labels: int, n_jobs: int, probabilities: bool = True, novelty: bool = False
@@ -277,9 +275,8 @@ class Learner:
                 said = self._compiled.predict_sparse(*self._csr_parts(rows), n_labels, n_jobs, probabilities, novelty)
             else:
                 said = self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty)
-        except native.GapsFound:
-            thin = rows if sparse.issparse(rows) else sparse.csr_array(rows)
-            return self._ready_for_gaps()._judge_part(thin, n_labels, n_jobs, probabilities, novelty)
+        except native.GapsError:
+            return self._ready_for_gaps()._judge_part(sparse.csr_array(rows), n_labels, n_jobs, probabilities, novelty)
         return said
 
     @property

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import asdict, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -229,7 +230,7 @@ def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
     columns = settings["categorical_features"]
     if not isinstance(columns, list | tuple) or any(type(column) is not int for column in columns):
         raise ValueError(f"categorical_features are {columns!r:.80}")
-    if any(a >= b for a, b in zip(columns, columns[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(columns)):
         raise ValueError("categorical_features do not ascend")
     return tuple(columns)
 

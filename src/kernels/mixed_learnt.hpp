@@ -72,7 +72,8 @@ public:
     }
 
     template <class RowOf, class F>
-    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, Space& space, Stop& stop, const F& f) const {
+    void compare(const Row* rows, const std::int64_t*, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop,
+                 const F& f) const {
         space.probe.reserve(learned_.n_attributes());
         for (std::int64_t q = 0; q < n_rows; ++q) {
             stop.check();
@@ -80,6 +81,7 @@ public:
             const MixedProbe probe(learned_, nominal_weight_, x.keys, x.values, x.n, space.probe);
             const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
                 space.found.begin(n_wanted);
+                space.found.skip(gone);
                 for (std::int64_t k = low; k < high; ++k) {
                     if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
                     const Row y = row(k);
@@ -89,7 +91,6 @@ public:
             };
             f(q, nearest_in, [&](std::int64_t* scores) { score(x, space, scores); });
         }
-        static_cast<void>(n_nodes);
     }
 
     template <class F>

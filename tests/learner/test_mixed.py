@@ -50,7 +50,7 @@ def queries_of(X):
     return np.concatenate([X[:4], X[:3] + 0.25, np.full((1, X.shape[1]), np.nan), np.zeros((1, X.shape[1]))])
 
 
-@settings(max_examples=80, **PATIENT)
+@settings(max_examples=40, **PATIENT)
 @given(mixed_streams(), parameters(), BEYOND, st.booleans())
 def test_it_equals_the_plain_learner(stream, chosen, beyond, is_sparse):
     X, Y, nominal = stream
@@ -84,7 +84,7 @@ def test_chunks_forms_threads_and_files_do_not_matter(stream, chosen, beyond, da
     np.testing.assert_array_equal(probabilities, thin.settled().answers(queries_of(X)).probabilities)
 
 
-@settings(max_examples=30, **PATIENT)
+@settings(max_examples=15, **PATIENT)
 @given(mixed_streams(), parameters(), BEYOND, st.randoms(use_true_random=False))
 def test_columns_may_be_permuted(stream, chosen, beyond, random):
     X, Y, nominal = stream
@@ -100,7 +100,7 @@ def test_columns_may_be_permuted(stream, chosen, beyond, random):
     )
 
 
-@settings(max_examples=30, **PATIENT)
+@settings(max_examples=15, **PATIENT)
 @given(mixed_streams(), parameters(), BEYOND)
 def test_a_learner_that_meets_its_first_gap_late_is_the_one_that_was_ready(stream, chosen, beyond):
     X, Y, _ = stream

@@ -107,9 +107,8 @@ def test_a_learner_that_meets_its_first_gap_late_is_the_one_that_was_ready(strea
     parameters, _ = told(chosen, beyond, [])
     X[: len(X) // 2] = np.nan_to_num(X[: len(X) // 2])
     late = fitted(parameters, X[: len(X) // 2], Y[: len(X) // 2])
-    ready = Learner.from_state(
-        parameters, X.shape[1], Y.shape[1], False, capture(Learner(parameters, X.shape[1], False)), mixed=True
-    )
+    empty = capture(Learner(parameters, X.shape[1], False))
+    ready = Learner.from_state(parameters, X.shape[1], 0, False, empty, mixed=True)
     learn(ready, X[: len(X) // 2], Y[: len(X) // 2])
     asked = queries_of(X)
     for _ in range(2):

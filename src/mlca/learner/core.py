@@ -289,7 +289,7 @@ class Learner:
     def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
         """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
         step = max(1, PORTION // self.n_features)
-        for first in range(0, rows.shape[0], step):
+        for first in range(0, max(1, rows.shape[0]), step):  # no rows are a part as well: labels may come with them
             part = rows[first : first + step]
             yield first, sparse.csr_array(part) if self._keeps_sparse else part.toarray()
 

@@ -59,6 +59,9 @@ inline void put_similarity(nb::dict& result, const State& state) {
     result["background.indptr"] = to_numpy(learned.background.starts);
     result["background.indices"] = to_numpy(learned.background.attributes);
     result["background.data"] = to_numpy(learned.background.coefficients);
+    result["background.means"] = to_numpy(learned.background.means);
+    result["similarity.trait_attributes"] = to_numpy(learned.traits.attributes);
+    result["similarity.trait_values"] = to_numpy(learned.traits.values);
     result["background.centres"] = to_numpy(learned.background.centres);
     result["background.deviations"] = to_numpy(learned.background.deviations);
 }
@@ -79,6 +82,9 @@ inline void take_similarity(const nb::dict& arrays, State& state) {
     learned.background.starts = from_numpy<std::int64_t>(arrays, "background.indptr");
     learned.background.attributes = from_numpy<std::int32_t>(arrays, "background.indices");
     learned.background.coefficients = from_numpy<std::int32_t>(arrays, "background.data");
+    learned.background.means = from_numpy<std::int64_t>(arrays, "background.means");
+    learned.traits.attributes = from_numpy<std::int32_t>(arrays, "similarity.trait_attributes");
+    learned.traits.values = from_numpy<double>(arrays, "similarity.trait_values");
     learned.background.centres = from_numpy<std::int64_t>(arrays, "background.centres");
     learned.background.deviations = from_numpy<double>(arrays, "background.deviations");
     state.learned = std::move(learned);

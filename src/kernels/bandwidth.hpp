@@ -141,6 +141,19 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
+// The median of values, which are put into another order, and of so many times a constant.
+inline double median_with_constants(Array<double>& values, std::int64_t n_constants, double constant) {
+    const auto n_below = std::partition(values.begin(), values.end(), [&](double s) { return s < constant; }) - values.begin();
+    const auto kth = [&](std::int64_t k) {
+        if (k >= n_below && k < n_below + n_constants) return constant;
+        const std::int64_t place = k < n_below ? k : k - n_constants;
+        std::nth_element(values.begin(), values.begin() + place, values.end());
+        return values[static_cast<std::size_t>(place)];
+    };
+    const std::int64_t n = static_cast<std::int64_t>(values.size()) + n_constants;
+    return n % 2 == 1 ? kth(n / 2) : (kth(n / 2 - 1) + kth(n / 2)) / 2.0;
+}
+
 // The median of values that come and sometimes go: the lower half and the upper half as heaps, largest and smallest on top.
 class RunningMedian {
 public:

@@ -14,7 +14,9 @@
 #include "fixedpoint.hpp"
 #include "float_screen.hpp"
 #include "memory.hpp"
+#include "learned_nodes.hpp"
 #include "query.hpp"
+#include "settings.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -23,6 +25,7 @@ class DenseNodes {
 public:
     using Window = DenseWindow;
     using Row = const double*;
+    using Learnt = LearnedNodes<Row>;
     using DenseQuery = Query<Row>;
     // What looks a byte up 16 or more times at once screens by codes; other machines in float32.
     using Screen = std::conditional_t<mode == Mode::individual || !CODES_PAY, FloatScreen<mode>, CodedScreen<mode == Mode::individual ? Mode::common : mode>>;
@@ -33,8 +36,8 @@ public:
         Array<std::int64_t> before;
     };
 
-    DenseNodes(std::int64_t d, std::int64_t screen_from)
-        : d_(d), weights_(d), factors_(mode == Mode::individual ? d : 1), screen_(d, screen_from) {}
+    explicit DenseNodes(const Settings& told)
+        : d_(told.n_features), weights_(d_), factors_(mode == Mode::individual ? d_ : 1), screen_(d_, told.screen_from) {}
 
     // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
@@ -64,7 +67,10 @@ public:
     void withdraw(std::int64_t) noexcept {}
 
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    static const double* unfolded(Row x, Space&) noexcept { return x; }
+    // The groups of an instance's attributes.
+    void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
+        by.group(x, bandwidth_sums, d_, n_nodes, grouping);
+    }
 
     std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
     // About how many pairs of attributes a search among so many nodes compares.

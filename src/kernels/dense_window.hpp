@@ -6,6 +6,7 @@
 
 #include "bandwidth.hpp"
 #include "binary_window.hpp"
+#include "settings.hpp"
 #include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -15,6 +16,7 @@ public:
     using Row = const double*;
     using Source = DenseRows;
 
+    explicit DenseWindow(const Settings& told) : DenseWindow(told.window, told.n_features) {}
     DenseWindow(std::int64_t window, std::int64_t d) : size(window), d_(d) {
         // Rows are taken in by portions that stay in the cache.
         constexpr std::int64_t PORTION_BYTES = 1 << 20;

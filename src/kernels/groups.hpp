@@ -10,6 +10,7 @@
 #include "bandwidth.hpp"
 #include "fixedpoint.hpp"
 #include "memory.hpp"
+#include "mixed.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -62,15 +63,33 @@ public:
     // Put every attribute into the group of the centre nearest to its value. A group's bandwidth is the mean over all
     // nodes and over its attributes; `bandwidth_sums` holds each attribute's sum over the nodes.
     void group(const double* x, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) const {
+        group_by([&](std::int64_t i) { return nearest(x[i]); }, size(), bandwidth_sums, d, n_nodes, grouping);
+    }
+
+    // The same with gaps, which belong to no group, and nominal attributes, which are a group of their own. With no
+    // centre all numbers are one group; there is always one, be it empty.
+    void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) const {
+        const std::int64_t n_numbers = std::max<std::int64_t>(size(), 1);
+        const auto group_of = [&](std::int64_t i) {
+            return is_missing(x[i]) ? -1 : is_nominal(nominal, i) ? n_numbers : size() == 0 ? 0 : nearest(x[i]);
+        };
+        group_by(group_of, n_numbers + 1, bandwidth_sums, d, n_nodes, grouping);
+        grouping.n_groups = std::max<std::int64_t>(grouping.n_groups, 1);
+    }
+
+private:
+    // Collect the groups that are not empty. `group_of(i)` is that of an attribute, one of so many, negative if it has none.
+    template <class GroupOf>
+    static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) {
         grouping.order.resize(static_cast<std::size_t>(d));
         grouping.members.resize(static_cast<std::size_t>(d));
-        grouping.ends.assign(static_cast<std::size_t>(std::min(d, size())), 0);
+        grouping.ends.assign(static_cast<std::size_t>(std::min(d, n_possible)), 0);
         grouping.factors.assign(grouping.ends.size(), 0.0);
-        Array<std::int64_t> filled(centres_.size(), 0);
+        Array<std::int64_t> filled(static_cast<std::size_t>(n_possible), 0);
         auto* members = grouping.members.data();
         for (std::int64_t i = 0; i < d; ++i) {
-            members[i] = nearest(x[i]);
-            ++filled[static_cast<std::size_t>(members[i])];
+            members[i] = group_of(i);
+            if (members[i] >= 0) ++filled[static_cast<std::size_t>(members[i])];
         }
         std::int64_t n_groups = 0, end = 0;
         for (auto& size : filled) {
@@ -80,6 +99,7 @@ public:
             size = n_groups++;
         }
         for (std::int64_t i = 0; i < d; ++i) {
+            if (members[i] < 0) continue;
             members[i] = filled[static_cast<std::size_t>(members[i])];
             const auto j = static_cast<std::size_t>(members[i]);
             grouping.order[static_cast<std::size_t>(grouping.ends[j]++)] = i;
@@ -93,7 +113,6 @@ public:
         }
     }
 
-private:
     static double bandwidth_of(const DenseRows& column) {
         double squares, mean;
         squared_deviations(column, &squares, &mean);

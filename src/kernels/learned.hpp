@@ -11,12 +11,14 @@
 #include <cstdint>
 
 #include "background.hpp"
+#include "mixed.hpp"
 #include "ranks.hpp"
+#include "strongest.hpp"
+#include "traits.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr double WIDTH = 0.289;
-inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
 inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 
@@ -47,7 +49,8 @@ public:
 
     // Whether the state could be that of d attributes: whatever passes can be computed with.
     bool is_sound(std::int64_t d) const noexcept {
-        if (n_attributes() != d || !ranks.is_sound(d) || !background.is_sound(d) || has_background == background.centres.empty()) return false;
+        if (n_attributes() != d || !ranks.is_sound(d) || !traits.is_sound(d) || !background.is_sound(d + traits.size())) return false;
+        if (has_background == background.centres.empty()) return false;
         std::int64_t together = 0;
         for (const std::int64_t weight : weights) {
             if (weight <= 0 || weight > WHOLE_WEIGHT || (together += weight) > WHOLE_WEIGHT + d) return false;
@@ -56,10 +59,10 @@ public:
     }
 
     // Fill in what follows from the state: n_knots, starts, knots, up_to of the ranks; sparse, has_background, weights;
-    // starts, attributes, coefficients, centres, deviations of the background.
+    // starts, attributes, coefficients, means, centres, deviations of the background; traits.
     void restore() {
         ranks.restore(n_attributes());
-        background.restore_lists(n_attributes());
+        background.restore_lists(n_attributes() + traits.size());
         factors.assign(static_cast<std::size_t>(padded(n_attributes())), 0.0);
         total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
@@ -67,9 +70,11 @@ public:
             total += weights[j];
         }
         r = SCALE / WIDTH / static_cast<double>(ranks.one());
-        const double apart = ranks.n_knots == 0 ? 1.0 - kernel(static_cast<double>(BINARY_ONE), r) : 1.0;
-        far = static_cast<std::int64_t>(nearest_whole(PER_KEY * apart));
+        far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
     }
+
+    // The difference of ranks that is as large as any: 1 where all nodes are 0 or 1, else one whose kernel is 0.
+    std::int32_t apart() const noexcept { return static_cast<std::int32_t>(ranks.n_knots == 0 ? BINARY_ONE : 4 * ranks.one()); }
 
     // What a difference of ranks adds in an attribute: at most its weight.
     std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
@@ -88,14 +93,23 @@ public:
     bool sparse = false;            // more than half of the nodes' entries were zero
     bool has_background = false;    // there were 20 nodes and a label
     Array<std::int64_t> weights;
+    Nominal nominal;                // told, not learned
+    Traits traits;
     Background background;
     // These follow from the others.
     Array<double> factors;
     std::int64_t total = 0;
     double r = 0.0;
-    // The key of an instance and a node that have nothing in common: differences of ranks so large that their kernel is 0;
-    // 1 where all nodes are 0 or 1.
+    // The key of an instance and a node that have nothing in common.
     std::int64_t far = 0;
+
+    // The sum of terms of differences of ranks that were gathered with the factors of their attributes.
+    [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict own_factors,
+                                                          std::int64_t n, double r) noexcept {
+        std::int64_t sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], own_factors[i], r);
+        return sum;
+    }
 
 private:
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.

@@ -45,7 +45,7 @@ public:
     using Instance = typename ModelHere::Instance;
     using PredictionHere = Prediction<ModelHere>;
 
-    explicit LearnerOf(const Settings& settings) : told_(settings), model_(settings), window_(settings.window, settings.n_features), work_(settings) {}
+    explicit LearnerOf(const Settings& settings) : told_(settings), model_(settings), window_(settings), work_(settings) {}
     LearnerOf(const Settings& settings, const State& state) : LearnerOf(settings) { restore(state); }
     LearnerOf(const LearnerOf& other)
         : told_(other.told_), model_(other.model_), window_(other.window_), work_(other.told_), waiting_starts_(other.waiting_starts_), waiting_labels_(other.waiting_labels_) {}
@@ -468,8 +468,11 @@ private:
     Groups round_of_groups(const ModelHere& model, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window_, window_.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window_.size);
-        Array<double> values(means.size());
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = means[static_cast<std::size_t>(order[i])];
+        Array<double> values;
+        values.reserve(means.size());
+        for (const std::int64_t i : order) {
+            if (!is_missing(means.data()[i])) values.push_back(means.data()[i]);
+        }
         Groups next = model.groups;
         next.learn(values, window_.size, model.settings.common_threshold(1));
         return next;

@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <bit>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,7 @@ namespace mlca::MLCA_LEVEL {
 namespace {
 
 std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, const State* state = nullptr) {
+    if (settings.mixed) return make_mixed_learner(settings, state);
     return sparse ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
 }
 
@@ -34,7 +36,9 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
 
 Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
                        const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
-                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
+                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, bool mixed,
+                       const In<std::uint8_t, 1>& nominal) {
+    if (nominal.size() > 0 && (!mixed || static_cast<std::int64_t>(nominal.size()) != n_features)) throw std::invalid_argument("nominal must have a flag for each attribute");
     if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
     if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
     return {.mode = static_cast<Mode>(place_of(attributes, {"common", "individual", "clustered"})),
@@ -50,8 +54,16 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
             .calibrated = place_of(decision, {"bayes", "calibrated"}) == 1,
             .recency = recency,
             .follows_drift = place_of(drift, {"off", "follow"}) == 1,
-            .max_nodes = max_nodes};
+            .max_nodes = max_nodes,
+            .mixed = mixed,
+            .nominal = Nominal(nominal.data(), nominal.data() + nominal.size())};
 }
+
+// Rows have gaps, and the learner was not made for them: one must be made that is (docs/mixed.md).
+class GapsError : public std::invalid_argument {
+public:
+    GapsError() : std::invalid_argument("rows have gaps") {}
+};
 
 // Rows as they came from Python, kept alive and checked.
 class CheckedRows {
@@ -60,11 +72,13 @@ public:
         require_width(static_cast<std::int64_t>(rows.shape(1)), settings);
         input.n = static_cast<std::int64_t>(rows.shape(0));
         input.dense = {rows.data(), input.n, settings.n_features};
+        refuse_gaps(rows.data(), static_cast<std::int64_t>(rows.size()));
     }
     CheckedRows(const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& indices, const In<double, 1>& data, const Settings& settings) {
         input.n = static_cast<std::int64_t>(indptr.size()) - 1;
         require_bounds(indptr, indices.size());
         if (indices.size() != data.size()) throw std::invalid_argument("indices and data differ in length");
+        if (!settings.mixed) refuse_gaps(data.data(), static_cast<std::int64_t>(data.size()));
         for (std::int64_t j = 0; j < input.n; ++j) {
             std::int64_t last = -1;
             for (std::int64_t p = indptr.data()[j]; p < indptr.data()[j + 1]; ++p) {
@@ -88,6 +102,14 @@ public:
     InputRows input{};
 
 private:
+    // By their bits: compiled for finite numbers, comparisons would not find them.
+    static void refuse_gaps(const double* values, std::int64_t n) {
+        constexpr auto largest = std::bit_cast<std::int64_t>(MISSING);
+        std::int64_t beyond = 0;
+        for (std::int64_t i = 0; i < n; ++i) beyond |= largest - 1 - (std::bit_cast<std::int64_t>(values[i]) & INT64_MAX);
+        if (beyond < 0) throw GapsError();
+    }
+
     static void require_width(std::int64_t width, const Settings& settings) {
         if (width != settings.n_features) throw std::invalid_argument("rows have another number of attributes than the learner");
     }
@@ -334,13 +356,17 @@ void bind_learner(nb::module_& module) {
         .def("__init__",
              [](Settings* place, const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
                 const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
-                std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from) {
+                std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, bool mixed,
+                const In<std::uint8_t, 1>& nominal) {
                  new (place) Settings(make_settings(attributes, rule, vote, similarity, decision, recency, drift, max_nodes, n_features, n_neighbors,
-                                                    window, vigilance, smoothing, screen_from));
+                                                    window, vigilance, smoothing, screen_from, mixed, nominal));
              },
              nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("similarity"), nb::arg("decision"), nb::arg("recency"),
              nb::arg("drift"), nb::arg("max_nodes"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"), nb::arg("vigilance"),
-             nb::arg("smoothing"), nb::arg("screen_from"));
+             nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("mixed"), nb::arg("nominal"));
+
+    nb::exception<GapsError>(module, "GapsError", PyExc_ValueError);
+    module.attr("MISSING") = MISSING;
 
     using Indptr = In<std::int64_t, 1>;
     using Indices = In<std::int32_t, 1>;

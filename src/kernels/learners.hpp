@@ -1,4 +1,4 @@
-// Every kind of learner, one template each: dense_learners.cpp and sparse_learners.cpp compile them side by side.
+// Every kind of learner, one template each: dense_learners.cpp, sparse_learners.cpp and mixed_learners.cpp compile them side by side.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@ namespace mlca::MLCA_LEVEL {
 // Make a learner; from a checked state, if there is one.
 std::shared_ptr<Learner> make_dense_learner(const Settings& settings, const State* state);
 std::shared_ptr<Learner> make_sparse_learner(const Settings& settings, const State* state);
+std::shared_ptr<Learner> make_mixed_learner(const Settings& settings, const State* state);
 
 template <Mode mode, template <Mode> class Nodes>
 std::shared_ptr<Learner> make_learner_of(const Settings& settings, const State* state) {

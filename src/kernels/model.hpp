@@ -21,7 +21,6 @@
 #include "decision.hpp"
 #include "groups.hpp"
 #include "labels.hpp"
-#include "learned_nodes.hpp"
 #include "memory.hpp"
 #include "query.hpp"
 #include "settings.hpp"
@@ -32,7 +31,7 @@ template <Mode mode, class NodesOf>
 struct Model {
     using Nodes = NodesOf;
     using Row = typename Nodes::Row;
-    using Learnt = LearnedNodes<Row>;
+    using Learnt = typename Nodes::Learnt;
 
     // An instance, or many at one place.
     struct Instance {
@@ -83,6 +82,7 @@ struct Model {
         std::int64_t n_nodes() const noexcept { return model_.n_nodes; }
         std::int64_t n_attributes() const noexcept { return model_.settings.n_features; }
         std::int64_t n_slots() const noexcept { return n_slots_; }
+        const Nominal& nominal() const noexcept { return model_.settings.nominal; }
         std::int64_t count(std::int64_t node) const noexcept { return model_.labels.node_counts.data()[node]; }
         std::int64_t birth(std::int64_t node) const noexcept { return model_.births[node]; }
         template <class F>
@@ -111,7 +111,7 @@ struct Model {
 
     explicit Model(const Settings& told)
         : settings(told),
-          nodes(told.n_features, told.screen_from),
+          nodes(told),
           labels(told.vote, told.n_neighbors, told.smoothing),
           bandwidths(told.bandwidth_width()),
           bandwidth_sums(static_cast<std::size_t>(told.bandwidth_width()), 0.0) {
@@ -330,7 +330,7 @@ struct Model {
 
 private:
     void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, Space& space) const {
-        by.group(nodes.unfolded(query.x, space.nodes), sums, settings.n_features, query.n_nodes - n_gone, grouping);
+        nodes.group(by, query.x, sums, query.n_nodes - n_gone, grouping, space.nodes);
         query.grouping = &grouping;
     }
 

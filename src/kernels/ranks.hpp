@@ -39,21 +39,23 @@ public:
     // Nothing is known yet: the state of another is put in, and `restore` called.
     Ranks() = default;
 
-    // Where in the sorted values of all nodes the knot number i is: round(i (n - 1) / 16), halves to even.
-    static std::int64_t position(std::int64_t i, std::int64_t n_nodes) noexcept {
-        if (n_nodes <= MOST_KNOTS) return i;
-        const std::int64_t sixteenths = i * (n_nodes - 1), whole = sixteenths >> 4, rest = sixteenths & 15;
-        return whole + (rest > 8 || (rest == 8 && (whole & 1)));
+    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even.
+    std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
+        if (n_knots == 1) return 0;
+        const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
+        return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // Put in the next attribute: its values other than zero in all nodes, in any order; they are moved about.
-    void add(double* values, std::int64_t n, std::int64_t n_nodes, Space& space) {
+    // Put in the next attribute: its values other than zero in all nodes, in any order; they are moved about. So many nodes have a
+    // value at all; if none has, the attribute is as one that is zero.
+    void add(double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         constexpr std::int64_t AT_ZERO = -1;
-        const std::int64_t n_zeros = n_nodes - n;
+        n_present = std::max(n_present, std::int64_t{1});
+        const std::int64_t n_zeros = n_present - n;
         const std::int64_t n_negative = std::count_if(values, values + n, [](double value) { return value < 0.0; });
         std::int64_t places[MOST_KNOTS], wanted[MOST_KNOTS], n_wanted = 0;
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const std::int64_t p = position(i, n_nodes);
+            const std::int64_t p = position(i, n_present);
             places[i] = p < n_negative ? p : p < n_negative + n_zeros ? AT_ZERO : p - n_zeros;
             if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
         }

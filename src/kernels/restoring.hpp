@@ -137,6 +137,7 @@ void read_state(ModelOf& model, const State& state) {
         model.similarity_due = 0;  // computed anew from the nodes
     } else if (settings.learned && n > 0) {
         Learned learned = *state.learned;
+        learned.nominal = settings.nominal;
         if (!learned.is_sound(settings.n_features)) throw std::invalid_argument("the learned similarity contradicts itself");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
             throw std::invalid_argument("the learned similarity is computed anew at another time");

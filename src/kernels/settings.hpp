@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "fixedpoint.hpp"
+#include "mixed.hpp"
 #include "query.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -35,6 +36,8 @@ struct Settings {
     bool recency = false;
     bool follows_drift = false;
     std::int64_t max_nodes = 0;    // 0: as many as there are
+    bool mixed = false;            // rows may have gaps or nominal attributes
+    Nominal nominal;
 
     // A negative vigilance is to be found from the first window.
     bool finds_vigilance() const noexcept { return vigilance < 0.0; }

@@ -15,39 +15,24 @@
 #include <optional>
 
 #include "fixedpoint.hpp"
+#include "learned_nodes.hpp"
 #include "memory.hpp"
 #include "overlaps.hpp"
 #include "pairs.hpp"
 #include "postings.hpp"
 #include "query.hpp"
+#include "scattered.hpp"
+#include "settings.hpp"
 #include "sparse_window.hpp"
 
 namespace mlca::MLCA_LEVEL {
-
-// Marks the non-zeros of a row in an array of zeros for as long as it lives.
-template <class T>
-class Scattered {
-public:
-    template <class ValueAt>
-    Scattered(Array<T>& target, const SparseRow& row, ValueAt value_at) : target_(target), row_(row) {
-        for (std::int64_t p = 0; p < row.n; ++p) target_[static_cast<std::size_t>(row.keys[p])] = value_at(p);
-    }
-    ~Scattered() {
-        for (std::int64_t p = 0; p < row_.n; ++p) target_[static_cast<std::size_t>(row_.keys[p])] = T{};
-    }
-    Scattered(const Scattered&) = delete;
-    Scattered& operator=(const Scattered&) = delete;
-
-private:
-    Array<T>& target_;
-    SparseRow row_;
-};
 
 template <Mode mode>
 class SparseNodes {
 public:
     using Window = SparseWindow;
     using Row = SparseRow;
+    using Learnt = LearnedNodes<Row>;
     using SparseQuery = Query<Row>;
 
     struct Space {
@@ -58,7 +43,7 @@ public:
         Screening screening;
     };
 
-    SparseNodes(std::int64_t d, std::int64_t screen_from) : d_(d), screen_from_(screen_from), factors_(mode == Mode::individual ? d : 1) {}
+    explicit SparseNodes(const Settings& told) : d_(told.n_features), screen_from_(told.screen_from), factors_(mode == Mode::individual ? d_ : 1) {}
 
     void reserve(std::int64_t n_nodes, const Row& x) {
         weights_.reserve(x.n);
@@ -151,11 +136,11 @@ public:
         return {weights.keys, weights.values, weights.length};
     }
 
-    // A row as all of its attributes, for whoever must look at each.
-    const double* unfolded(const Row& x, Space& space) const {
+    // The groups of an instance's attributes.
+    void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {
         space.unfolded.assign(static_cast<std::size_t>(d_), 0.0);
         for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
-        return space.unfolded.data();
+        by.group(space.unfolded.data(), bandwidth_sums, d_, n_nodes, grouping);
     }
 
     // Postings are written by whole tiles of nodes, for about the r of the rows to come, where rows are not all ones.

@@ -16,6 +16,7 @@
 
 #include "bandwidth.hpp"
 #include "binary_window.hpp"
+#include "settings.hpp"
 #include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -41,6 +42,7 @@ public:
     using Row = SparseRow;
     using Source = SparseRows;
 
+    explicit SparseWindow(const Settings& told) : SparseWindow(told.window, told.n_features) {}
     SparseWindow(std::int64_t window, std::int64_t d) : size(window), d_(d), starts_(1, 0) {}
 
     std::int64_t size, filled = 0, learned = 0;
@@ -90,7 +92,7 @@ public:
                 });
             }
             estimate(window, low, high, silverman);
-            return median_with_constants(absent, silverman.bandwidth(CONSTANT), window.d_);
+            return median_with_constants(squares_, absent, silverman.bandwidth(CONSTANT));
         }
 
         void bandwidths(const SparseWindow& window, std::int64_t position, double* out) {
@@ -209,18 +211,6 @@ public:
                 }
             }
             for (const auto i : columns_) column_of_[static_cast<std::size_t>(i)] = -1;
-        }
-
-        // The median of the estimated bandwidths and of the constants that were not laid out.
-        double median_with_constants(std::int64_t n_constants, double constant, std::int64_t d) {
-            const auto n_below = std::partition(squares_.begin(), squares_.end(), [&](double s) { return s < constant; }) - squares_.begin();
-            const auto kth = [&](std::int64_t k) {
-                if (k >= n_below && k < n_below + n_constants) return constant;
-                const std::int64_t place = k < n_below ? k : k - n_constants;
-                std::nth_element(squares_.begin(), squares_.begin() + place, squares_.end());
-                return squares_[static_cast<std::size_t>(place)];
-            };
-            return d % 2 == 1 ? kth(d / 2) : (kth(d / 2 - 1) + kth(d / 2)) / 2.0;
         }
 
         Silverman silverman_;

@@ -31,11 +31,11 @@
 #include "deviations.hpp"
 #include "learned.hpp"
 #include "ranked_nodes.hpp"
+#include "strongest.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t WEIGH_FROM = 20;
-inline constexpr std::int64_t TOP = 32;
 
 template <class View>
 class Weighing {
@@ -65,11 +65,6 @@ public:
     const RankedNodes& ranked() const noexcept { return ranked_; }
 
 private:
-    struct Candidate {
-        double size, slope;
-        std::int32_t attribute;
-    };
-
     // Count each attribute's non-zeros; tell whether all are ones.
     bool count_entries() {
         lengths_.assign(static_cast<std::size_t>(d_), 0);
@@ -195,15 +190,15 @@ private:
                 pending.resize(left);
             }
             look_at_others(rows);
-            keep_strongest(chosen.data()[slot]);
+            keep_strongest(candidates_, d_, chosen.data()[slot]);
             for (const std::int32_t j : touched_) {
                 label_sums_.data()[j] = 0;
                 is_touched_.data()[j] = 0;
             }
             touched_.clear();
         }
-        lay_out_background(chosen, result.background);
-        set_weights(result);
+        lay_out_background(chosen, n_, [this](std::int32_t j) { return Trait{sums_.data()[j], n_, ranked_.shift(j)}; }, result.background);
+        set_weights(correlations_, result.weights);
     }
 
     void add_up_label(std::int64_t slot) {
@@ -264,55 +259,6 @@ private:
             const double slope = covariance(j, rows) / spreads_.data()[j];
             candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
             if (++n == TOP) least = other.size * (1.0 - 1e-9);  // rounding moves no size so far
-        }
-    }
-
-    // Keep the TOP strongest candidates and those that equal the last. Attributes that are not candidates have size 0.
-    void keep_strongest(Array<Candidate>& kept) {
-        double least = 0.0;
-        if (d_ > TOP && static_cast<std::int64_t>(candidates_.size()) >= TOP) {
-            Candidate* last = candidates_.data() + TOP - 1;
-            std::nth_element(candidates_.data(), last, candidates_.data() + candidates_.size(),
-                             [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
-            least = last->size;
-        }
-        for (const Candidate& candidate : candidates_) {
-            if (candidate.size >= least) kept.push_back(candidate);
-        }
-        std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.attribute < b.attribute; });
-    }
-
-    // Turn slopes into whole numbers below 2^31 in all: the largest is scaled to between half and all of 2^31 / (their number).
-    void lay_out_background(const Array<Array<Candidate>>& chosen, Background& background) const {
-        background.starts.assign(1, 0);
-        for (const Array<Candidate>& own : chosen) {
-            double largest = 0.0;
-            for (const Candidate& candidate : own) largest = std::max(largest, std::fabs(candidate.slope));
-            Int128 sum = 0, shift = 0;
-            if (largest > 0.0) {
-                int exponent;
-                std::frexp(largest, &exponent);
-                exponent = 31 - static_cast<int>(std::bit_width(own.size())) - exponent;
-                for (const Candidate& candidate : own) {
-                    const auto coefficient = static_cast<std::int32_t>(nearest_whole(std::ldexp(candidate.slope, exponent)));
-                    background.attributes.push_back(candidate.attribute);
-                    background.coefficients.push_back(coefficient);
-                    sum += static_cast<Int128>(sums_.data()[candidate.attribute]) * coefficient;
-                    shift += static_cast<Int128>(ranked_.shift(candidate.attribute)) * coefficient;
-                }
-            }
-            background.starts.push_back(static_cast<std::int64_t>(background.attributes.size()));
-            background.centres.push_back(static_cast<std::int64_t>(rounded(sum, n_) - shift));
-        }
-    }
-
-    void set_weights(Learned& result) const {
-        std::int64_t together = 0;
-        for (const std::int64_t r : correlations_) together += r;
-        if (together == 0) return;
-        for (std::int64_t j = 0; j < d_; ++j) {
-            const Int128 share = static_cast<Int128>(correlations_.data()[j]) * d_ + together;
-            result.weights.data()[j] = static_cast<std::int64_t>(rounded(WHOLE_WEIGHT * share, 2 * static_cast<Int128>(d_) * together));
         }
     }
 

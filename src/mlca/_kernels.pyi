@@ -24,6 +24,12 @@ def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, rep
 
 # The learner
 
+class GapsError(ValueError):
+    """Rows have gaps, and the learner was not made for them."""
+
+MISSING: float
+"""What a gap is in the rows of a learner for mixed rows."""
+
 class Settings:
     def __init__(
         self,
@@ -42,6 +48,8 @@ class Settings:
         vigilance: float,
         smoothing: float,
         screen_from: int,
+        mixed: bool,
+        nominal: NDArray[np.uint8],
     ) -> None: ...
 
 class Learner:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
-from typing import Any, Self, TypeAlias, Union
+from typing import Any, Literal, Self, TypeAlias, Union
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -40,6 +40,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     """A multi-label classifier that learns in one go."""
 
     _accepts_sparse = True
+    _allows_gaps = False  # whether NaN is a value that is missing, or an error
 
     labels_: LabelSet
     n_features_in_: int
@@ -192,13 +193,25 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if is_plain(X):
             rows: Rows = X
             if not np.isfinite(X).all():
-                check_array(X, estimator=self, input_name="X")
+                check_array(X, ensure_all_finite=self._finite, estimator=self, input_name="X")
         else:
             accept = "csr" if self._accepts_sparse else False
-            checked = check_array(X, accept_sparse=accept, dtype=np.float64, order="C", estimator=self, input_name="X")
+            checked = check_array(
+                X,
+                accept_sparse=accept,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=self._finite,
+                estimator=self,
+                input_name="X",
+            )
             rows = _canonical(checked) if sparse.issparse(checked) else checked
         require_as_many(rows, targets)
         return rows
+
+    @property
+    def _finite(self) -> bool | Literal["allow-nan"]:
+        return "allow-nan" if self._allows_gaps else True
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
@@ -214,6 +227,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = self._accepts_sparse
+        tags.input_tags.allow_nan = self._allows_gaps
         return tags
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mlca.base import Rows, turn_of
+from mlca.categories import check_categories, resolve_categories
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
@@ -37,7 +38,10 @@ from mlca.validation import check_choice, check_flag, check_real, check_whole
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
-_LEARNED_PARAMETERS = tuple(field.name for field in fields(Parameters) if field.name != "seed")
+# Which columns are categories is told in many ways and compared by itself.
+_LEARNED_PARAMETERS = tuple(
+    field.name for field in fields(Parameters) if field.name not in ("seed", "categorical_features")
+)
 _learned_values = attrgetter(*_LEARNED_PARAMETERS)
 
 
@@ -71,6 +75,9 @@ class MLCA(LearnedModel):
         streams whose order means something.
     drift : {"off", "follow"}, default="off"
         Whether parts of the past that no longer hold lose their votes, and get them back when they hold again.
+    categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
+        The columns that are categories, by number, by name or as a mask: values are equal or not, whatever number
+        stands for them. "from_dtype" takes those of a data frame that are.
     max_nodes : int or None, default=None
         The most nodes to keep. When there are so many, a new one replaces one that is drawn by the row's number.
     attributes : {"common", "individual", "clustered"}, default="common"
@@ -135,6 +142,8 @@ class MLCA(LearnedModel):
     ['alarm', 'storm']
     """
 
+    _allows_gaps = True
+
     def __init__(
         self,
         *,
@@ -147,6 +156,7 @@ class MLCA(LearnedModel):
         recency: bool = False,
         drift: Drift = "off",
         max_nodes: int | None = None,
+        categorical_features: Any = "from_dtype",
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",
@@ -163,6 +173,7 @@ class MLCA(LearnedModel):
         self.recency = recency
         self.drift = drift
         self.max_nodes = max_nodes
+        self.categorical_features = categorical_features
         self.attributes = attributes
         self.rule = rule
         self.vote = vote
@@ -301,6 +312,7 @@ class MLCA(LearnedModel):
             check_whole("max_nodes", self.max_nodes, at_least=2)
         if self.decision != "calibrated" and (self.recency or self.drift != "off"):
             raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
+        check_categories(self.categorical_features)
         check_choice("attributes", self.attributes, ATTRIBUTES)
         check_choice("rule", self.rule, RULES)
         check_choice("vote", self.vote, VOTES)
@@ -309,6 +321,8 @@ class MLCA(LearnedModel):
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.
         learned = self._learner.asked_for
+        if not isinstance(self.categorical_features, str):
+            self._check_same_categories(learned.categorical_features)
         if _learned_values(self) == _learned_values(learned):
             return
         for name in _LEARNED_PARAMETERS:
@@ -321,8 +335,20 @@ class MLCA(LearnedModel):
                     "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
                 )
 
+    def _check_same_categories(self, before: tuple[int, ...]) -> None:
+        now = self._categories(self.n_features_in_)
+        if now != before:
+            raise ValueError(
+                f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a "
+                "model goes on with those that it has: set them back, or call fit to start afresh"
+            )
+
+    def _categories(self, n_features: int) -> tuple[int, ...]:
+        return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))
+
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        self._learner = Learner(self._draw_parameters(), n_features, sparse_rows)
+        parameters = replace(self._draw_parameters(), categorical_features=self._categories(n_features))
+        self._learner = Learner(parameters, n_features, sparse_rows)
 
     def _draw_parameters(self) -> Parameters:
         if isinstance(self.random_state, int | np.integer):

@@ -5,11 +5,9 @@ Units and bounds of all sums are at the head of `learned.py`.
 
 import math
 
-import numpy as np
-
 from tests.learner.elementary import clipped, exp_of_minus, ln, odds, shifted
 from tests.learner.learned import NONE, Similarity, due_after
-from tests.learner.reference import Reference, deviations_bandwidths, power_of_half
+from tests.learner.reference import Reference, common_bandwidth, deviations_bandwidths, power_of_half
 
 CELLS = 10
 PER_COUNT = 2**20
@@ -37,7 +35,7 @@ def ruler_of(model, x):
     """Return the ruler of correntropy: distances are the similarities that an explanation shows."""
     parts = len(x)
     if model.attributes == "clustered":
-        parts = len({min(range(len(model.centres)), key=lambda g: abs(v - model.centres[g][0])) for v in x})
+        parts = max(len(model.groups_of(x)), 1)
     return Ruler(parts * 2.0**40, parts * 2**40, squared=model.attributes == "common")
 
 
@@ -199,9 +197,8 @@ def auto_vigilance(rows, **options):
     model.X = [[float(v) for v in x] for x in rows]
     if len(rows) < 2:
         return 0.01
-    bandwidths = deviations_bandwidths(model.X)
-    if model.attributes == "common":
-        bandwidths = float(np.median(bandwidths))
+    estimate = common_bandwidth if model.attributes == "common" else deviations_bandwidths
+    bandwidths = estimate(model.X, model.nominal)
     if model.attributes == "clustered":
         model.group_round()
     model.y, model.bandwidth, together = model.X, [bandwidths] * len(rows), 0.0
@@ -334,7 +331,7 @@ class Beyond(Reference):
         self.place(x, labels, own, keys)
         self.rows += 1
         if self.similarity == "learned" and self.rows >= self.due:
-            self.learned = Similarity(self.y, self.alpha, [self.slots(k) for k in range(len(self.y))])
+            self.learned = Similarity(self.y, self.alpha, [self.slots(k) for k in range(len(self.y))], self.nominal)
             self.due = due_after(self.rows)
 
     def note(self, x, own, keys, ruler):

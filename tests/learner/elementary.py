@@ -35,8 +35,3 @@ def clipped(p, margin):
 def odds(p):
     p = clipped(p, 1e-6)
     return p / (1.0 - p)
-
-
-def rounded(numerator, denominator):
-    """Return the whole number next to a quotient of whole numbers, the larger of two."""
-    return (2 * numerator + denominator) // (2 * denominator)

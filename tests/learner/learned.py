@@ -28,14 +28,16 @@ smallest and the largest node. A quotient is that of two whole numbers, rounded 
 are functions of one attribute, and sums whose order is defined: over the voters, nearest first, and over time.
 
 Labels have slots: 0 is the pseudo-label "none" of rows without labels, label i has slot i + 1.
+
+What correlates with labels are traits: an attribute's ranks, or, of a nominal attribute, one of its values (rank `one`
+where the node has it, else 0). All sums of a trait are over the nodes that have a value at all (docs/mixed.md).
 """
 
 import math
 from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
-from tests.learner.elementary import rounded
-from tests.learner.reference import SCALE, power_of_half
+from tests.learner.reference import SCALE, is_missing, power_of_half, present, rounded
 
 NONE = 0
 RANK_STEP = 2**17  # half a knot
@@ -48,12 +50,12 @@ WEIGH_FROM = 20
 TOP = 32
 
 
-def knots_of(values):
-    """Return the node values that ranks are measured by: 17 of them, evenly spread, or all."""
-    values, last = sorted(v + 0.0 for v in values), len(values) - 1
-    if last < 17:
+def knots_of(column):
+    """Return the values that ranks are measured by, evenly spread over those present: one a node, 17 at most."""
+    values, n = sorted(v + 0.0 for v in present(column)) or [0.0], min(len(column), 17)
+    if n == 1:
         return values
-    return [values[round(Fraction(i * last, 16))] for i in range(17)]  # halves to even
+    return [values[round(Fraction(i * (len(values) - 1), n - 1))] for i in range(n)]  # halves to even
 
 
 class Ranks:
@@ -92,51 +94,90 @@ class Ranks:
         return round(gap / span * self.one)
 
 
+class Trait:
+    """What an attribute says of nodes: their ranks, or whether they have `value` where it is nominal."""
+
+    def __init__(self, attribute, value, ranks, column, counts):
+        self.attribute, self.value, self.ranks = attribute, value, ranks
+        self.absent = {k for k, v in enumerate(column) if is_missing(v)}
+        self.n = sum(counts) - sum(counts[k] for k in self.absent)
+        self.sum = sum(counts[k] * r for k, r in ranks.items())
+        self.variance = self.n * sum(counts[k] * r * r for k, r in ranks.items()) - self.sum * self.sum
+
+    def spread(self, one):
+        return float(self.variance + 3 * self.n * (one // 2) ** 2)
+
+    def rows(self, own):
+        """Return how many of a label's rows have a value; `own` is node -> rows."""
+        return sum(own.values()) - sum(own.get(k, 0) for k in self.absent)
+
+    def covariance(self, own):
+        return float(self.n * sum(own[k] * r for k, r in self.ranks.items() if k in own) - self.sum * self.rows(own))
+
+    def rank_of(self, ranks):
+        """Return the rank in a row of ranks, None if there is no value."""
+        rank = ranks[self.attribute]
+        return rank if self.value is None or rank is None else rank.one * (rank.value == self.value)
+
+
+class Category:
+    """A nominal value in the place of a rank."""
+
+    def __init__(self, value, one):
+        self.value, self.one = value, one
+
+
 class Similarity:
     """Ranks, weights and background, from the nodes' weights, counts and label counts (slot -> rows)."""
 
-    def __init__(self, nodes, counts, labels):
+    def __init__(self, nodes, counts, labels, nominal=()):
         d = len(nodes[0])
-        values = [v for y in nodes for v in y]
-        binary = all(v in (0.0, 1.0) for v in values)
-        self.sparse = 2 * sum(v == 0 for v in values) > len(values)
+        self.nominal = frozenset(nominal)
         columns = list(zip(*nodes, strict=True))
-        self.ranks = [Ranks(None if binary else knots_of(column)) for column in columns]
-        self.r = SCALE / WIDTH / self.ranks[0].one
+        values = [v for j, column in enumerate(columns) if j not in self.nominal for v in present(column)]
+        self.binary = all(v in (0.0, 1.0) for v in values)
+        self.sparse = 2 * sum(v == 0 for v in values) > len(values)
+        self.ranks = [
+            Ranks(None if self.binary else knots_of([0.0] * len(nodes) if j in self.nominal else column))
+            for j, column in enumerate(columns)
+        ]
+        self.one = self.ranks[0].one
+        self.r = SCALE / WIDTH / self.one
         self.ranked = {}  # values of nodes meet every row
-        # The key of rows that have nothing in common: their kernels are 0, or that of 0 and 1 where all are 0 or 1.
-        self.far = round(1e7 * (1.0 - power_of_half((BINARY_ONE * self.r) ** 2))) if binary else 10**7
+        # Two categories differ as much as any two values can: by 1 where all are 0 or 1, else so that the kernel is 0.
+        # Rows that differ like that everywhere have nothing in common.
+        self.apart = BINARY_ONE if self.binary else 4 * self.one
+        self.far = round(1e7 * (1.0 - power_of_half((self.apart * self.r) ** 2)))
         self.weights = [rounded(WHOLE_WEIGHT, d)] * d
         self.background = None
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for own in labels for slot in own):
             self.learn(columns, counts, labels)
-        self.total = sum(self.weights)
+
+    def traits(self, columns, counts):
+        result = []
+        for j, column in enumerate(columns):
+            if j not in self.nominal:
+                ranks = {k: self.ranks[j](v) for k, v in enumerate(column) if v and not is_missing(v)}
+                result.append(Trait(j, None, ranks, column, counts))
+                continue
+            for value in sorted(set(present(column))):
+                ranks = {k: self.one for k, v in enumerate(column) if v == value}
+                result.append(Trait(j, value, ranks, column, counts))
+        return result
 
     def learn(self, columns, counts, labels):
-        d, n = len(columns), sum(counts)
-        ranks = [
-            {k: rank(v) for k, v in enumerate(column) if v} for rank, column in zip(self.ranks, columns, strict=True)
-        ]
-        sums = [sum(counts[k] * r for k, r in column.items()) for column in ranks]
-        variances = [
-            n * sum(counts[k] * r * r for k, r in column.items()) - s * s for column, s in zip(ranks, sums, strict=True)
-        ]
-        spreads = [float(v + 3 * n * (rank.one // 2) ** 2) for v, rank in zip(variances, self.ranks, strict=True)]
+        d, traits = len(columns), self.traits(columns, counts)
         correlations, self.background = [0] * d, {}
         for slot in sorted({NONE}.union(*labels)):
             own = {k: of[slot] for k, of in enumerate(labels) if slot in of}
-            rows = sum(own.values())
-            label_spread = float(rows * (n - rows) + 3 * n)
-            covariances = [
-                float(n * sum(own[k] * r for k, r in column.items() if k in own) - s * rows)
-                for column, s in zip(ranks, sums, strict=True)
-            ]
-            slopes = [cov / spread for cov, spread in zip(covariances, spreads, strict=True)]
-            if slot != NONE:
-                squared = [slope * (cov / label_spread) for slope, cov in zip(slopes, covariances, strict=True)]
-                correlations = [max(old, round(r * 2.0**40)) for old, r in zip(correlations, squared, strict=True)]
-            sizes = [abs(b) * math.sqrt(float(v)) for b, v in zip(slopes, variances, strict=True)]
-            background = Background(slopes, sizes, ranks, sums, counts, n)
+            slopes = []
+            for trait in traits:
+                cov, spread, rows = trait.covariance(own), trait.spread(self.one), trait.rows(own)
+                slopes.append(cov / spread if trait.n else 0.0)
+                if slot != NONE and trait.n:
+                    squared = slopes[-1] * (cov / float(rows * (trait.n - rows) + 3 * trait.n))
+                    correlations[trait.attribute] = max(correlations[trait.attribute], round(squared * 2.0**40))
+            background = Background(traits, slopes, counts)
             if background.squares > 0:
                 self.background[slot] = background
         together = sum(correlations)
@@ -144,20 +185,32 @@ class Similarity:
             self.weights = [rounded(WHOLE_WEIGHT * (together + r * d), 2 * d * together) for r in correlations]
 
     def row(self, x):
-        """Return the ranks of a row."""
-        return [rank(v) for rank, v in zip(self.ranks, x, strict=True)]
+        """Return the ranks of a row, a Category where the attribute is nominal, None where there is no value."""
+        return [
+            None if is_missing(v) else Category(v, self.one) if j in self.nominal else self.ranks[j](v)
+            for j, v in enumerate(x)
+        ]
 
     def key(self, x, x_ranks, k, y):
         """Return D of a row and node k in units of 10^-7."""
         if self.ranked.get(k, (None,))[0] is not y:
             self.ranked[k] = y, self.row(y)
-        above, below = 0, 0 if self.sparse else self.total
-        for a, b, r, s, weight in zip(x, y, x_ranks, self.ranked[k][1], self.weights, strict=True):
-            if self.sparse and (a != 0 or b != 0):
+        above = below = compared = 0
+        for j, (r, s, weight) in enumerate(zip(x_ranks, self.ranked[k][1], self.weights, strict=True)):
+            if r is None or s is None:
+                continue
+            compared += 1
+            if j in self.nominal:
+                below += weight
+                above += self.term(self.apart, weight) if x[j] != y[j] else 0
+                continue
+            if not self.sparse or x[j] != 0 or y[j] != 0:
                 below += weight
             if r != s:
                 above += self.term(r - s, weight)
-        return round(above / below * 1e7) if below else 0
+        if below == 0:  # rows of zeros are equal; rows without a common attribute have nothing in common
+            return 0 if compared else self.far
+        return round(above / below * 1e7)
 
     def term(self, difference, weight):
         z = difference * self.r
@@ -166,25 +219,41 @@ class Similarity:
 
 
 class Background:
-    """One linear score of a label: coefficients of its strongest attributes, centred, and the score's deviation."""
+    """One linear score of a label: coefficients of its strongest traits, centred, and the score's deviation."""
 
-    def __init__(self, slopes, sizes, ranks, sums, counts, n):
+    def __init__(self, traits, slopes, counts):
+        n = sum(counts)
+        # Traits of which fewer rows have a value are measured on the same scale.
+        sizes = [
+            abs(b) * (math.sqrt(float(trait.variance)) * (n / trait.n)) if trait.n else 0.0
+            for b, trait in zip(slopes, traits, strict=True)
+        ]
         least = sorted(sizes)[-TOP] if len(sizes) > TOP else 0.0
-        kept = [j for j, size in enumerate(sizes) if size >= least and slopes[j] != 0]
-        self.coefficients, self.squares = {}, 0
+        kept = [t for t, size in enumerate(sizes) if size >= least and slopes[t] != 0]
+        self.squares = 0
         if not kept:
             return
-        largest = max(abs(slopes[j]) for j in kept)
+        largest = max(abs(slopes[t]) for t in kept)
         shift = 31 - len(kept).bit_length() - math.frexp(largest)[1]
-        self.coefficients = {j: round(math.ldexp(slopes[j], shift)) for j in kept}
-        self.centre = rounded(sum(b * sums[j] for j, b in self.coefficients.items()), n)
+        self.coefficients = [(traits[t], round(math.ldexp(slopes[t], shift))) for t in kept]
+        # Where a row has no value it is taken to have the mean of those that have one.
+        self.means = [rounded(b * trait.sum, trait.n) for trait, b in self.coefficients]
+        whole = [(trait, b) for trait, b in self.coefficients if trait.n == n]
+        self.centre = rounded(sum(b * trait.sum for trait, b in whole), n)
+        self.centre += sum(m for m, (trait, _) in zip(self.means, self.coefficients, strict=True) if trait.n < n)
         for k, count in enumerate(counts):
-            coarse = self.score({j: ranks[j].get(k, 0) for j in kept}) >> 22
+            coarse = (
+                self.sum(None if k in trait.absent else trait.ranks.get(k, 0) for trait, _ in self.coefficients) >> 22
+            )
             self.squares += count * coarse * coarse
         self.deviation = math.sqrt(float(self.squares) / n) * 2.0**22
 
+    def sum(self, ranks):
+        terms = zip(ranks, self.coefficients, self.means, strict=True)
+        return sum(mean if rank is None else b * rank for rank, (_, b), mean in terms) - self.centre
+
     def score(self, ranks):
-        return sum(b * ranks[j] for j, b in self.coefficients.items()) - self.centre
+        return self.sum(trait.rank_of(ranks) for trait, _ in self.coefficients)
 
 
 def due_after(rows):

@@ -1,5 +1,7 @@
 """MLCA, MLCA-I and MLCA-C in plain Python, slow and readable beside the specification.
 
+Missing values (NaN) and nominal attributes enter as docs/mixed.md says.
+
 The compiled learner must equal it bit for bit. It shares nothing with it but the exponential
 (`power_of_half` on one number): near k = 1 the root would turn another exponential's last bit into 1e-8.
 """
@@ -23,28 +25,60 @@ def kernel(difference, bandwidth):
     return power_of_half(z * z)
 
 
-def deviations_bandwidths(window):
-    m, d = len(window), len(window[0])
-    result = []
-    for column in zip(*window, strict=True):
-        deviation = 1e-6
-        if m > 1 and max(column) > min(column):
-            total = 0.0
-            for value in column:
-                total += value
-            mean, squares = total / m, 0.0
+def rounded(numerator, denominator):
+    """Return the whole number next to a quotient of whole numbers, the larger of two."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def is_missing(value):
+    return value != value
+
+
+def present(column):
+    return [value for value in column if not is_missing(value)]
+
+
+def silverman(deviation, m, d):
+    return (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * deviation * m ** (-1.0 / (4.0 + d))
+
+
+def deviations_bandwidths(window, nominal=()):
+    """Return each attribute's bandwidth from the values that are there; a nominal one has that of a constant."""
+    d, result = len(window[0]), []
+    for i, column in enumerate(map(present, zip(*window, strict=True))):
+        m, deviation = len(column), 1e-6
+        if i not in nominal and m > 1 and max(column) > min(column):
+            mean, squares = _sum(column) / m, 0.0
             for value in column:
                 squares += (value - mean) * (value - mean)
             deviation = math.sqrt(squares / (m - 1)) if squares / (m - 1) > 0 else deviation
-        result.append((4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * deviation * m ** (-1.0 / (4.0 + d)))
+        result.append(silverman(deviation, max(m, 1), d))
     return result
+
+
+def common_bandwidth(window, nominal=()):
+    """Return the median over the attributes that are numbers and have a value in the window."""
+    columns = enumerate(zip(*window, strict=True))
+    telling = [i for i, column in columns if i not in nominal and present(column)]
+    if not telling:
+        return silverman(1e-6, len(window), len(window[0]))
+    bandwidths = deviations_bandwidths(window, nominal)
+    return float(np.median([bandwidths[i] for i in telling]))
+
+
+def in_full(total, compared, parts):
+    """Return what a sum over some of the parts would be over all of them; without any, the most unlike there is."""
+    return rounded(total * parts, compared) if compared else parts * 2**40
 
 
 class Reference:
     similarity, decision = "correntropy", "bayes"
 
-    def __init__(self, vigilance, n_neighbors, window, smoothing, attributes, rule, vote, seed=0, **published):
+    def __init__(
+        self, vigilance, n_neighbors, window, smoothing, attributes, rule, vote, seed=0, nominal=(), **published
+    ):
         assert all(value == getattr(self, name) for name, value in published.items()), "the rule beyond is in Beyond"
+        self.nominal = frozenset(nominal)
         self.V, self.Ny, self.window, self.s, self.seed = vigilance, n_neighbors, window, smoothing, seed
         self.attributes, self.rule, self.vote = attributes, rule, vote
         self.y, self.alpha, self.beta, self.bandwidth = [], [], [], []
@@ -82,8 +116,8 @@ class Reference:
             (self.with_ if labels[i] else self.without)[i][place] += 1
 
     def add_node(self, x, labels):
-        bandwidths = deviations_bandwidths(self.current_window())
-        self.bandwidth.append(float(np.median(bandwidths)) if self.attributes == "common" else bandwidths)
+        estimate = common_bandwidth if self.attributes == "common" else deviations_bandwidths
+        self.bandwidth.append(estimate(self.current_window(), self.nominal))
         self.y.append(list(x))
         self.alpha.append(1)
         self.beta.append(list(labels))
@@ -102,41 +136,69 @@ class Reference:
             self.towards(near[1], x, share * self.alpha[near[1]])
 
     def towards(self, k, target, step):
-        self.y[k] = [y + (t - y) / step for y, t in zip(self.y[k], target, strict=True)]
+        self.y[k] = [self.moved(i, y, t, step) for i, (y, t) in enumerate(zip(self.y[k], target, strict=True))]
+
+    def moved(self, i, y, target, step):
+        """A gap takes what comes; a category changes if it is moved more than half of the way."""
+        if is_missing(target) or is_missing(y):
+            return y if is_missing(target) else target
+        if i in self.nominal:
+            return target if step < 2 else y
+        return y + (target - y) / step
 
     def similarities(self, x, predicting=False):
         d, K = len(x), len(self.y)
         if self.attributes == "common":
             s = float(np.median(self.bandwidth)) if predicting else _sum(self.bandwidth) / K
-            sums = [sum(units(1 - kernel(a - b, s)) for a, b in zip(x, y, strict=True)) for y in self.y]
-            return sums, round(self.V * self.V * d * 2.0**40)
+            sums = [self.sum_of(x, y, range(d), lambda a, b, i: units(1 - kernel(a - b, s))) for y in self.y]
+            return [in_full(total, compared, d) for total, compared in sums], round(self.V * self.V * d * 2.0**40)
         if self.attributes == "individual":
             sums = [
-                sum(units(math.sqrt(1 - kernel(a - b, t))) for a, b, t in zip(x, y, s, strict=True))
+                self.sum_of(x, y, range(d), lambda a, b, i, s=s: units(math.sqrt(1 - kernel(a - b, s[i]))))
                 for y, s in zip(self.y, self.bandwidth, strict=True)
             ]
-            return sums, self.V * d * 2.0**40
-        members = {}
-        for i, value in enumerate(x):
-            distances = [abs(value - c) for c, _, _ in self.centres]
-            members.setdefault(distances.index(min(distances)), []).append(i)
+            return [in_full(total, compared, d) for total, compared in sums], self.V * d * 2.0**40
+        members = self.groups_of(x)
         columns = [_sum(column) for column in zip(*self.bandwidth, strict=True)]
         s = {g: _sum(columns[i] for i in group) / (K * len(group)) for g, group in members.items()}
-        sums = []
-        for y in self.y:
-            total = 0
-            for g, group in members.items():
-                in_group = sum(units(1 - kernel(x[i] - y[i], s[g])) for i in group)
-                total += units(math.sqrt(in_group * 2.0**-40 / len(group)))
-            sums.append(total)
-        return sums, self.V * len(members) * 2.0**40
+        parts = max(len(members), 1)
+        return [in_full(*self.grouped_sum(x, y, members, s), parts) for y in self.y], self.V * parts * 2.0**40
+
+    def sum_of(self, x, y, attributes, term):
+        """Return the sum of terms over the attributes that both have, and their number."""
+        total = compared = 0
+        for i in attributes:
+            if is_missing(x[i]) or is_missing(y[i]):
+                continue
+            compared += 1
+            total += (x[i] != y[i]) * 2**40 if i in self.nominal else term(x[i], y[i], i)
+        return total, compared
+
+    def groups_of(self, x):
+        """Return group -> the attributes that x has; nominal attributes are a group of their own."""
+        members = {}
+        for i, value in enumerate(x):
+            if is_missing(value):
+                continue
+            distances = [abs(value - c) for c, _, _ in self.centres] or [0.0]
+            group = -1 if i in self.nominal else distances.index(min(distances))
+            members.setdefault(group, []).append(i)
+        return members
+
+    def grouped_sum(self, x, y, members, s):
+        total = compared = 0
+        for g, group in members.items():
+            in_group, size = self.sum_of(x, y, group, lambda a, b, i, g=g: units(1 - kernel(a - b, s[g])))
+            if size:
+                total += units(math.sqrt(in_group * 2.0**-40 / size))
+                compared += 1
+        return total, compared
 
     def group_round(self):
-        columns = list(zip(*self.current_window(), strict=True))
-        means = [_sum(column) / len(column) for column in columns]
-        d = len(means)
-        order = np.random.default_rng([self.seed, self.n // self.window]).permutation(d)
-        values = [means[i] for i in order]
+        columns = [present(column) for column in zip(*self.current_window(), strict=True)]
+        order = np.random.default_rng([self.seed, self.n // self.window]).permutation(len(columns))
+        values = [_sum(columns[i]) / len(columns[i]) for i in order if columns[i] and i not in self.nominal]
+        d = len(values)
         for i, value in enumerate(values):
             sums = []
             if self.centres:

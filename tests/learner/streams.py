@@ -31,6 +31,19 @@ def streams(draw, max_rows=90, features=FEW_FEATURES):
     return X, Y
 
 
+@st.composite
+def mixed_streams(draw, max_rows=90, features=FEW_FEATURES):
+    """Draw (X, Y, nominal): streams with gaps, also rows of nothing else, and nominal attributes of few values."""
+    X, Y = draw(streams(max_rows, features))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    nominal = np.flatnonzero(rng.random(X.shape[1]) < draw(st.sampled_from([0.0, 0.5, 1.0])))
+    X[:, nominal] = rng.integers(0, draw(st.sampled_from([2, 5])), (len(X), len(nominal)))
+    repeated = rng.random(len(X)) < 0.2
+    X[repeated] = X[rng.integers(0, len(X), repeated.sum())]
+    X[rng.random(X.shape) < draw(st.sampled_from([0.0, 0.1, 0.6]))] = np.nan
+    return X, Y, nominal.tolist()
+
+
 def parameters():
     """Parameters of the paper's algorithms."""
     return st.fixed_dictionaries(

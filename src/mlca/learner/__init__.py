@@ -18,7 +18,8 @@ Prediction takes step 2 and the bins of step 4 and reads off each label's poster
 
 All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it,
 `parameters` has what it is told, `state` and `checking` turn it into plain arrays and back, `merging` makes one learner
-of several, `widening` lets attributes appear late. Labels are numbers here; names are the classifier's business.
+of several, `widening` lets attributes appear late, `mixed` knows how rows with categories and gaps look inside. Labels
+are numbers here; names are the classifier's business.
 
 Names beside the paper (Masuyama et al. 2023):
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mlca.learner.mixed import is_mixed
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ _SIMILARITY_ARRAYS = {
     "background.indptr": ("<i8", 1),
     "background.indices": ("<i4", 1),
     "background.data": ("<i4", 1),
+    "background.means": ("<i8", 1),
+    "similarity.trait_attributes": ("<i4", 1),
+    "similarity.trait_values": ("<f8", 1),
     "background.centres": ("<i8", 1),
     "background.deviations": ("<f8", 1),
 }
@@ -155,7 +159,9 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_unlabelled(state, tally)
     if parameters.similarity == "learned":
         _check_similarity(state, tally)
-    _check_groups(state, n_features * tally.learned if parameters.attributes == "clustered" else 0)
+    most = n_features * tally.learned if parameters.attributes == "clustered" else 0
+    _check_groups(state, most, is_mixed(parameters, state))
+    _require(all(0 <= i < n_features for i in parameters.categorical_features), "categorical_features", "are not there")
 
 
 def check_one_label_each(state: State) -> None:
@@ -262,10 +268,13 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "does not fit the labels' counts")
 
 
-def _check_groups(state: State, most: int) -> None:
-    """Check MLCA-C's centres, which have learned at most so many means; none where there must be none."""
+def _check_groups(state: State, most: int, mixed: bool) -> None:
+    """Check MLCA-C's centres, which have learned at most so many means; none where there must be none.
+
+    Where rows have categories or gaps there may have been nothing to learn.
+    """
     n = len(state["group_centres"])
-    _require((n > 0) == (most > 0), "group_centres", "do not fit the attributes' mode")
+    _require((n > 0) == (most > 0) or (mixed and n == 0), "group_centres", "do not fit the attributes' mode")
     for name in ("group_counts", "group_bandwidths"):
         _check_shape(state, name, (n,))
     _check_values(state, "group_centres", _LARGEST_MEAN)
@@ -287,13 +296,20 @@ def _check_rows(state: State, name: str, shape: tuple[int, int], sparse_rows: bo
         _require((state[name] != 0).all(), name, "stores zeros")
     else:
         _check_shape(state, name, shape)
-    _check_values(state, name, largest)
+    _check_values_or_gaps(state, name, largest)
 
 
 def _check_values(state: State, name: str, largest: float) -> None:
     lowest, highest = _range(state[name], 0.0)
     fits = -largest <= lowest and highest <= largest
     _require(fits, name, f"holds values that are not finite or beyond {largest:g}")
+
+
+def _check_values_or_gaps(state: State, name: str, largest: float) -> None:
+    """Check values of rows, which may be missing."""
+    values = state[name]
+    lowest, highest = np.fmin.reduce(values, axis=None, initial=0.0), np.fmax.reduce(values, axis=None, initial=0.0)
+    _require(-largest <= lowest and highest <= largest, name, f"holds values beyond {largest:g}")
 
 
 def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.kernels import native
+from mlca.learner.mixed import Arrays, as_mixed, as_shown, is_mixed, without_nan
 from mlca.learner.parameters import SCREEN_FROM, Parameters
 
 # Rows of the other kind are converted by portions of so many numbers.
 PORTION = 2**20
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -75,29 +74,40 @@ class Learner:
     n_features : int
         The number of attributes of an instance.
     sparse_nodes : bool
-        Whether nodes are kept sparse.
+        Whether nodes are shown sparse, and kept so where rows have neither categories nor gaps.
     screen_from : int
         From how many nodes on they are screened; it never changes a result.
+
+    Notes
+    -----
+    Where there are categories, and from the first gap on, a compiled learner for mixed rows does the work: the same
+    numbers, more slowly. It keeps nodes sparse, and knows a gap as MISSING (`mlca.learner.mixed`).
     """
 
     def __init__(
         self, parameters: Parameters, n_features: int, sparse_nodes: bool, screen_from: int = SCREEN_FROM
     ) -> None:
-        settings = parameters.settings(n_features, screen_from)
+        mixed = bool(parameters.categorical_features)
+        settings = parameters.settings(n_features, screen_from, mixed)
         rounds = _Rounds(parameters.seed, n_features)
-        self._set(parameters, n_features, native.Learner(settings, sparse_nodes, rounds))
+        self._set(parameters, n_features, sparse_nodes, mixed, native.Learner(settings, sparse_nodes or mixed, rounds))
 
-    def _set(self, parameters: Parameters, n_features: int, compiled: Any) -> None:
+    def _set(self, parameters: Parameters, n_features: int, sparse_nodes: bool, mixed: bool, compiled: Any) -> None:
         self._told = parameters
         self.n_features = n_features
-        self.sparse_nodes = bool(compiled.sparse)
+        self.sparse_nodes = sparse_nodes
+        self._mixed = mixed
         self._compiled = compiled
+        self._twin: tuple[int, Learner] | None = None
 
     @classmethod
-    def _of(cls, parameters: Parameters, n_features: int, compiled: Any) -> Self:
+    def _of(cls, parameters: Parameters, n_features: int, sparse_nodes: bool, mixed: bool, compiled: Any) -> Self:
         learner = cls.__new__(cls)
-        learner._set(parameters, n_features, compiled)
+        learner._set(parameters, n_features, sparse_nodes, mixed, compiled)
         return learner
+
+    def _sibling(self, compiled: Any) -> Learner:
+        return Learner._of(self._told, self.n_features, self.sparse_nodes, self._mixed, compiled)
 
     @classmethod
     def from_state(
@@ -108,11 +118,15 @@ class Learner:
         sparse_nodes: bool,
         state: Arrays,
         screen_from: int = SCREEN_FROM,
+        mixed: bool = False,
     ) -> Self:
-        """Return a learner that goes on from checked arrays (see `mlca.learner.state`)."""
-        settings = parameters.settings(n_features, screen_from)
+        """Return a learner that goes on from checked arrays (see `mlca.learner.state`), ready for gaps if `mixed`."""
+        mixed = mixed or is_mixed(parameters, state)
+        arrays = as_mixed(state, sparse_nodes) if mixed else state
+        settings = parameters.settings(n_features, screen_from, mixed)
         rounds = _Rounds(parameters.seed, n_features)
-        return cls._of(parameters, n_features, native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state))
+        compiled = native.Learner.restore(settings, sparse_nodes or mixed, rounds, n_labels, arrays)
+        return cls._of(parameters, n_features, sparse_nodes, mixed, compiled)
 
     @property
     def asked_for(self) -> Parameters:
@@ -175,11 +189,11 @@ class Learner:
         """
         if not self._compiled.waits:
             return self
-        return Learner._of(self._told, self.n_features, self._compiled.settled())
+        return self._sibling(self._compiled.settled())
 
     def copy(self) -> Learner:
         """Return a learner that goes on by itself from here."""
-        return Learner._of(self._told, self.n_features, self._compiled.copy())
+        return self._sibling(self._compiled.copy())
 
     def answers(self, rows: Any, n_jobs: int = 1, novelty: bool = False) -> Answers:
         """Return what is said of every row. The learner must be settled."""
@@ -200,50 +214,90 @@ class Learner:
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
         row = x[None, :]
-        if self.sparse_nodes:
-            return dict(self._compiled.explain_sparse(*_csr_parts(sparse.csr_array(row))))
-        return dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
+        try:
+            if self._keeps_sparse:
+                return dict(self._compiled.explain_sparse(*self._csr_parts(sparse.csr_array(row))))
+            return dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
+        except native.GapsError:
+            return self._ready_for_gaps().explain(x)
 
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
         """Replay the nodes of another learner of the same kind; both must be settled."""
+        if other._mixed:
+            self._become_ready_for_gaps()
+        elif self._mixed:
+            other = other._ready_for_gaps()
         self._compiled.absorb(other._compiled, columns, n_labels)
 
     def state(self) -> Arrays:
         """Return everything that this learner knows as arrays of its own (see `mlca.learner.state`)."""
         arrays: Arrays = self._compiled.state()
-        return arrays
+        return as_shown(arrays, self.sparse_nodes, self.n_features) if self._mixed else arrays
 
     def __reduce__(self) -> Any:
         state = self.state()
         n_labels = n_labels_of(state)
         return (Learner.from_state, (self._told, self.n_features, n_labels, self.sparse_nodes, state))
 
+    def _ready_for_gaps(self) -> Learner:
+        """Return a learner that knows the same and may be asked about gaps; it is remembered until more is learned."""
+        if self._mixed:
+            return self
+        twin, n_seen = self._twin, self.n_seen
+        if twin is None or twin[0] != n_seen:
+            state = self.state()
+            arguments = (self._told, self.n_features, n_labels_of(state), self.sparse_nodes, state)
+            twin = self._twin = (n_seen, Learner.from_state(*arguments, mixed=True))
+        return twin[1]
+
+    def _become_ready_for_gaps(self) -> None:
+        ready = self._ready_for_gaps()
+        self._twin = None
+        self._mixed, self._compiled = True, ready._compiled
+
     def _learn_part(self, rows: Any, indptr: Any, labels: Any, n_labels: int, n_jobs: int) -> None:
-        if self.sparse_nodes:
-            self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
-        else:
-            self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
+        try:
+            if self._keeps_sparse:
+                self._compiled.learn_sparse(*self._csr_parts(rows), indptr, labels, n_labels, n_jobs)
+            else:
+                self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
+        except native.GapsError:
+            self._become_ready_for_gaps()
+            self._learn_part(sparse.csr_array(rows), indptr, labels, n_labels, n_jobs)
 
     def _judge_part(
         self, rows: Any, n_labels: int, n_jobs: int, probabilities: bool = True, novelty: bool = False
     ) -> tuple[Any, Any, Any]:
         """Return probabilities, that of "none", and novelty; None for what is not wanted or not known."""
         said: tuple[Any, Any, Any]
-        if self.sparse_nodes:
-            said = self._compiled.predict_sparse(*_csr_parts(rows), n_labels, n_jobs, probabilities, novelty)
-        else:
-            said = self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty)
+        try:
+            if self._keeps_sparse:
+                said = self._compiled.predict_sparse(*self._csr_parts(rows), n_labels, n_jobs, probabilities, novelty)
+            else:
+                said = self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty)
+        except native.GapsError:
+            return self._ready_for_gaps()._judge_part(sparse.csr_array(rows), n_labels, n_jobs, probabilities, novelty)
         return said
 
+    @property
+    def _keeps_sparse(self) -> bool:
+        return self._mixed or self.sparse_nodes
+
     def _has_own_form(self, rows: Any) -> bool:
-        return bool(sparse.issparse(rows) == self.sparse_nodes)
+        return bool(sparse.issparse(rows) == self._keeps_sparse)
 
     def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
         """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
         step = max(1, PORTION // self.n_features)
-        for first in range(0, rows.shape[0], step):
+        for first in range(0, max(1, rows.shape[0]), step):  # no rows are a part as well: labels may come with them
             part = rows[first : first + step]
-            yield first, sparse.csr_array(part) if self.sparse_nodes else part.toarray()
+            yield first, sparse.csr_array(part) if self._keeps_sparse else part.toarray()
+
+    def _csr_parts(self, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        values = np.ascontiguousarray(rows.data, np.float64)
+        return (
+            rows.indptr.astype(np.int64), rows.indices.astype(np.int32), without_nan(values) if self._mixed else values
+        )  # fmt: skip
 
 
 def _joined(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -267,7 +321,3 @@ class _Rounds:
 
     def __call__(self, number: int) -> NDArray[np.int64]:
         return np.random.default_rng([self.seed, number]).permutation(self.n_features)
-
-
-def _csr_parts(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.ascontiguousarray(rows.data, np.float64)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from mlca.kernels import native
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
 
@@ -31,12 +33,15 @@ class Parameters:
     recency: bool = False
     drift: Drift = "off"
     max_nodes: int | None = None
+    categorical_features: tuple[int, ...] = ()
     seed: int = 0
 
-    def settings(self, n_features: int, screen_from: int = SCREEN_FROM) -> Any:
-        """Return the parameters as the compiled loops need them."""
+    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, mixed: bool = False) -> Any:
+        """Return the parameters as the compiled loops need them; `mixed`: rows may have gaps or categories."""
         told = asdict(self)
-        del told["seed"]
+        del told["seed"], told["categorical_features"]
+        nominal = np.zeros(n_features if self.categorical_features else 0, np.uint8)
+        nominal[list(self.categorical_features)] = 1
         told["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
         told["max_nodes"] = self.max_nodes or 0
-        return native.Settings(**told, n_features=n_features, screen_from=screen_from)
+        return native.Settings(**told, n_features=n_features, screen_from=screen_from, mixed=mixed, nominal=nominal)

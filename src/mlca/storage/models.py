@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import asdict, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -171,12 +172,17 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
 
 # What there was before there was a choice.
 _PUBLISHED = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off", "max_nodes": None}
+_PUBLISHED_ASKED_FOR = _PUBLISHED | {"categorical_features": None}
+_PUBLISHED_RESOLVED = _PUBLISHED | {"categorical_features": []}
 
 
 def _from_version_2(header: dict[str, Any]) -> dict[str, Any]:
     """Return a header of version 2 as one of version 3: the algorithm was the paper's."""
-    known = {name: _PUBLISHED | _field(header, name, dict) for name in ("parameters", "resolved")}
-    return {**header, **known}
+    return {
+        **header,
+        "parameters": _PUBLISHED_ASKED_FOR | _field(header, "parameters", dict),
+        "resolved": _PUBLISHED_RESOLVED | _field(header, "resolved", dict),
+    }
 
 
 # From each version to the next, oldest first.
@@ -216,7 +222,17 @@ def _read_resolved(parameters: dict[str, Any], kind: type[LearnedModel]) -> Para
     found = settings["vigilance"] is None
     _new_model(settings | {"vigilance": "auto"} if found else settings, kind)
     reals = {name: float(settings[name]) for name in ("vigilance", "smoothing") if settings[name] is not None}
-    return Parameters(**settings | reals, seed=seed)
+    return Parameters(**settings | reals | {"categorical_features": _columns(settings)}, seed=seed)
+
+
+def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
+    """Return the columns that are categories, ascending numbers."""
+    columns = settings["categorical_features"]
+    if not isinstance(columns, list | tuple) or any(type(column) is not int for column in columns):
+        raise ValueError(f"categorical_features are {columns!r:.80}")
+    if any(a >= b for a, b in pairwise(columns)):
+        raise ValueError("categorical_features do not ascend")
+    return tuple(columns)
 
 
 def _new_model(parameters: dict[str, Any], kind: type[Model]) -> Model:
@@ -249,8 +265,19 @@ def _plain_parameters(model: LearnedModel) -> dict[str, Any]:
     for name, value in model.get_params().items():
         if isinstance(value, np.generic):
             value = value.item()
-        plain[name] = value if isinstance(value, str | int | float | None) else None
+        if name == "categorical_features":
+            value = _plain_columns(value)
+        plain[name] = value if isinstance(value, str | int | float | list | None) else None
     return plain
+
+
+def _plain_columns(columns: Any) -> Any:
+    """Return columns as JSON has them."""
+    if isinstance(columns, np.ndarray):
+        return columns.tolist()
+    if isinstance(columns, list | tuple):
+        return [column.item() if isinstance(column, np.generic) else column for column in columns]
+    return columns
 
 
 def _read_labels(header: dict[str, Any]) -> LabelSet:

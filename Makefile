@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS ?= 2
+# Branches of the rooms that everything rests on; `make test COVERAGE=` runs without.
+COVERAGE ?= --cov
 INSTALL := pip install --quiet --disable-pip-version-check
 # What was built is out of date when one of these changes; Python files are used where they lie.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/* src/kernels/peers/*)
@@ -14,23 +16,22 @@ $(BIN)/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "mlca needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 
+# Packages are installed while the kernels are compiled. Of levels of processors the tests get the lowest and the best,
+# `make test-all` all, and the demo, which needs fewer packages as well, the best.
 $(VENV)/.installed: $(SOURCES) | $(BIN)/pip
-	$(BIN)/$(INSTALL) --editable '.[dev]'
-	touch $(VENV)/.plots $(VENV)/.best_level $@
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.ends $(VENV)/.dev
+	touch $(VENV)/.best $(VENV)/.plots $@
 
-# The demo needs less, and sooner: what it imports, installed while the kernels are compiled for this processor only.
-$(VENV)/.plots: pyproject.toml | $(BIN)/pip
-	$(BIN)/python -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-	print(*project["dependencies"], *project["optional-dependencies"]["plots"], sep="\n")' \
-	| $(BIN)/$(INSTALL) --no-compile --requirement /dev/stdin
+$(VENV)/.plots $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(BIN)/pip
+	$(BIN)/python build_backend/requirements.py $* | $(BIN)/$(INSTALL) --no-compile --requirement /dev/stdin
 	touch $@
 
-$(VENV)/.best_level: $(SOURCES) | $(BIN)/pip
-	$(BIN)/$(INSTALL) --no-deps --config-settings=cmake.define.MLCA_BEST_LEVEL_ONLY=ON --editable .
+$(VENV)/.best $(VENV)/.ends $(VENV)/.all: $(VENV)/.%: $(SOURCES) | $(BIN)/pip
+	$(BIN)/$(INSTALL) --no-deps --config-settings=cmake.define.MLCA_LEVELS=$* --editable .
 	touch $@
 
 demo:  ## learn the paper's three-disc stream while labels appear, and draw the nodes
-	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.best_level $(VENV)/.plots
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.best $(VENV)/.plots
 	$(BIN)/python examples/three_discs.py
 
 serve: $(VENV)/.installed  ## a service that learns a generated stream, and its page at http://127.0.0.1:8000/
@@ -47,10 +48,10 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 test: lint types  ## lint, types and every test but the longest
-	$(BIN)/pytest -n $(JOBS) -m 'not slow'
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(COVERAGE)
 
-test-all: lint types  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
-	$(BIN)/pytest -n $(JOBS)
+test-all: lint types $(VENV)/.all  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
+	$(BIN)/pytest -n $(JOBS) --dist worksteal $(COVERAGE)
 	$(MAKE) --no-print-directory sanitized
 
 # Kernels that stop at a foreign byte of memory or at undefined behaviour, in an environment that borrows the packages of
@@ -63,7 +64,7 @@ $(SANITIZED)/.installed: $(SOURCES) | $(VENV)/.installed
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	> $$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth
 	$(SANITIZED)/bin/$(INSTALL) --no-deps --config-settings=build-dir=build/sanitized \
-	--config-settings=cmake.define.MLCA_SANITIZE=ON --config-settings=cmake.define.MLCA_BEST_LEVEL_ONLY=ON --editable .
+	--config-settings=cmake.define.MLCA_SANITIZE=ON --config-settings=cmake.define.MLCA_LEVELS=best --editable .
 	touch $@
 
 sanitized: $(SANITIZED)/.installed

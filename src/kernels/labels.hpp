@@ -24,10 +24,10 @@ struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
     const std::int64_t* counts = nullptr;
-    std::int64_t unlabelled = 0;
+    std::int64_t unlabelled = -1;  // -1: one instance, which tells by itself
 
     std::int64_t count(std::int64_t place) const noexcept { return counts == nullptr ? 1 : counts[place]; }
-    std::int64_t count_none() const noexcept { return counts == nullptr ? n == 0 : unlabelled; }
+    std::int64_t count_none() const noexcept { return unlabelled < 0 ? n == 0 : unlabelled; }
 };
 
 // Working space of a vote: the share of every label, zero between uses, and the labels that have one.

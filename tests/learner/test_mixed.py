@@ -31,8 +31,8 @@ def told(chosen, beyond, nominal):
         beyond = beyond | {"recency": False, "drift": "off"}
     plain = {name: beyond[name] for name in ("similarity", "decision", "recency")}
     kind = Drift if beyond["drift"] == "follow" else Beyond
-    parameters = Parameters(**chosen, **beyond, categorical_features=tuple(nominal))
-    return parameters, kind(**chosen, **plain, nominal=nominal)
+    parameters = Parameters(**chosen | beyond, categorical_features=tuple(nominal))
+    return parameters, kind(**chosen | plain, nominal=nominal)
 
 
 def learn(learner, rows, Y, n_jobs=1):

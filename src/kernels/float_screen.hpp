@@ -176,7 +176,7 @@ private:
 
     // The rough sum below which a node is certainly not among the nearest.
     double lowest_hopeful(const DenseQuery& query, const float* rough, Array<float>& best) const {
-        const double last = nth_largest(rough, query.n_nodes, query.found->most(), best);
+        const double last = nth_largest(rough, query.n_nodes, *query.found, best);
         double error;
         if constexpr (mode == Mode::common) {
             error = rough_error(d_, FIT_ERROR, query.r * largest_norm_, static_cast<double>(best[0]));
@@ -188,12 +188,13 @@ private:
         return last - 2.0 * error;
     }
 
-    // The n-th largest of some values, or the smallest; `best` gets the largest in descending order.
-    static double nth_largest(const float* values, std::int64_t count, std::int64_t n, Array<float>& best) {
-        best.resize(static_cast<std::size_t>(n));
+    // The value of the last that the list would hold, or the smallest; `best` gets the largest in descending order.
+    static double nth_largest(const float* values, std::int64_t count, const Shortlist& list, Array<float>& best) {
+        best.resize(static_cast<std::size_t>(list.most()));
         std::size_t length = 0;
         for (std::int64_t k = 0; k < count; ++k) {
             const float value = values[k];
+            if (list.skips(k)) continue;
             if (length == best.size()) {
                 if (value <= best[length - 1]) continue;
                 --length;

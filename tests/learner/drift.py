@@ -23,6 +23,9 @@ class Drift(Beyond):
         firsts = [first for first, _, _ in self.segments]
         return [range(first, end) for first, end in pairwise([*firsts, len(self.y)])]
 
+    def latest(self):
+        return range(max(0, len(self.y) - LAST), len(self.y))
+
     def opinions(self, x, keys, ruler, slots):
         most = max((trust for _, _, trust in self.segments), default=0.0)
         trusted = [
@@ -31,7 +34,7 @@ class Drift(Beyond):
             for k in span
             if trust >= 0.7 * most
         ]
-        last = range(max(0, len(keys) - LAST), len(keys))
+        last = self.latest()
         said = [self.shares(self.near(keys), ruler), self.shares(self.near(keys, trusted), ruler)]
         counts, labels = [count for count, _ in self.fading], [rows for _, rows in self.fading]
         said.append(self.shares(self.near(keys, last), ruler, counts, labels))
@@ -44,6 +47,8 @@ class Drift(Beyond):
     def note(self, x, own, keys, ruler):
         super().note(x, own, keys, ruler)
         for span, segment in zip(self.spans(), self.segments, strict=True):
+            if not span:
+                continue
             nearest = min(span, key=lambda k: (keys[k], k))
             rows, count = self.slots(nearest), self.alpha[nearest]
             both = sum(rows.get(slot, 0) for slot in own) / count
@@ -57,10 +62,13 @@ class Drift(Beyond):
             self.fading.append([0.0, {}])
             if before % SEGMENT == 0:
                 self.open_segment(before)
+        self.fade(node, own)
+        return node
+
+    def fade(self, node, own):
         count, rows = self.fading[node]
         rows = {slot: 0.8 * r for slot, r in rows.items()}
         self.fading[node] = [0.8 * count + 1.0, {**rows, **{slot: rows.get(slot, 0.0) + 1.0 for slot in own}}]
-        return node
 
     def open_segment(self, first):
         self.segments.append([first, 1, self.segments[-1][2] if self.segments else 0.5])

@@ -223,12 +223,15 @@ class Reference:
         g = [sum(self.beta[k][i] for k in near) for i in range(self.q)]
         return [math.floor(N * share / max(g) + 0.5) if max(g) else 0 for share in g]
 
+    def label_total(self, label):
+        return sum(beta[label] for beta in self.beta)
+
     def predict_proba(self, x):
         sums, _ = self.similarities([float(v) for v in x], predicting=True)
         near = sorted(range(len(self.y)), key=lambda k: (sums[k], k))[: self.Ny]
         N, result = len(near), []
         for i, j in enumerate(self.bins(near)):
-            prior = (self.s + sum(beta[i] for beta in self.beta)) / (2 * self.s + self.n)
+            prior = (self.s + self.label_total(i)) / (2 * self.s + self.n)
             yes = (self.s + self.with_[i][j]) / (self.s * (N + 1) + sum(self.with_[i])) if j <= N else 0
             no = (self.s + self.without[i][j]) / (self.s * (N + 1) + sum(self.without[i])) if j <= N else 0
             yes, no = yes * prior, no * (1 - prior)

@@ -1,0 +1,115 @@
+"""Bounded memory: the compiled reservoir equals the plain one, and every guarantee holds with it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mlca import MLCA, load, merge
+from mlca.learner.core import Learner
+from mlca.learner.parameters import Parameters
+from tests.learner.bounded import Bounded, BoundedDrift
+from tests.learner.states import assert_exactly_same
+from tests.learner.streams import streams
+
+USUAL = {"window": 20, "n_neighbors": 5, "smoothing": 1.0, "rule": "published", "vote": "counts"}
+OPTIONS = [
+    {},
+    {"recency": True},
+    {"drift": "follow"},
+    {"decision": "bayes"},
+    {"similarity": "correntropy", "drift": "follow"},
+    {"similarity": "correntropy", "decision": "bayes"},
+]
+
+
+def stream(n=300, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0, 1, (n, d)).round(1)
+    return X, (X @ rng.normal(0, 1, (d, 4)) > 0.8).astype(int)
+
+
+def learn(parameters, X, Y, is_sparse):
+    learner = Learner(parameters, X.shape[1], is_sparse, screen_from=8)
+    labels = sparse.csr_array(Y)
+    rows = sparse.csr_array(X) if is_sparse else X
+    learner.learn(rows, labels.indptr.astype(np.int64), labels.indices.astype(np.int32), Y.shape[1])
+    return learner.settled()
+
+
+def assert_equals_the_plain_one(X, Y, max_nodes, beyond, chosen, is_sparse):
+    kind = BoundedDrift if beyond.get("drift") == "follow" else Bounded
+    rule = {"similarity": "learned", "decision": "calibrated"} | beyond
+    plain = kind(max_nodes, **chosen, **{name: value for name, value in rule.items() if name != "drift"}).fit(X, Y)
+    learner = learn(Parameters(**chosen, **rule, max_nodes=max_nodes), X, Y, is_sparse)
+    weights = learner.state()["weights"] if not is_sparse else None
+    if not is_sparse:
+        np.testing.assert_array_equal(weights, plain.y)
+    probes = X[:6] + 0.125
+    expected = np.maximum([plain.predict_proba(x) for x in probes], 5e-324)
+    rows = sparse.csr_array(probes) if is_sparse else probes
+    np.testing.assert_array_equal(learner.answers(rows).probabilities, expected)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
+def test_the_reservoir_is_the_plain_one(beyond, is_sparse):
+    X, Y = stream(220)
+    chosen = USUAL | {"vigilance": 0.05, "attributes": "common"}
+    assert_equals_the_plain_one(X, Y, 70, beyond, chosen, is_sparse)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    streams(max_rows=60),
+    st.sampled_from(OPTIONS),
+    st.sampled_from(["common", "individual", "clustered"]),
+    st.sampled_from([0.0, 0.3]),
+    st.sampled_from([2, 7, 30]),
+)
+def test_it_is_on_any_stream(drawn, beyond, attributes, vigilance, max_nodes):
+    X, Y = drawn
+    chosen = USUAL | {"vigilance": vigilance, "attributes": attributes}
+    assert_equals_the_plain_one(X, Y, max_nodes, beyond, chosen, is_sparse=False)
+
+
+@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
+def test_chunks_threads_and_files_do_not_matter(beyond, tmp_path):
+    X, Y = stream(400)
+    model = MLCA(max_nodes=90, **beyond)
+    rng = np.random.default_rng(1)
+    start = 0
+    while start < len(X):
+        end = start + int(rng.integers(1, 60))
+        model.partial_fit(X[start:end], Y[start:end])
+        model.save(tmp_path / "model.mlca")
+        model = load(tmp_path / "model.mlca") if end % 2 else pickle.loads(pickle.dumps(model))
+        start = end
+    assert_exactly_same(model, MLCA(max_nodes=90, **beyond).fit(X, Y))
+    assert_exactly_same(model, MLCA(max_nodes=90, n_jobs=2, **beyond).fit(X, Y))
+    thin = MLCA(max_nodes=90, **beyond).fit(sparse.csr_array(X), Y)
+    np.testing.assert_array_equal(thin.predict_proba(sparse.csr_array(X)), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
+def test_merged_models_keep_the_bound_and_all_rows(beyond, tmp_path):
+    X, Y = stream(400)
+    parts = [MLCA(max_nodes=60, **beyond).fit(X[i::2], Y[i::2]) for i in range(2)]
+    whole = merge(parts)
+    assert whole.n_nodes_ == 60
+    assert whole.n_seen_ == 400
+    whole.save(tmp_path / "model.mlca")
+    again = load(tmp_path / "model.mlca").partial_fit(X[:5], Y[:5])
+    assert_exactly_same(again, whole.partial_fit(X[:5], Y[:5]))
+
+
+def test_a_reservoir_is_an_even_sample_of_the_stream():
+    """Each row is kept with the same probability: thirds of a long stream give about as many nodes."""
+    X = np.arange(3000.0)[:, None]
+    kept = MLCA(max_nodes=600, vigilance=0.0).fit(X, [["a"]] * 3000).weights_[:, 0]
+    thirds = np.bincount((kept // 1000).astype(int), minlength=3)
+    assert (np.abs(thirds - 200) < 5 * np.sqrt(200 * 2 / 3)).all()
+    assert (np.diff(kept) > 0).all()

@@ -5,9 +5,8 @@ import pytest
 from docs.scripts.measure_tickets import ours, reference
 from tests.tables.tickets import tickets
 
-# How far below the reference default MLCA may be. The aim is .05; the correntropy similarity of today does not reach it
-# on all columns (.07 below at 3,000 rows), the learned one is to: then lower this to the aim.
-AIM, ALLOWED = 0.05, 0.15
+# How far below the reference MLCA() may be; it is above it (.91 beside .85 here, .94 beside .86 at 3,000 rows).
+ALLOWED = 0.05
 
 
 @pytest.mark.filterwarnings("ignore:left out as ids")

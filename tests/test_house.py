@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -169,6 +170,16 @@ def test_modules_are_short_and_packages_begin_with_an_essay():
         essay = ast.get_docstring(TREES[module])
         assert essay, f"{module} does not say what it is for"
         assert not re.search(r"(^|\.)(utils?|helpers?|common|misc)$", module), f"{module}: name what it is about"
+
+
+def test_what_is_public_is_there_under_the_name_that_the_page_has():
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    page = re.findall(r"^::: (mlca[\w.]*)\.(\w+)$", text, re.MULTILINE)
+    assert {name for module, name in page if module == "mlca"} == set(mlca.__all__) - {"__version__"}
+    for module, name in page:
+        home = import_module(module)
+        assert hasattr(home, name), f"{module} has no {name}"
+        assert name in getattr(home, "__all__", [name]), f"{name} is not in the __all__ of {module}"
 
 
 def test_one_version_number():

@@ -47,7 +47,9 @@ def test_importing_the_kernels_imports_nothing_heavy():
 
 
 def test_names_of_the_package():
-    assert {"MLCA", "load", "__version__"} <= set(dir(mlca))
+    assert dir(mlca) == sorted(mlca.__all__)
+    for name in set(mlca.__all__) - {"__version__"}:
+        assert getattr(mlca, name).__module__.startswith("mlca.")
     assert not hasattr(mlca, "nonsense")
 
 

@@ -20,12 +20,18 @@ def main():
     X = np.round(rng.normal(0, 1, (120, 4)), 2)
     X[np.abs(X) < 0.5] = 0
     Y = [{name for name, x in zip(("a", "b", "c"), row, strict=False) if x > 0.5} for row in X]
+    streaming = {"recency": True, "drift": "follow"}
     models = {
-        "dense": MLCA(vigilance=0.3, n_neighbors=3, window=20).fit(X, Y),
-        "sparse_clustered": MLCA(vigilance=0.2, window=20, attributes="clustered", vote="frequencies").fit(
+        "dense": MLCA.published("MLCA", vigilance=0.3, n_neighbors=3, window=20).fit(X, Y),
+        "sparse_clustered": MLCA.published("MLCA-C", vigilance=0.2, window=20, vote="frequencies").fit(
             sparse.csr_array(X), Y
         ),
-        "waiting_individual": MLCA(attributes="individual").fit(X[:30], Y[:30]),
+        "waiting_individual": MLCA.published("MLCA-I").fit(X[:30], Y[:30]),
+        "beyond": MLCA(vigilance=0.2, window=20).fit(X, Y),
+        "beyond_streaming": MLCA(vigilance=0.2, window=20, **streaming).fit(X, Y),
+        "beyond_sparse_auto": MLCA(vigilance="auto", window=20).fit(sparse.csr_array(X), Y),
+        "beyond_bounded": MLCA(window=20, max_nodes=40, similarity="correntropy").fit(X, Y),
+        "beyond_bayes": MLCA(window=20, decision="bayes").fit(X, Y),
     }
     answers = {}
     for name, model in models.items():

@@ -137,6 +137,8 @@ struct Model {
     std::int64_t n_candidates = 0;      // instances that became nodes, or would have
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
+    // The number of a node among those that are kept, which is what others know it by.
+    std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 

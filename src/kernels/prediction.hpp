@@ -149,7 +149,7 @@ private:
     void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) const {
         const LabelMemory& labels = model.labels;
         const std::size_t start = result.label_counts.size();
-        result.nodes.push_back(node);
+        result.nodes.push_back(model.number_of(node));
         result.distances.push_back(distance);
         result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
         result.unlabelled.push_back(labels.unlabelled[static_cast<std::size_t>(node)]);

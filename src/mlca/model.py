@@ -193,7 +193,7 @@ class LearnedModel(StreamClassifier):
         rows = super()._read_rows(X, targets)
         if rows.shape[1] > MOST_FEATURES:
             raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
-        values = rows.data if sparse.issparse(rows) else rows
+        values: NDArray[np.float64] = np.asarray(rows.data if sparse.issparse(rows) else rows)
         if values.size and np.nanmax(np.abs(values), initial=0.0) > LARGEST_VALUE:
             raise ValueError(f"X holds values beyond {LARGEST_VALUE:g}, whose squares overflow; rescale it")
         return rows

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.learner.core import Arrays, Learner
+from mlca.learner.core import Learner
+from mlca.learner.mixed import Arrays
 
 Columns = NDArray[np.int32]
 

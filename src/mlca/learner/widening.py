@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlca.learner.core import Arrays, Learner, n_labels_of
+from mlca.learner.core import Learner, n_labels_of
+from mlca.learner.mixed import Arrays
 from mlca.learner.parameters import Parameters
 
 # The deviation of an attribute that is constant in the window.

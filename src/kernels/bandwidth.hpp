@@ -3,7 +3,8 @@
 // A window is read in the order of the stream in two passes: other formulas would differ in the last bits, and the bits
 // decide. Loops run over attributes inside and over instances outside, so that each attribute is added up in the same
 // order while the vector units work on several of them at once. Sums of 32 attributes stay in registers for a whole pass,
-// and their part of a window in the first cache for the second: on Scene a window takes 3.4 microseconds instead of 6.6.
+// and their part of a window in the first cache for the second. With the medians below, learning Scene takes 36.6
+// microseconds a row instead of 39.4, Yeast 16.1 instead of 16.8.
 #pragma once
 
 #include <algorithm>
@@ -202,7 +203,7 @@ inline double median_with_constants(Array<double>& values, std::int64_t n_consta
 // Every step from a sum of squares to a bandwidth keeps order, rounding included, as long as the variance does not vanish:
 // so the middle bandwidths are those of the middle sums, and no other is computed. From one window to the next the middle
 // hardly moves. So values near the last one are picked out first, and the middle is sought among them; where it is not, it
-// is sought among all. Learning Scene: 2.4 microseconds a row instead of 4.6.
+// is sought among all.
 class MedianBandwidth {
 public:
     // The values are put into another order.

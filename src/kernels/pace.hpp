@@ -3,7 +3,7 @@
 // Whether threads pay depends on the rows, the nodes, the machine and on who else uses it; no count of operations tells. So
 // both ways are timed, and neither is timed so often that it costs: a way that lost is tried again after ever longer
 // pauses, and the one that wins is checked now and then against the other. Times decide who does the work, never what
-// comes out. Bibtex and Delicious, where two threads took a tenth longer than one, take as long as one.
+// comes out. It is for workloads such as Bibtex and Delicious, where two threads took a tenth longer than one.
 #pragma once
 
 #include <algorithm>

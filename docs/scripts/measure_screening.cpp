@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
             const Tables* some[SCAN_ROWS];
             const auto row = [&](int q) { return weights((first + q) * n / n_rows); };
             for (int q = 0; q < together; ++q) {
-                tables[static_cast<std::size_t>(q)].fill_common(row(q), r, coded.cells());
+                fine[static_cast<std::size_t>(q)].fill_common(row(q), r, coded.widths());
+                tables[static_cast<std::size_t>(q)].fill_common(row(q), r, fine[static_cast<std::size_t>(q)], coded.cells(), coded.fine_cells(), coded.widths());
                 some[q] = &tables[static_cast<std::size_t>(q)];
             }
             screening.bound_all(coded.codes(), some, together, n);
@@ -59,8 +60,7 @@ int main(int argc, char** argv) {
                     const FewAttributes<decltype(weights)> sums{row(q), d, r, weights};
                     screening.list_nearest_directly(q, n, step, n_wanted, sums, nearest);
                 } else {
-                    FineRow& own = fine[static_cast<std::size_t>(q)];
-                    own.fill_common(row(q), r, coded.widths());
+                    const FineRow& own = fine[static_cast<std::size_t>(q)];
                     const CommonSums<decltype(weights)> sums{row(q), d, r, own, coded, weights};
                     screening.list_nearest(q, n, step, n_wanted, sums, nearest);
                 }

@@ -10,6 +10,7 @@
 #include "cells.hpp"
 #include "codes.hpp"
 #include "fine.hpp"
+#include "fine_cells.hpp"
 #include "level.hpp"
 #include "memory.hpp"
 
@@ -24,6 +25,7 @@ public:
         : cells_(n_attributes),
           codes_(n_attributes),
           widths_(n_attributes),
+          fine_cells_(n_attributes),
           fine_(rounded_up(n_attributes, FINE_LANES)),
           own_(static_cast<std::size_t>(n_attributes)) {}
 
@@ -32,6 +34,7 @@ public:
     const Cells& cells() const noexcept { return cells_; }
     const Codes& codes() const noexcept { return codes_; }
     const FineWidths& widths() const noexcept { return widths_; }
+    const FineCells& fine_cells() const noexcept { return fine_cells_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
     // Make room for n nodes in all; a failure leaves everything as it was.
@@ -51,6 +54,7 @@ public:
         next.reserve(n);
         next.cells_.build(n, weights);
         next.widths_.build(n, weights);
+        next.fine_cells_.build(next.cells_, next.widths_);
         for (std::int64_t node = 0; node < n; ++node) next.enter(node, weights(node));
         return next;
     }
@@ -58,15 +62,16 @@ public:
     // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
-        cells_.assign(weights, own_.data());
-        codes_.enter(node, own_.data());
         widths_.encode(weights, fine_[node]);
+        fine_cells_.assign(weights, fine_[node], cells_, own_.data());
+        codes_.enter(node, own_.data());
     }
 
 private:
     Cells cells_;
     Codes codes_;
     FineWidths widths_;
+    FineCells fine_cells_;
     Rows<std::int16_t> fine_;
     Array<std::uint8_t> own_;
 };

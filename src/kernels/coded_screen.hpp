@@ -29,7 +29,7 @@ public:
 
     struct Space {
         std::vector<Tables> tables;
-        std::optional<FineRow> fine;
+        std::vector<FineRow> fine;
         Screening screening;
     };
 
@@ -51,9 +51,9 @@ public:
     // List the nearest nodes of each query; `exact(query, node)` is a sum, `weights(node)` are a node's attributes.
     template <class Exact, class Weights>
     void search(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights& weights) const {
-        if (!space.fine) {
+        if (space.tables.empty()) {
+            space.fine.resize(SCAN_ROWS, FineRow(d_));
             space.tables.resize(SCAN_ROWS, Tables(d_));
-            space.fine.emplace(d_);
         }
         for (std::int64_t first = 0; first < n; first += SCAN_ROWS) {
             stop.check();
@@ -61,7 +61,7 @@ public:
             const DenseQuery* some = queries + first;
             const Tables* tables[SCAN_ROWS];
             for (int q = 0; q < n_rows; ++q) {
-                fill(some[q], space.tables[static_cast<std::size_t>(q)]);
+                fill(some[q], space.fine[static_cast<std::size_t>(q)], space.tables[static_cast<std::size_t>(q)]);
                 tables[q] = &space.tables[static_cast<std::size_t>(q)];
             }
             space.screening.bound_all(coded_.codes(), tables, n_rows, some[n_rows - 1].n_nodes);
@@ -70,6 +70,9 @@ public:
     }
 
 private:
+    // Up to so many attributes, exact sums cost hardly more than a closer look.
+    static constexpr std::int64_t FEW = 8;
+
     struct Group {
         double r;
         std::int64_t size;
@@ -81,28 +84,29 @@ private:
         };
     }
 
-    void fill(const DenseQuery& query, Tables& tables) const noexcept {
+    void fill(const DenseQuery& query, FineRow& fine, Tables& tables) const noexcept {
         if constexpr (mode == Mode::common) {
-            tables.fill_common(query.x, query.r, coded_.cells());
+            if (d_ <= FEW) return tables.fill_common(query.x, query.r, coded_.cells());
+            fine.fill_common(query.x, query.r, coded_.widths());
+            tables.fill_common(query.x, query.r, fine, coded_.cells(), coded_.fine_cells(), coded_.widths());
         } else {
-            tables.fill_grouped(query.x, groups_of(query), coded_.cells());
+            fine.fill_grouped(query.x, groups_of(query), coded_.widths());
+            tables.fill_grouped(query.x, groups_of(query), fine, coded_.cells(), coded_.fine_cells(), coded_.widths());
         }
     }
 
     template <class Exact, class Weights>
     void list_nearest(const DenseQuery& query, int row, std::int64_t step, Space& space, const Exact& exact, const Weights& weights) const {
-        FineRow& fine = *space.fine;
+        const FineRow& fine = space.fine[static_cast<std::size_t>(row)];
         if constexpr (mode == Mode::common) {
-            if (d_ <= FewAttributes<Weights>::MOST) {
+            if (d_ <= FEW) {
                 const FewAttributes<Weights> sums{query.x, d_, query.r, weights};
                 space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
                 return;
             }
-            fine.fill_common(query.x, query.r, coded_.widths());
             const CommonSums<Weights> sums{query.x, d_, query.r, fine, coded_, weights};
             space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);
         } else {
-            fine.fill_grouped(query.x, groups_of(query), coded_.widths());
             const auto sum = [&](std::int64_t node) { return exact(query, node); };
             const GroupedSums<decltype(sum)> sums{d_, fine, coded_, sum};
             space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);

@@ -57,8 +57,7 @@ public:
                 });
             }
             fill_in(window, low, high);
-            turn_into_bandwidths(squares_.data(), window.d_, silverman);
-            return median(squares_.data(), window.d_);
+            return median_(squares_.data(), window.d_, silverman);
         }
 
         // Each attribute's bandwidth.
@@ -164,6 +163,7 @@ public:
         Stretch counted_{0, 0};
         Ones ones_;
         BinaryMedian binary_;
+        MedianBandwidth median_;
         Array<double> squares_, means_;
     };
 

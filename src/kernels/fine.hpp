@@ -67,11 +67,36 @@ inline std::int16_t fine_root_power(std::int16_t z) {
     return eighth_power(static_cast<std::int16_t>(p));
 }
 
+#if defined(__AVX2__)
+// The same of 16 z, which are differences of codes times a factor, doubled so many times.
+template <int DOUBLINGS, bool ROOTED>
+[[gnu::always_inline]] inline __m256i fine_powers(__m256i difference, __m256i factor) {
+    const auto times = [](__m256i a, __m256i b) { return _mm256_mulhrs_epi16(a, b); };
+    const auto plus = [](__m256i a, std::int16_t b) { return _mm256_add_epi16(a, _mm256_set1_epi16(b)); };
+    __m256i z = times(_mm256_abs_epi16(difference), factor), p;
+    for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
+    if constexpr (ROOTED) {
+        p = plus(times(_mm256_set1_epi16(FINE_ROOT[4]), z), FINE_ROOT[3]);
+        for (int k = 2; k >= 0; --k) p = plus(times(p, z), FINE_ROOT[k]);
+    } else {
+        const __m256i u = times(z, z);
+        p = plus(times(_mm256_set1_epi16(FINE_D), u), FINE_C);
+        p = plus(times(plus(times(p, u), FINE_B), u), FINE_A);
+        p = _mm256_adds_epi16(p, p);
+    }
+    p = times(p, p);
+    p = times(p, p);
+    return times(p, p);
+}
+#endif
+
 // How each attribute's line is divided.
 class FineWidths {
 public:
     explicit FineWidths(std::int64_t n_attributes)
-        : low_(static_cast<std::size_t>(n_attributes), 0.0), width_(static_cast<std::size_t>(n_attributes), 1.0) {}
+        : low_(static_cast<std::size_t>(n_attributes), 0.0),
+          width_(static_cast<std::size_t>(n_attributes), 1.0),
+          widths_a_unit_(static_cast<std::size_t>(n_attributes), 1.0) {}
 
     std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(low_.size()); }
     double width(std::int64_t attribute) const noexcept { return width_[static_cast<std::size_t>(attribute)]; }
@@ -101,24 +126,32 @@ public:
             const double top = std::min(high[i] + 0.125 * range, most[i] + 4.0 * range);
             low_[i] = bottom;
             width_[i] = std::max(top / FINEST - bottom / FINEST, SMALLEST);
+            widths_a_unit_[i] = 1.0 / width_[i];
         }
     }
 
+    // A larger value has no smaller code. A product is no quotient, but wrong by a billionth of a width at most.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
-        const double *__restrict low = low_.data(), *__restrict width = width_.data();
-        for (std::int64_t i = 0; i < n_attributes(); ++i) {
-            double place = (values[i] - low[i]) / width[i];
-            place = place > 0.0 ? place : 0.0;
-            place = place < FINEST ? place : FINEST;
-            code[i] = static_cast<std::int16_t>(static_cast<std::int32_t>(place + 0.5));
-        }
+        const double *__restrict low = low_.data(), *__restrict widths_a_unit = widths_a_unit_.data();
+        for (std::int64_t i = 0; i < n_attributes(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);
+    }
+    std::int16_t encode(std::int64_t attribute, double value) const noexcept {
+        const auto i = static_cast<std::size_t>(attribute);
+        return encoded(value, low_[i], widths_a_unit_[i]);
     }
 
 private:
     static constexpr std::int64_t SAMPLE = 128;
     static constexpr double SMALLEST = 1e-300;
 
-    Array<double> low_, width_;
+    [[gnu::always_inline]] static std::int16_t encoded(double value, double low, double widths_a_unit) noexcept {
+        double place = (value - low) * widths_a_unit;
+        place = place > 0.0 ? place : 0.0;
+        place = place < FINEST ? place : FINEST;
+        return static_cast<std::int16_t>(static_cast<std::int32_t>(place + 0.5));
+    }
+
+    Array<double> low_, width_, widths_a_unit_;
 };
 
 // One row, ready to be compared with fine codes: under a common bandwidth, or with its attributes in groups.
@@ -163,6 +196,17 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
+    std::int16_t code(std::int64_t attribute) const noexcept { return code_[static_cast<std::size_t>(attribute)]; }
+    std::int16_t factor(std::int64_t attribute) const noexcept { return factors_[static_cast<std::size_t>(attribute)]; }
+    int doublings() const noexcept { return doublings_; }
+    // The widest attribute's width in z, up to 1.
+    double widest() const noexcept { return widest_; }
+    // By how much the term of an attribute may be too large, if its width is no more than this in z.
+    double term_error(double most) const noexcept {
+        const double in_z = 1.0001 * std::min(widest_, most) + shift_error();
+        return rooted_ ? ROOT_POWER_ERROR + UNITS + ROOT_STEEPEST * in_z : POWER_ERROR + UNITS + STEEPEST * in_z;
+    }
+
     // By how much the lower bound stays below the exact sum as a rule: errors of single terms cancel, what is left is
     // the allowance for them. A guess, not a promise.
     std::int64_t looseness() const noexcept { return error_ + error_ / 8; }
@@ -199,12 +243,16 @@ private:
     template <class Scale>
     double scale(const FineWidths& widths, const Scale& r) noexcept {
         const std::int64_t d = widths.n_attributes();
-        double widest = 0.0, total = 0.0;
+        // In whole numbers of 2^-40, rounded up: floating-point additions would wait for one another.
+        double widest = 0.0;
+        std::int64_t units = 0;
         for (std::int64_t i = 0; i < d; ++i) {
             const double in_z = std::min(widths.width(i) * r(i), 1.0);
             widest = std::max(widest, in_z);
-            total += in_z;
+            units += in_units(in_z) + 1;
         }
+        const double total = static_cast<double>(units) * UNIT;
+        widest_ = widest;
         doublings_ = 0;
         while (doublings_ < MOST_DOUBLINGS && widest * 0x1p13 > static_cast<double>(1 << doublings_)) ++doublings_;
         const double unit = std::ldexp(1.0, 28 - doublings_);
@@ -229,26 +277,11 @@ private:
     template <int DOUBLINGS, bool ROOTED>
     std::int64_t similarity(const std::int16_t* node, std::int64_t first, std::int64_t end) const noexcept {
         const auto load = [](const std::int16_t* some) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)); };
-        const auto times = [](__m256i a, __m256i b) { return _mm256_mulhrs_epi16(a, b); };
-        const auto plus = [](__m256i a, std::int16_t b) { return _mm256_add_epi16(a, _mm256_set1_epi16(b)); };
         const __m256i ones = _mm256_set1_epi16(1);
         __m256i totals = _mm256_setzero_si256();
         for (std::int64_t i = first; i < end; i += FINE_LANES) {
-            __m256i z = times(_mm256_abs_epi16(_mm256_sub_epi16(load(code_.data() + i), load(node + i))), load(factors_.data() + i));
-            for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
-            __m256i p;
-            if constexpr (ROOTED) {
-                p = plus(times(_mm256_set1_epi16(FINE_ROOT[4]), z), FINE_ROOT[3]);
-                for (int k = 2; k >= 0; --k) p = plus(times(p, z), FINE_ROOT[k]);
-            } else {
-                const __m256i u = times(z, z);
-                p = plus(times(_mm256_set1_epi16(FINE_D), u), FINE_C);
-                p = plus(times(plus(times(p, u), FINE_B), u), FINE_A);
-                p = _mm256_adds_epi16(p, p);
-            }
-            p = times(p, p);
-            p = times(p, p);
-            p = times(p, p);
+            const __m256i difference = _mm256_sub_epi16(load(code_.data() + i), load(node + i));
+            const __m256i p = fine_powers<DOUBLINGS, ROOTED>(difference, load(factors_.data() + i));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ROOTED ? load(weights_.data() + i) : ones));
         }
         const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
@@ -274,6 +307,7 @@ private:
     Array<std::int16_t> code_, factors_, weights_;
     int doublings_ = 0;
     bool rooted_ = false;
+    double widest_ = 0.0;
     std::int64_t most_ = 0, error_ = 0;
 };
 

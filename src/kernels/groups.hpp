@@ -31,6 +31,7 @@ public:
     Groups() = default;
     Groups(Array<double> centres, Array<std::int64_t> counts, Array<double> bandwidths)
         : centres_(std::move(centres)), counts_(std::move(counts)), bandwidths_(std::move(bandwidths)) {
+        total_bandwidth_ = std::accumulate(bandwidths_.begin(), bandwidths_.end(), 0.0);
         sort();
     }
 
@@ -124,17 +125,19 @@ private:
         std::size_t winner = 0;
         std::int64_t smallest = 0;
         if (!centres_.empty()) {
-            const double total = std::accumulate(bandwidths_.begin(), bandwidths_.end(), 0.0);
-            const double r = SCALE / (total / static_cast<double>(size()));
-            for (std::size_t c = 0; c < centres_.size(); ++c) {
-                const std::int64_t units = dissimilarity(value - centres_[c], r);
-                if (c == 0 || units < smallest) winner = c, smallest = units;
-            }
+            const double r = SCALE / (total_bandwidth_ / static_cast<double>(size()));
+            // All terms first, then the first of the smallest: a loop that did both would not be vectorised.
+            units_.resize(centres_.size());
+            for (std::size_t c = 0; c < centres_.size(); ++c) units_[c] = dissimilarity(value - centres_[c], r);
+            smallest = units_[0];
+            for (const std::int64_t units : units_) smallest = units < smallest ? units : smallest;
+            while (units_[winner] != smallest) ++winner;
         }
         if (centres_.empty() || smallest > threshold) {
             centres_.push_back(value);
             counts_.push_back(count);
             bandwidths_.push_back(bandwidth());
+            total_bandwidth_ += bandwidths_.back();
         } else {
             // `count` moves by 1 / c, 1 / (c + 1), ... in one step.
             const double step = static_cast<double>(counts_[winner] + count - 1) / static_cast<double>(count);
@@ -176,6 +179,8 @@ private:
     Array<double> centres_;
     Array<std::int64_t> counts_;
     Array<double> bandwidths_;
+    double total_bandwidth_ = 0.0;  // in the order of their making
+    Array<std::int64_t> units_;     // working space
     Array<double> ascending_;   // the centres again, and the age of each: 0 is the oldest
     Array<std::int64_t> ages_;
 };

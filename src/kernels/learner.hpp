@@ -119,12 +119,17 @@ public:
     void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const override {
         const Source* source;
         rows.select(source);
-        const std::int64_t n_parts = std::min(n_jobs, (rows.n + TOGETHER - 1) / TOGETHER);
         Stop stop(host.interrupted);
-        Team team(std::max<std::int64_t>(1, n_parts));
+        // The first rows tell how many threads the others are worth.
+        const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, rows.n) : 0;
+        const auto begun = Stop::Clock::now();
+        if (alone > 0) predict_part(*source, 0, alone, n_labels, stop, answers);
+        const std::int64_t rest = rows.n - alone;
+        const auto worth = alone > 0 ? (Stop::Clock::now() - begun) * rest / alone / WORTH_A_THREAD : 1;
+        Team team(std::clamp<std::int64_t>(worth, 1, std::max<std::int64_t>(n_jobs, 1)));
         team.run([&](std::int64_t part) {
             try {
-                predict_part(*source, rows.n * part / team.size(), rows.n * (part + 1) / team.size(), n_labels, stop, answers);
+                predict_part(*source, alone + rest * part / team.size(), alone + rest * (part + 1) / team.size(), n_labels, stop, answers);
             } catch (...) {
                 stop.request();
                 throw;
@@ -193,6 +198,8 @@ private:
     // How long a prediction of many rows keeps the learner waiting, and others who come after it.
     static constexpr std::chrono::milliseconds SLICE{10};
     static constexpr std::int64_t FEWEST_GONE = 64;
+    // What a thread must have to do before it is worth its start.
+    static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 

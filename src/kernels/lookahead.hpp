@@ -22,6 +22,7 @@
 
 #include "lock.hpp"
 #include "model.hpp"
+#include "pace.hpp"
 #include "restoring.hpp"
 #include "stop.hpp"
 #include "team.hpp"
@@ -49,16 +50,19 @@ public:
     }
 
     // Rows from `position` on that are worth looking ahead for together; 0 if one by one is better.
-    std::int64_t length(std::int64_t n_rows, const ModelOf& model) const noexcept {
+    std::int64_t length(std::int64_t n_rows, const ModelOf& model) noexcept {
+        begun_ = Pace::Clock::now();
+        n_nodes_ = model.n_nodes;
         const std::int64_t n = std::min(length_, n_rows);
         // In a model that is full by then, who is a node is not known beforehand.
         if (model.settings.max_nodes > 0 && model.n_nodes + n > model.settings.max_nodes) return 0;
         const bool worthwhile = model.n_nodes > 0 && n >= SHORTEST_BLOCK && n * model.nodes.pairs(model.n_nodes) >= WORTHWHILE;
-        return worthwhile ? n : 0;
+        return worthwhile && pace_.together() ? n : 0;
     }
 
     // After rows that were learned one by one: how many of them became nodes?
     void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
+        pace_.alone(Pace::seconds_since(begun_), learned, n_nodes_);
         length_ = new_nodes == learned ? std::min(2 * length_, LONGEST_BLOCK) : 2 * SHORTEST_BLOCK;
     }
 
@@ -67,7 +71,8 @@ public:
     template <class Own>
     std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, Own own, Work& work, Lock& lock, Stop& stop) {
         const std::int64_t first = window.learned;
-        foresee_bandwidths(model, window, first, stretch_end, stop);
+        // Unless it is likely that the next block will be learned together, too, this one's bandwidths are enough.
+        foresee_bandwidths(model, window, first, pace_.proven() ? stretch_end : first + n, stop);
         Assumption assumption(model, lock);
         for (std::int64_t j = 0; j < n; ++j) assumption.add(window.row(first + j), bandwidths(model, first + j));
         fill_in_sums(model, first, n);
@@ -81,7 +86,9 @@ public:
                 throw;
             }
         });
-        return commit(model, window, n, own, work, lock, assumption);
+        const std::int64_t learned = commit(model, window, n, own, work, lock, assumption);
+        pace_.together(Pace::seconds_since(begun_) + a_row_foreseen_ * static_cast<double>(learned), learned, n_nodes_);
+        return learned;
     }
 
     // What was foreseen of bandwidths belongs to rows that have moved or gone.
@@ -137,6 +144,7 @@ private:
     // Estimate the bandwidths of all rows at hand, each thread a part of them.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         if (known_.low <= first && end <= known_.high) return;
+        const auto begun = Pace::Clock::now();
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(static_cast<std::size_t>(n * width));
         known_ = {0, 0};
@@ -154,6 +162,9 @@ private:
             }
         });
         known_ = {first, end};
+        // These seconds belong to all rows that they were spent for.
+        a_row_foreseen_ = Pace::seconds_since(begun) / static_cast<double>(n);
+        begun_ = Pace::Clock::now();
     }
 
     // The sums of the nodes' bandwidths when each row's turn comes.
@@ -271,6 +282,10 @@ private:
     Array<std::int64_t> thresholds_;
     std::atomic<std::int64_t> joined_{0};  // the first row of the block that was seen to join a node
     std::int64_t length_ = 4 * SHORTEST_BLOCK;
+    Pace pace_;
+    Pace::Clock::time_point begun_{};  // when the latest rows were begun, and how many nodes there were
+    std::int64_t n_nodes_ = 0;
+    double a_row_foreseen_ = 0.0;  // seconds that a row's bandwidths took
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -137,26 +137,34 @@ static void bounds_hold(Random& random) {
                     cells.assign(data(k), own.data());
                     codes.enter(k, own.data());
                 }
-                Tables tables(d), any(d);
+                Tables tables(d), any(d), finely(d);
                 FineRow fine(d);
+                FineCells fine_cells(d);
+                fine_cells.build(cells, coded.widths());
                 Screening screening;
+                for (int64_t k = 0; k < data.n; ++k) {
+                    std::vector<std::uint8_t> by_code(static_cast<std::size_t>(d));
+                    cells.assign(data(k), own.data());
+                    fine_cells.assign(data(k), coded.fine(k), cells, by_code.data());
+                    CHECK(own == by_code);
+                }
                 for (int64_t j = 0; j < data.n_rows; ++j) {
                     const double *x = data.row(j), r = family.r;
                     tables.fill_common(x, r, cells);
                     // Half of the weight on one attribute, as a learned similarity might have it.
                     const auto share = [&](int64_t i) { return i == 0 ? 0.5 : 0.5 / static_cast<double>(d); };
                     any.fill(x, cells, 0.5, [&](int64_t i, double y) { return share(i) * (1.0 - kernel(x[i] - y, r)); });
-                    cells.assign(x, own.data());
-                    CHECK(std::equal(own.begin(), own.end(), tables.cells()) && std::equal(own.begin(), own.end(), any.cells()));
-                    const Tables* both[2] = {&tables, &any};
-                    screening.bound_all(codes, both, 2, data.n);
                     fine.fill_common(x, r, coded.widths());
+                    finely.fill_common(x, r, fine, cells, fine_cells, coded.widths());
+                    const Tables* all[3] = {&tables, &any, &finely};
+                    screening.bound_all(codes, all, 3, data.n);
                     for (int64_t k = 0; k < data.n; ++k) {
                         const int64_t sum = common_sum(x, data(k), d, r);
                         int64_t shared = 0;
                         for (int64_t i = 0; i < d; ++i) shared += in_units(share(i) * (1.0 - kernel(x[i] - data(k)[i], r)));
                         CHECK(screening.bounds(0, data.n)[k] * tables.step() <= sum);
                         CHECK(screening.bounds(1, data.n)[k] * any.step() <= shared);
+                        CHECK(screening.bounds(2, data.n)[k] * finely.step() <= sum);
                         CHECK(fine.lower(coded.fine(k)) <= sum);
                     }
                 }
@@ -180,17 +188,27 @@ static void aligned_errors_are_allowed_for(Random& random) {
     const Data data(random, repeated, 150, FINE_LANES, 100);
     const CodedNodes coded = CodedNodes(data.d).renewed(data.n, data);
     FineRow fine(data.d), grouped(data.d);
+    Tables tables(data.d), rooted(data.d);
+    Screening screening, screening_of_roots;
     for (const double r : {1.0, 5.0, 12.0, 30.0, 60.0}) {
         doing = "repeated values, r = " + std::to_string(r);
         for (int64_t j = 0; j < data.n_rows; ++j) {
             const double* x = data.row(j);
             fine.fill_common(x, r, coded.widths());
-            grouped.fill_grouped(x, [&](int64_t) { return Alone{r, 1}; }, coded.widths());
+            const auto alone = [&](int64_t) { return Alone{r, 1}; };
+            grouped.fill_grouped(x, alone, coded.widths());
+            tables.fill_common(x, r, fine, coded.cells(), coded.fine_cells(), coded.widths());
+            rooted.fill_grouped(x, alone, grouped, coded.cells(), coded.fine_cells(), coded.widths());
+            const Tables *one[1] = {&tables}, *other[1] = {&rooted};
+            screening.bound_all(coded.codes(), one, 1, data.n);
+            screening_of_roots.bound_all(coded.codes(), other, 1, data.n);
             for (int64_t k = 0; k < data.n; ++k) {
                 int64_t roots = 0;
                 for (int64_t i = 0; i < data.d; ++i) roots += group_root(dissimilarity(x[i] - data(k)[i], r), 1);
                 CHECK(fine.lower(coded.fine(k)) <= common_sum(x, data(k), data.d, r));
                 CHECK(grouped.lower(coded.fine(k)) <= roots);
+                CHECK(screening.bounds(0, data.n)[k] * tables.step() <= common_sum(x, data(k), data.d, r));
+                CHECK(screening_of_roots.bounds(0, data.n)[k] * rooted.step() <= roots);
             }
         }
     }
@@ -303,22 +321,24 @@ static void groups_are_bounded_and_listed(Random& random) {
             CodedNodes coded(d);
             coded.reserve(data.n);
             coded = coded.renewed(data.n, data);
-            Tables tables(d);
+            Tables tables(d), finely(d);
             FineRow fine(d);
             Screening screening;
             Shortlist nearest(10);
             for (int64_t j = 0; j < data.n_rows; ++j) {
                 const double* x = data.row(j);
                 const Grouped group(random, d, family.r);
-                tables.fill_grouped(x, group, coded.cells());
                 fine.fill_grouped(x, group, coded.widths());
-                const Tables* one[1] = {&tables};
-                screening.bound_all(coded.codes(), one, 1, data.n);
+                tables.fill_grouped(x, group, coded.cells());
+                finely.fill_grouped(x, group, fine, coded.cells(), coded.fine_cells(), coded.widths());
+                const Tables* both[2] = {&tables, &finely};
+                screening.bound_all(coded.codes(), both, 2, data.n);
                 const auto exact = [&](int64_t node) { return group.sum(x, data(node)); };
                 std::vector<std::pair<int64_t, int64_t>> expected;
                 for (int64_t k = 0; k < data.n; ++k) {
                     expected.emplace_back(exact(k), k);
                     CHECK(screening.bounds(0, data.n)[k] * Screening::bound_step(tables) <= exact(k));
+                    CHECK(screening.bounds(1, data.n)[k] * Screening::bound_step(finely) <= exact(k));
                     CHECK(fine.lower(coded.fine(k)) <= exact(k));
                 }
                 std::sort(expected.begin(), expected.end());

@@ -33,7 +33,7 @@ from mlca.options import (
     Vote,
 )
 from mlca.targets import LabelRows
-from mlca.validation import check_choice, check_flag, check_real, check_whole
+from mlca.validation import check_choice, check_flag, check_real, check_whole, refuse_arguments
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -222,7 +222,7 @@ class MLCA(LearnedModel):
         -------
         self
         """
-        _refuse(unsupported)
+        refuse_arguments(unsupported)
         if type(X) is not np.ndarray:
             from mlca import frames
 
@@ -248,7 +248,7 @@ class MLCA(LearnedModel):
         -------
         self
         """
-        _refuse(unsupported)
+        refuse_arguments(unsupported)
         if type(X) is not np.ndarray:
             from mlca import frames
 
@@ -412,14 +412,3 @@ def load(path: str | os.PathLike[str]) -> MLCA:
     from mlca.storage import read_model
 
     return read_model(path, MLCA)
-
-
-def _refuse(unsupported: dict[str, Any]) -> None:
-    """Refuse weights of rows clearly: to learn a row twice is not to count it twice, since it meets its own node."""
-    if "sample_weight" in unsupported:
-        raise TypeError(
-            "sample_weight is not supported: the order of rows matters, and a row that is learned again meets its own "
-            "node; repeat rows where they are to count more, for instance X.repeat(weights, axis=0)"
-        )
-    if unsupported:
-        raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")

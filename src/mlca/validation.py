@@ -44,6 +44,17 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
+def refuse_arguments(unsupported: dict[str, Any]) -> None:
+    """Refuse weights of rows clearly: to learn a row twice is not to count it twice, since it meets its own node."""
+    if "sample_weight" in unsupported:
+        raise TypeError(
+            "sample_weight is not supported: the order of rows matters, and a row that is learned again meets its own "
+            "node; repeat rows where they are to count more, for instance X.repeat(weights, axis=0)"
+        )
+    if unsupported:
+        raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
+
+
 def _check_bounds(
     name: str,
     value: Any,

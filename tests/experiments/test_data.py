@@ -58,6 +58,7 @@ def test_a_large_dataset_has_its_official_split():
 
 
 @pytest.mark.data
+@pytest.mark.slow
 def test_sparse_files_without_zeros_give_dense_rows():
     split = split_of("mediamill", None, None, scaled=True, dense=False)
     assert isinstance(split.X, np.ndarray)

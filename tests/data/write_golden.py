@@ -20,6 +20,7 @@ def main():
     X = np.round(rng.normal(0, 1, (120, 4)), 2)
     X[np.abs(X) < 0.5] = 0
     Y = [{name for name, x in zip(("a", "b", "c"), row, strict=False) if x > 0.5} for row in X]
+    with_gaps = np.where(rng.random(X.shape) < 0.2, np.nan, np.round(X))
     streaming = {"recency": True, "drift": "follow"}
     models = {
         "dense": MLCA.published("MLCA", vigilance=0.3, n_neighbors=3, window=20).fit(X, Y),
@@ -32,6 +33,8 @@ def main():
         "beyond_sparse_auto": MLCA(vigilance="auto", window=20).fit(sparse.csr_array(X), Y),
         "beyond_bounded": MLCA(window=20, max_nodes=40, similarity="correntropy").fit(X, Y),
         "beyond_bayes": MLCA(window=20, decision="bayes").fit(X, Y),
+        "mixed": MLCA(vigilance=0.2, window=20, categorical_features=[3]).fit(with_gaps, Y),
+        "mixed_sparse_individual": MLCA(window=20, attributes="individual").fit(sparse.csr_array(with_gaps), Y),
     }
     answers = {}
     for name, model in models.items():

@@ -103,7 +103,7 @@ FORGERIES = {
     "index twice": ("learned", set_array("label_counts.indices", lambda a: a * 0), "indices out of order"),
     "row bounds": ("learned", set_array("label_counts.indptr", lambda a: a[::-1].copy()), "row bounds"),
     "row bounds that wrap": ("learned", set_array("label_counts.indptr", lambda a: put(a, 1, -(2**63))), "row bounds"),
-    "NaN": ("learned", set_array("weights", lambda a: put(a, (0, 0), np.nan)), "'weights' holds values"),
+    "infinite": ("learned", set_array("weights", lambda a: put(a, (0, 0), np.inf)), "'weights' holds values"),
     "beyond fit": ("learned", set_array("weights", lambda a: put(a, (0, 0), 1.1e150)), "'weights' holds values"),
     "window beyond fit": ("learned", set_array("recent", lambda a: put(a, (0, 0), -np.inf)), "'recent' holds values"),
     "zero kept": ("sparse", set_array("weights.data", lambda a: put(a, 0, 0.0)), "'weights.data' stores zeros"),

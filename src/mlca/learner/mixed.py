@@ -22,13 +22,9 @@ _ROWS = ("weights", "recent")
 
 
 def is_mixed(parameters: Parameters, state: Arrays) -> bool:
-    """Whether a state as users see it has categories or gaps, or comes from one that had."""
-    if parameters.categorical_features:
-        return True
-    if parameters.attributes == "clustered" and len(state["counts"]) > 0 and len(state["group_centres"]) == 0:
-        return True  # no attribute had a value when groups were learned
+    """Whether a state as users see it has categories or gaps."""
     rows = (state[name] if name in state else state[f"{name}.data"] for name in _ROWS)
-    return any(bool(np.isnan(values).any()) for values in rows)
+    return bool(parameters.categorical_features) or any(bool(np.isnan(values).any()) for values in rows)
 
 
 def without_nan(values: NDArray[np.float64]) -> NDArray[np.float64]:

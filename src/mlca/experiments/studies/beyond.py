@@ -75,12 +75,13 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     lines = lines_of(scope)
     figures = []
     tables = [_means(lines, scope, outcomes)]
-    results, measures = _results(lines, scope, outcomes)
+    ranked = _run_everywhere(lines, scope, outcomes)
+    results, measures = _results(ranked, scope, outcomes)
     ranks = None
     if can_rank(results):
-        friedman, nemenyi = rank(results, measures, [line.title for line in lines])
+        friedman, nemenyi = rank(results, measures, [line.title for line in ranked])
         ranks = nemenyi.ranks.average()
-        tables.append(_rank_table(lines, results, measures))
+        tables.append(_rank_table(ranked, results, measures))
         figures.append(
             Figure("Average ranks, small datasets, six measures", draw_critical_difference(nemenyi), str(friedman))
         )
@@ -94,7 +95,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         "beyond",
         "Beyond the paper",
         "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
-        _verdict(lines, ranks, scope, outcomes),
+        _verdict(lines, ranked, ranks, scope, outcomes),
         tuple(tables),
         tuple(figures),
     )
@@ -111,6 +112,20 @@ def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
     return {number: outcomes[task] for number, task in planned if task in outcomes}
 
 
+def _run_everywhere(
+    lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> list[Configuration]:
+    """Return the lines that have a fold of every small dataset, or could not be tuned for it: those that are ranked."""
+    return [
+        line
+        for line in lines
+        if all(
+            scope.parameters(line, dataset) is None or _folds(line, dataset, scope, outcomes)
+            for dataset in scope.small_datasets
+        )
+    ]
+
+
 def _shared_means(
     name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[float]:
@@ -120,7 +135,8 @@ def _shared_means(
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
-    shared = set.intersection(*(set(folds) for folds, known in zip(found, tuned, strict=True) if known))
+    of_tuned = [set(folds) for folds, known in zip(found, tuned, strict=True) if known]
+    shared = set.intersection(*of_tuned) if of_tuned else set()
     worst = worst_of(name)
     return [
         np.nan if not shared else float(np.mean([folds[i].values.get(name, worst) for i in shared])) if known else worst
@@ -156,7 +172,10 @@ def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], me
         for i, line in enumerate(lines)
     ]
     columns = ("algorithm", "all measures", *(measure.label for measure in PAPER_MEASURES))
-    note = "Over the small datasets and the folds that all algorithms have; 1 is best."
+    note = (
+        "Over the small datasets and the folds that all algorithms here have; 1 is best. An algorithm that was not run "
+        "on one of the datasets is not ranked."
+    )
     order = sorted(range(len(lines)), key=lambda i: overall[i])
     return Table("Average ranks", columns, tuple(rows[i] for i in order), note)
 
@@ -237,19 +256,20 @@ def _measure_table(name: str, label: str, better: str, scope: Scope, outcomes: M
 
 def _verdict(
     lines: Sequence[Configuration],
+    ranked: Sequence[Configuration],
     ranks: NDArray[np.float64] | None,
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> str:
     """Say first where MLCA() is worse, then where it stands."""
     told = [_worse_than(rival, scope, outcomes) for rival in lines if rival.family == "batch"]
-    if ranks is not None and OURS in lines:
-        place = lines.index(OURS)
-        order = sorted(range(len(lines)), key=lambda i: ranks[i])
-        next_best = lines[order[1] if order[0] == place else order[0]]
+    if ranks is not None and OURS in ranked:
+        place = ranked.index(OURS)
+        order = sorted(range(len(ranked)), key=lambda i: ranks[i])
+        next_best = order[1] if order[0] == place else order[0]
         told.append(
-            f"Its average rank is {ranks[place]:.2f} of {len(lines)} (place {order.index(place) + 1}; "
-            f"{next_best.title} has {ranks[lines.index(next_best)]:.2f})."
+            f"Its average rank is {ranks[place]:.2f} of {len(ranked)} (place {order.index(place) + 1}; "
+            f"{ranked[next_best].title} has {ranks[next_best]:.2f})."
         )
     return " ".join(filter(None, told)) or "Too few results to compare the algorithms."
 

@@ -45,23 +45,26 @@ public:
     template <class View>
     static LearnedNodes of(const View& view) {
         Weighing weighing(view);
-        LearnedNodes made(weighing.learned(), view.n_nodes());
-        if (made.screen_) {
-            for (std::int64_t k = 0; k < view.n_nodes(); ++k) made.screen_->enter(made.learned_, k, weighing.ranked());
-        } else {
+        Learned learned = weighing.learned();
+        if (SPARSE_ROWS || learned.sparse) {
+            LearnedNodes made(std::move(learned));
             made.lists_.emplace(view, made.learned_);
+            return made;
         }
-        return made;
+        return LearnedNodes(std::move(learned), weighing.take_rows(), view.n_nodes());
     }
 
     // A similarity that is known, with no node yet.
-    explicit LearnedNodes(Learned learned, std::int64_t n_nodes = 0) : learned_(std::move(learned)) {
+    explicit LearnedNodes(Learned learned) : learned_(std::move(learned)) {
         if (SPARSE_ROWS || learned_.sparse) {
             lists_.emplace(learned_.n_attributes());
         } else {
-            screen_.emplace(learned_);
-            screen_->reserve(n_nodes);
+            screen_.emplace(learned_, RankedRows(learned_.n_attributes()), 0);
         }
+    }
+    // The same with dense nodes.
+    LearnedNodes(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
+        screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
     const Learned& learned() const noexcept { return learned_; }

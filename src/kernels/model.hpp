@@ -73,6 +73,8 @@ struct Model {
     // The nodes as the similarity and the decision look at them: labels have slots, the first is "none".
     class View {
     public:
+        static constexpr bool GIVES_ALL = !Learnt::SPARSE_ROWS;
+
         explicit View(const Model& model, Stop* stop = nullptr) : model_(model), stop_(stop) {
             const auto& totals = model.labels.totals;
             n_slots_ = static_cast<std::int64_t>(totals.size()) + 1;

@@ -106,7 +106,7 @@ public:
     }
 
     // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers. f(q, nearest_in, score) is called for one
-    // after the other: nearest_in(low, high, n) lists nodes with their keys, score(scores) fills in the row's background.
+    // after the other: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the row's background.
     template <class RowOf, class F>
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, Space& space, Stop& stop, const F& f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -182,8 +182,8 @@ private:
             const auto n = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n_rows - first));
             screen_->begin(learned_, rows + first, n, n_nodes[first + n - 1], space.ranked);
             for (int q = 0; q < n; ++q) {
-                const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-                    screen_->list(learned_, q, {low, high}, n_wanted, space.ranked, space.found);
+                const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
+                    screen_->list(learned_, q, {low, high}, n_wanted, limit, space.ranked, space.found);
                     return space.found;
                 };
                 const auto score = [&](std::int64_t* scores) {
@@ -201,8 +201,8 @@ private:
         space.probe.reserve(learned_.n_attributes());
         const SparseProbe probe(learned_, own.keys, own.values, own.n, space.probe);
         lists_->correct(learned_, own.keys, own.values, own.n, n_nodes, space.lists);
-        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-            space.found.begin(n_wanted);
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
+            space.found.begin(n_wanted, limit);
             double most = Parts::most_above(space.found.limit(), 1);
             for (std::int64_t k = low; k < high; ++k) {
                 const Parts parts = lists_->lists(k) ? lists_->parts(learned_, probe.alone(), k, space.lists) : parts_of_moved(row(k), probe, space);

@@ -169,7 +169,7 @@ struct Model {
             if (decision) {
                 decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], learning, nearest_in);
             } else {
-                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors);
+                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors, NO_LIMIT);
             }
         });
     }
@@ -177,7 +177,7 @@ struct Model {
     // Who votes on an instance by correntropy, whose nearest nodes are listed already.
     void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
         bool summed = false;
-        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n) -> const Shortlist& {
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const Shortlist& {
             if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
             if (!summed) {
                 grow_to(space.sums, query.n_nodes);

@@ -55,6 +55,7 @@ public:
         columns_.assign(static_cast<std::size_t>(TOGETHER_RANKED * room), 0);
         counts_.resize(static_cast<std::size_t>(n_));
         for (std::int64_t k = 0; k < n_; ++k) counts_.data()[k] = view.count(k);
+        counts_are_one_ = std::all_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count == 1; });
         for (std::int64_t low = 0; low < view.n_attributes(); low += TOGETHER_RANKED) {
             rank_some(low, std::min(low + TOGETHER_RANKED, view.n_attributes()));
         }
@@ -114,15 +115,24 @@ private:
 
     void sum_up(std::int64_t j, const std::int32_t* __restrict own) noexcept {
         constexpr std::int64_t LOW = (std::int64_t{1} << 22) - 1;
-        const std::int64_t base = ranks.base(j);
+        const std::int32_t base = ranks.base(j);
         const std::int64_t* __restrict counts = counts_.data();
         // Squares are below 2^44.2: of their upper and lower halves sums over 2^40 rows stay below 2^63.
         std::int64_t sum = 0, upper = 0, lower = 0;
-        for (std::int64_t k = 0; k < n_; ++k) {
-            const std::int64_t rank = own[k] - base, square = rank * rank;
-            sum += counts[k] * rank;
-            upper += counts[k] * (square >> 22);
-            lower += counts[k] * (square & LOW);
+        if (counts_are_one_) {
+            for (std::int64_t k = 0; k < n_; ++k) {
+                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                sum += rank;
+                upper += square >> 22;
+                lower += square & LOW;
+            }
+        } else {
+            for (std::int64_t k = 0; k < n_; ++k) {
+                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                sum += counts[k] * rank;
+                upper += counts[k] * (square >> 22);
+                lower += counts[k] * (square & LOW);
+            }
         }
         sums.data()[j] = sum;
         squares.data()[j] = (static_cast<Int128>(upper) << 22) + lower;
@@ -141,6 +151,7 @@ private:
     Array<double> values_;          // a few columns
     Array<std::int32_t> columns_;   // and their ranks
     Array<std::int64_t> counts_;
+    bool counts_are_one_ = false;
     Ranks::Space space_;
 };
 

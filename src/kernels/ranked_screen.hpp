@@ -37,6 +37,10 @@ public:
         std::vector<Tables> tables;
         Screening screening;
         std::int64_t step = 0;  // what 1 in the bounds stands for
+        // What is known of each node, of the row that was asked about last, when it is asked about more than once.
+        int row = -1;
+        std::int64_t n_asked = 0, n_nodes = 0;
+        Array<std::int64_t> exact, lower;
     };
 
     // The first nodes are known already. The similarity must have weights of all attributes in its sums.
@@ -77,6 +81,8 @@ public:
             grow_to(space.codes[q], look_.width());
             look_.encode(ranks, space.codes[q].data());
         }
+        space.row = -1;
+        space.n_nodes = n_nodes;
         if (!rows_.is_coded) {
             space.step = 1;
             for (int q = 0; q < n_rows; ++q) std::fill_n(space.screening.bounds(q, n_nodes), n_nodes, std::uint16_t{0});
@@ -93,10 +99,22 @@ public:
         space.step = Screening::bound_step(*tables[0]);
     }
 
-    // List the nearest of the nodes from `low` up to `high` to row q, with their keys.
-    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, Space& space, Shortlist& found) const {
+    // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out. What is
+    // computed for a second list is kept for those that follow, and so is the first.
+    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit, Space& space, Shortlist& found) const {
         const Sums sums{*this, learned, space.ranks[q].data(), space.codes[q].data()};
-        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, sums, found);
+        const std::int64_t cap = limit < NO_LIMIT / PER_KEY_UNIT - 1 ? (limit + 1) * PER_KEY_UNIT : NO_LIMIT;
+        if (space.row != q) {
+            space.row = q;
+            space.n_asked = 0;
+        }
+        if (space.n_asked++ == 0) {
+            space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap, sums, found);
+        } else {
+            if (space.n_asked == 2) remember(space, found);
+            const Remembered remembered{sums, space.exact.data(), space.lower.data()};
+            space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap, remembered, found);
+        }
         for (std::int64_t i = 0; i < found.size(); ++i) {
             std::int64_t& sum = found.sums.data()[i];
             sum = sum / PER_KEY_UNIT - 1;
@@ -129,6 +147,36 @@ private:
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
         }
     };
+
+    // The same, of what was asked before.
+    struct Remembered {
+        const Sums& sums;
+        std::int64_t *known, *known_lower;  // negative: not yet
+
+        std::int64_t exact(std::int64_t node) const {
+            if (known[node] < 0) known[node] = sums.exact(node);
+            return known[node];
+        }
+        [[gnu::always_inline]] void fetch(std::int64_t node) const {
+            if (known[node] < 0) sums.fetch(node);
+        }
+        std::int64_t lower(std::int64_t node) const {
+            if (known[node] >= 0) return known[node];
+            if (known_lower[node] < 0) known_lower[node] = sums.lower(node);
+            return known_lower[node];
+        }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const {
+            if (known[node] < 0 && known_lower[node] < 0) sums.fetch_fine(node);
+        }
+        std::int64_t looseness() const { return sums.looseness(); }
+    };
+
+    // Begin to keep what is known, with the list that was made first.
+    static void remember(Space& space, const Shortlist& first) {
+        space.exact.assign(static_cast<std::size_t>(space.n_nodes), -1);
+        space.lower.assign(static_cast<std::size_t>(space.n_nodes), -1);
+        for (std::int64_t i = 0; i < first.size(); ++i) space.exact.data()[first.nodes.data()[i]] = (first.sums.data()[i] + 1) * PER_KEY_UNIT;
+    }
 
     std::int64_t d_, width_;
     RankedRows rows_;

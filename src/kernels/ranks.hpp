@@ -301,10 +301,27 @@ private:
 
     // The same of values that may be moved about, the first of which is number `before` of all.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
-        std::int64_t own[MOST_KNOTS];
+        std::int64_t own[MOST_KNOTS] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) own[i] = wanted[i] - before;
+        if (n <= MOST_COUNTED) {
+            double sorted[MOST_COUNTED];
+            sort_few(values, n, sorted);
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[own[i]];
+            return;
+        }
         select_within(values, 0, n, own, own + n_wanted);
         for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[own[i]];
+    }
+
+    // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
+    static void sort_few(const double* __restrict values, std::int64_t n, double* __restrict sorted) noexcept {
+        std::int64_t places[MOST_COUNTED] = {};
+        for (std::int64_t j = 0; j < n; ++j) {
+            const double value = values[j];
+            for (std::int64_t i = 0; i <= j; ++i) places[i] += value < values[i];
+            for (std::int64_t i = j + 1; i < n; ++i) places[i] += value <= values[i];
+        }
+        for (std::int64_t i = 0; i < n; ++i) sorted[places[i]] = values[i];
     }
 
     // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
@@ -376,7 +393,8 @@ private:
     static constexpr std::int64_t N_BUCKETS = 128;
     static constexpr std::int64_t FEWEST_DEALT = 512;
     static constexpr std::int64_t N_PARTS = 512;
-    static constexpr std::int64_t FEWEST_PARTED = 256;
+    static constexpr std::int64_t FEWEST_PARTED = 65;
+    static constexpr std::int64_t MOST_COUNTED = 64;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -39,6 +39,12 @@ public:
         }
     }
 
+    // Write an attribute of all nodes of a block.
+    void enter_block(std::int64_t number, std::int64_t attribute, const std::uint8_t* cells) noexcept {
+        std::uint8_t* bytes = blocks_[number] + attribute * BLOCK_BYTES;
+        for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
+    }
+
     // 32 bytes an attribute; attributes are filled up with cells 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 

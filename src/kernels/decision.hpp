@@ -83,8 +83,9 @@ public:
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
     }
 
-    // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n) lists the n nearest of the
-    // nodes from `low` up to `high`; `births` says how many nodes were made before each, and where a node is.
+    // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
+    // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `births` says how many nodes were made
+    // before each, and where a node is.
     template <class NearestIn>
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const Births& births, bool learning,
                      const NearestIn& nearest_in) const {
@@ -94,7 +95,7 @@ public:
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {
-                    if (parts[i].low < parts[i].high) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n));
+                    if (parts[i].low < parts[i].high) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n, voters.limit()));
                 }
                 if (voters.size() < n || n == MOST_LISTED) return;
             }
@@ -115,13 +116,7 @@ public:
         } else {
             find(poll.voters[2], &last, 1);
         }
-        for (std::int64_t i = 0; learning && i < segments.n; ++i) {
-            const Stretch own = births.places(segments.nodes(i, n_made), n_nodes);
-            poll.nearest[i].node = -1;
-            if (own.low == own.high) continue;
-            const Shortlist& list = nearest_in(own.low, own.high, 1);
-            if (list.size() > 0) poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
-        }
+        if (learning) find_nearest_of_segments(poll, n_nodes, births, nearest_in);
     }
 
     // Count the votes; there must be room.
@@ -234,6 +229,24 @@ private:
     // How many nodes are worth listing at first: those that fifty rows are likely to take, and one beyond them.
     std::int64_t likely_voters(std::int64_t n_nodes) const noexcept {
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
+    }
+
+    // A segment's nearest node is the first of it among the voters out of all nodes, if there is one.
+    template <class NearestIn>
+    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const Births& births, const NearestIn& nearest_in) const {
+        std::fill_n(poll.nearest, segments.n, Voter{0, -1, 0});
+        const Voters& near = poll.voters[0];
+        for (std::int64_t v = 0; v < near.size(); ++v) {
+            Voter& nearest = poll.nearest[segments.of(births[near.node(v)])];
+            if (nearest.node < 0) nearest = {near.key(v), near.node(v), 0};
+        }
+        for (std::int64_t i = 0; i < segments.n; ++i) {
+            if (poll.nearest[i].node >= 0) continue;
+            const Stretch own = births.places(segments.nodes(i, births.made(n_nodes)), n_nodes);
+            if (own.low == own.high) continue;
+            const Shortlist& list = nearest_in(own.low, own.high, 1, NO_LIMIT);
+            if (list.size() > 0) poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
+        }
     }
 
     void share_frequencies(Shares& shares) const noexcept {

@@ -25,9 +25,10 @@ public:
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base
+            std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base, or the lowest
             for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
-                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) * ranked_.shift(background_.attributes.data()[p]);
+                const std::int32_t j = background_.attributes.data()[p];
+                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) * (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
             }
             bases_.data()[slot] = base;
         }
@@ -106,7 +107,7 @@ private:
     const RankedNodes& ranked_;
     std::int64_t n_rows_;
     Background& background_;
-    Array<std::int64_t> bases_;  // of each slot: the score where all ranks are the base
+    Array<std::int64_t> bases_;  // of each slot: the score where all ranks are as if they were 0
     Array<Int128> squares_;
 };
 

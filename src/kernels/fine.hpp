@@ -68,25 +68,38 @@ inline std::int16_t fine_root_power(std::int16_t z) {
 }
 
 #if defined(__AVX2__)
+// Sixteen at once: the same numbers.
+[[gnu::always_inline]] inline __m256i fine_polynomial(__m256i p, __m256i u, std::int16_t next) {
+    return _mm256_add_epi16(_mm256_mulhrs_epi16(p, u), _mm256_set1_epi16(next));
+}
+[[gnu::always_inline]] inline __m256i eighth_powers(__m256i p) {
+    for (int k = 0; k < 3; ++k) p = _mm256_mulhrs_epi16(p, p);
+    return p;
+}
+[[gnu::always_inline]] inline __m256i fine_powers(__m256i z) {
+    const __m256i u = _mm256_mulhrs_epi16(z, z);
+    __m256i p = fine_polynomial(_mm256_set1_epi16(FINE_D), u, FINE_C);
+    p = fine_polynomial(fine_polynomial(p, u, FINE_B), u, FINE_A);
+    return eighth_powers(_mm256_adds_epi16(p, p));
+}
+[[gnu::always_inline]] inline __m256i fine_root_powers(__m256i z) {
+    __m256i p = _mm256_set1_epi16(FINE_ROOT[4]);
+    for (int k = 3; k >= 0; --k) p = fine_polynomial(p, z, FINE_ROOT[k]);
+    return eighth_powers(p);
+}
 // The same of 16 z, which are differences of codes times a factor, doubled so many times.
 template <int DOUBLINGS, bool ROOTED>
 [[gnu::always_inline]] inline __m256i fine_powers(__m256i difference, __m256i factor) {
-    const auto times = [](__m256i a, __m256i b) { return _mm256_mulhrs_epi16(a, b); };
-    const auto plus = [](__m256i a, std::int16_t b) { return _mm256_add_epi16(a, _mm256_set1_epi16(b)); };
-    __m256i z = times(_mm256_abs_epi16(difference), factor), p;
+    __m256i z = _mm256_mulhrs_epi16(_mm256_abs_epi16(difference), factor);
     for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
-    if constexpr (ROOTED) {
-        p = plus(times(_mm256_set1_epi16(FINE_ROOT[4]), z), FINE_ROOT[3]);
-        for (int k = 2; k >= 0; --k) p = plus(times(p, z), FINE_ROOT[k]);
-    } else {
-        const __m256i u = times(z, z);
-        p = plus(times(_mm256_set1_epi16(FINE_D), u), FINE_C);
-        p = plus(times(plus(times(p, u), FINE_B), u), FINE_A);
-        p = _mm256_adds_epi16(p, p);
-    }
-    p = times(p, p);
-    p = times(p, p);
-    return times(p, p);
+    return ROOTED ? fine_root_powers(z) : fine_powers(z);
+}
+// The sum of eight numbers of 32 bits.
+[[gnu::always_inline]] inline std::int64_t sum_of_halves(__m256i totals) {
+    const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
+    const __m256i four = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(totals, 1)));
+    const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
+    return _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
 }
 #endif
 
@@ -284,10 +297,7 @@ private:
             const __m256i p = fine_powers<DOUBLINGS, ROOTED>(difference, load(factors_.data() + i));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ROOTED ? load(weights_.data() + i) : ones));
         }
-        const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
-        const __m256i four = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(totals, 1)));
-        const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
-        return _mm_cvtsi128_si64(two) + _mm_extract_epi64(two, 1);
+        return sum_of_halves(totals);
     }
 #else
     template <int DOUBLINGS, bool ROOTED>

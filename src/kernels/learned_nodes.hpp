@@ -45,23 +45,26 @@ public:
     template <class View>
     static LearnedNodes of(const View& view) {
         Weighing weighing(view);
-        LearnedNodes made(weighing.learned(), view.n_nodes());
-        if (made.screen_) {
-            for (std::int64_t k = 0; k < view.n_nodes(); ++k) made.screen_->enter(made.learned_, k, weighing.ranked());
-        } else {
+        Learned learned = weighing.learned();
+        if (SPARSE_ROWS || learned.sparse) {
+            LearnedNodes made(std::move(learned));
             made.lists_.emplace(view, made.learned_);
+            return made;
         }
-        return made;
+        return LearnedNodes(std::move(learned), weighing.take_rows(), view.n_nodes());
     }
 
     // A similarity that is known, with no node yet.
-    explicit LearnedNodes(Learned learned, std::int64_t n_nodes = 0) : learned_(std::move(learned)) {
+    explicit LearnedNodes(Learned learned) : learned_(std::move(learned)) {
         if (SPARSE_ROWS || learned_.sparse) {
             lists_.emplace(learned_.n_attributes());
         } else {
-            screen_.emplace(learned_);
-            screen_->reserve(n_nodes);
+            screen_.emplace(learned_, RankedRows(learned_.n_attributes()), 0);
         }
+    }
+    // The same with dense nodes.
+    LearnedNodes(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
+        screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
     const Learned& learned() const noexcept { return learned_; }
@@ -102,8 +105,9 @@ public:
         }
     }
 
-    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score) is called for one
-    // after the other: nearest_in(low, high, n) lists nodes with their keys, score(scores) fills in the row's background.
+    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
+    // is called for one after the other: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
+    // row's background.
     template <class RowOf, class F>
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop, const F& f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -179,8 +183,8 @@ private:
             const auto n = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n_rows - first));
             screen_->begin(learned_, rows + first, n, n_nodes[first + n - 1], space.ranked);
             for (int q = 0; q < n; ++q) {
-                const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-                    screen_->list(learned_, q, {low, high}, n_wanted, gone, space.ranked, space.found);
+                const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
+                    screen_->list(learned_, q, {low, high}, n_wanted, limit, gone, space.ranked, space.found);
                     return space.found;
                 };
                 const auto score = [&](std::int64_t* scores) {
@@ -198,8 +202,8 @@ private:
         space.probe.reserve(learned_.n_attributes());
         const SparseProbe probe(learned_, own.keys, own.values, own.n, space.probe);
         lists_->correct(learned_, own.keys, own.values, own.n, n_nodes, space.lists);
-        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-            space.found.begin(n_wanted);
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
+            space.found.begin(n_wanted, limit);
             space.found.skip(gone);
             double most = Parts::most_above(space.found.limit(), 1);
             for (std::int64_t k = low; k < high; ++k) {

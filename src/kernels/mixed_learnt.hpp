@@ -79,8 +79,8 @@ public:
             stop.check();
             const Row& x = rows[q];
             const MixedProbe probe(learned_, nominal_weight_, x.keys, x.values, x.n, space.probe);
-            const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted) -> const Shortlist& {
-                space.found.begin(n_wanted);
+            const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
+                space.found.begin(n_wanted, limit);
                 space.found.skip(gone);
                 for (std::int64_t k = low; k < high; ++k) {
                     if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();

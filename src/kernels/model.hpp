@@ -73,6 +73,8 @@ struct Model {
     // The nodes as the similarity and the decision look at them: labels have slots, the first is "none".
     class View {
     public:
+        static constexpr bool GIVES_ALL = !Learnt::SPARSE_ROWS;
+
         explicit View(const Model& model, Stop* stop = nullptr) : model_(model), stop_(stop) {
             const auto& totals = model.labels.totals;
             n_slots_ = static_cast<std::int64_t>(totals.size()) + 1;
@@ -192,7 +194,7 @@ struct Model {
             if (decision) {
                 decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], births, learning, nearest_in);
             } else {
-                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors);
+                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors, NO_LIMIT);
             }
         });
     }
@@ -200,7 +202,7 @@ struct Model {
     // Who votes on an instance by correntropy, whose nearest nodes are listed already.
     void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
         bool summed = false;
-        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n) -> const Shortlist& {
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const Shortlist& {
             if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
             if (!summed) {
                 grow_to(space.sums, query.n_nodes);

@@ -2,7 +2,7 @@
 //
 // The scheme is that of screening.hpp: four bits an attribute, a closer look, exact sums of what may be nearest. Here cells
 // are of equal width in ranks, so that each holds about as many nodes as any other, tables need no boundaries of their own,
-// and a node's code is a shift of its ranks. The closer look is the sum itself in float32.
+// and a node's code is a shift of its ranks. The closer look is that of ranked_look.hpp.
 //
 // Sums stand in this file for keys (see learned.hpp) in units of 2^-20, plus one whole key: rounding D to a key may take half
 // a key away, and a bound of D must not exceed what stands for its key.
@@ -12,12 +12,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "codes.hpp"
 #include "learned.hpp"
 #include "memory.hpp"
-#include "ranked_nodes.hpp"
+#include "ranked_columns.hpp"
+#include "ranked_look.hpp"
 #include "scan.hpp"
 #include "screening.hpp"
 #include "tables.hpp"
@@ -26,55 +28,47 @@ namespace mlca::MLCA_LEVEL {
 
 class RankedScreen {
 public:
-    static constexpr std::int64_t LANES = 8;
     static constexpr std::int64_t PER_KEY_UNIT = std::int64_t{1} << 20;
-    // Sums of sixteen bits do not hold more attributes; longer rows go without bounds.
-    static constexpr std::int64_t MOST_CODED = 1 << 15;
 
     // Working space of up to SCAN_ROWS rows.
     struct Space {
         Array<std::int32_t> ranks[SCAN_ROWS];
+        Array<std::int16_t> codes[SCAN_ROWS];
         std::vector<Tables> tables;
         Screening screening;
         std::int64_t step = 0;  // what 1 in the bounds stands for
+        // What is known of each node, of the row that was asked about last, when it is asked about more than once.
+        int row = -1;
+        std::int64_t n_asked = 0, n_nodes = 0;
+        Array<std::int64_t> exact, lower;
     };
 
-    // No nodes yet. The similarity must have weights of all attributes in its sums.
-    explicit RankedScreen(const Learned& learned)
-        : d_(learned.n_attributes()),
-          width_(Learned::padded(d_)),
-          is_coded_(CODES_PAY && d_ <= MOST_CODED),
-          codes_(is_coded_ ? d_ : 1),
-          ranks_(width_),
-          shares_(static_cast<std::size_t>(width_), 0.0f),
-          own_(static_cast<std::size_t>(d_)) {
+    // The first nodes are known already. The similarity must have weights of all attributes in its sums.
+    RankedScreen(const Learned& learned, RankedRows known, std::int64_t n_nodes)
+        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned), shares_(static_cast<std::size_t>(width_), 0.0f), own_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
         }
         r_ = static_cast<float>(learned.r);
-        // All errors of a closer look: of the polynomial a term, and of adding up in float32.
-        slack_ = SLACK + 7e-8 * static_cast<double>(width_ / LANES + 16);
+        look_.reserve(n_nodes);
+        for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
     }
 
     // Make room for n nodes in all; a failure leaves everything as it was.
     void reserve(std::int64_t n) {
-        if (is_coded_) codes_.reserve(n);
-        ranks_.reserve(n);
+        look_.reserve(n);
+        rows_.reserve(n);
     }
 
     // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
     void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
-        std::int32_t* ranks = ranks_[node];
+        std::int32_t* ranks = rows_.ranks[node];
         for (std::int64_t j = 0; j < d_; ++j) ranks[j] = learned.ranks(j, weights[j]) + learned.ranks.zeros.data()[j];
-        encode(node);
-    }
-    // The same, from ranks that are known.
-    void enter(const Learned& learned, std::int64_t node, const RankedNodes& known) noexcept {
-        std::int32_t* ranks = ranks_[node];
-        known.unfold(node, ranks);
-        for (std::int64_t j = 0; j < d_; ++j) ranks[j] += learned.ranks.zeros.data()[j];
-        encode(node);
+        look_.enter(node, ranks);
+        if (!rows_.is_coded) return;
+        for (std::int64_t j = 0; j < d_; ++j) own_.data()[j] = rank_cell(ranks[j], RANK_STEP);
+        rows_.codes.enter(node, own_.data());
     }
 
     // Compare up to SCAN_ROWS rows with the first n nodes.
@@ -84,8 +78,12 @@ public:
             std::int32_t* ranks = space.ranks[q].data();
             for (std::int64_t j = 0; j < d_; ++j) ranks[j] = learned.ranks(j, rows[q][j]) + learned.ranks.zeros.data()[j];
             std::fill(ranks + d_, ranks + width_, 0);
+            grow_to(space.codes[q], look_.width());
+            look_.encode(ranks, space.codes[q].data());
         }
-        if (!is_coded_) {
+        space.row = -1;
+        space.n_nodes = n_nodes;
+        if (!rows_.is_coded) {
             space.step = 1;
             for (int q = 0; q < n_rows; ++q) std::fill_n(space.screening.bounds(q, n_nodes), n_nodes, std::uint16_t{0});
             return;
@@ -97,14 +95,27 @@ public:
             space.tables[static_cast<std::size_t>(q)].fill_ranked(space.ranks[q].data(), shares_.data(), largest_share_, r_, RANK_STEP, largest_term);
             tables[q] = &space.tables[static_cast<std::size_t>(q)];
         }
-        space.screening.bound_all(codes_, tables, n_rows, n_nodes);
+        space.screening.bound_all(rows_.codes, tables, n_rows, n_nodes);
         space.step = Screening::bound_step(*tables[0]);
     }
 
-    // List the nearest of the nodes from `low` up to `high` to row q, with their keys.
-    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, const std::uint8_t* gone, Space& space, Shortlist& found) const {
-        const Sums sums{*this, learned, space.ranks[q].data()};
-        space.screening.list_nearest_within(q, nodes, space.step, n_wanted, sums, gone, found);
+    // List the nearest of a stretch of nodes to row q, with their keys; keys above the limit may be left out. What is
+    // computed for a second list is kept for those that follow, and so is the first.
+    void list(const Learned& learned, int q, Stretch nodes, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, Space& space,
+              Shortlist& found) const {
+        const Sums sums{*this, learned, space.ranks[q].data(), space.codes[q].data()};
+        const std::int64_t cap = limit < NO_LIMIT / PER_KEY_UNIT - 1 ? (limit + 1) * PER_KEY_UNIT : NO_LIMIT;
+        if (space.row != q) {
+            space.row = q;
+            space.n_asked = 0;
+        }
+        if (space.n_asked++ == 0) {
+            space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap, sums, gone, found);
+        } else {
+            if (space.n_asked == 2) remember(space, found);
+            const Remembered remembered{sums, space.exact.data(), space.lower.data()};
+            space.screening.list_nearest_within(q, nodes, space.step, n_wanted, cap, remembered, gone, found);
+        }
         for (std::int64_t i = 0; i < found.size(); ++i) {
             std::int64_t& sum = found.sums.data()[i];
             sum = sum / PER_KEY_UNIT - 1;
@@ -121,51 +132,59 @@ private:
         const RankedScreen& screen;
         const Learned& learned;
         const std::int32_t* x;
+        const std::int16_t* code;
 
         std::int64_t exact(std::int64_t node) const {
-            return (learned.dense_parts(x, screen.ranks_[node]).key() + 1) * PER_KEY_UNIT;
+            return (learned.dense_parts(x, screen.rows_.ranks[node]).key() + 1) * PER_KEY_UNIT;
         }
-        [[gnu::always_inline]] void fetch(std::int64_t) const {}
+        [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.rows_.ranks[node], screen.d_); }
         std::int64_t lower(std::int64_t node) const {
-            const double d = static_cast<double>(screen.closer_look(x, screen.ranks_[node])) - screen.slack_;
+            const double d = screen.look_.lower(code, node);
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
-        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(screen.ranks_[node], screen.d_); }
-        // Up to the sum above the true one, and up to two keys of rounding.
+        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(screen.look_.code(node), screen.d_); }
+        // And up to two keys of rounding.
         std::int64_t looseness() const {
-            return static_cast<std::int64_t>((2.0 * screen.slack_ * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
+            return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
         }
     };
 
-    void encode(std::int64_t node) noexcept {
-        if (!is_coded_) return;
-        const std::int32_t* ranks = ranks_[node];
-        for (std::int64_t j = 0; j < d_; ++j) own_.data()[j] = static_cast<std::uint8_t>(rank_cell(ranks[j], RANK_STEP));
-        codes_.enter(node, own_.data());
-    }
+    // The same, of what was asked before.
+    struct Remembered {
+        const Sums& sums;
+        std::int64_t *known, *known_lower;  // negative: not yet
 
-    // D in float32, of ranks filled up to whole lanes; shares of what is filled up are zero.
-    [[gnu::noinline]] float closer_look(const std::int32_t* __restrict x, const std::int32_t* __restrict y) const noexcept {
-        const float* __restrict shares = shares_.data();
-        const float r = r_;
-        float totals[LANES] = {};
-        for (std::int64_t first = 0; first < width_; first += LANES) {
-            for (std::int64_t lane = 0; lane < LANES; ++lane) {
-                const float z = static_cast<float>(x[first + lane] - y[first + lane]) * r, w = z * z;
-                totals[lane] += shares[first + lane] * (1.0f - rough_power(w < 14.0f ? w : 14.0f));
-            }
+        std::int64_t exact(std::int64_t node) const {
+            if (known[node] < 0) known[node] = sums.exact(node);
+            return known[node];
         }
-        return ((totals[0] + totals[1]) + (totals[2] + totals[3])) + ((totals[4] + totals[5]) + (totals[6] + totals[7]));
+        [[gnu::always_inline]] void fetch(std::int64_t node) const {
+            if (known[node] < 0) sums.fetch(node);
+        }
+        std::int64_t lower(std::int64_t node) const {
+            if (known[node] >= 0) return known[node];
+            if (known_lower[node] < 0) known_lower[node] = sums.lower(node);
+            return known_lower[node];
+        }
+        [[gnu::always_inline]] void fetch_fine(std::int64_t node) const {
+            if (known[node] < 0 && known_lower[node] < 0) sums.fetch_fine(node);
+        }
+        std::int64_t looseness() const { return sums.looseness(); }
+    };
+
+    // Begin to keep what is known, with the list that was made first.
+    static void remember(Space& space, const Shortlist& first) {
+        space.exact.assign(static_cast<std::size_t>(space.n_nodes), -1);
+        space.lower.assign(static_cast<std::size_t>(space.n_nodes), -1);
+        for (std::int64_t i = 0; i < first.size(); ++i) space.exact.data()[first.nodes.data()[i]] = (first.sums.data()[i] + 1) * PER_KEY_UNIT;
     }
 
     std::int64_t d_, width_;
-    bool is_coded_;
-    Codes codes_;
-    Rows<std::int32_t> ranks_;      // from the lowest: the rank of 0 is added again
+    RankedRows rows_;
+    RankedLook look_;
     Array<float> shares_;           // each attribute's weight out of all
     Array<std::uint8_t> own_;
     float largest_share_ = 0.0f, r_ = 0.0f;
-    double slack_ = 0.0;
 };
 
 }  // namespace mlca::MLCA_LEVEL

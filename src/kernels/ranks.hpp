@@ -20,7 +20,7 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t MOST_KNOTS = 17;
-inline constexpr std::int64_t RANK_STEP = std::int64_t{1} << 17;  // half a knot
+inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half a knot
 inline constexpr std::int64_t BINARY_ONE = std::int64_t{1} << 22;
 inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 
@@ -30,6 +30,7 @@ public:
     struct Space {
         Array<double> dealt;
         Array<std::uint8_t> buckets;
+        Array<std::uint16_t> places;
     };
 
     // All values are 0 or 1.
@@ -46,6 +47,9 @@ public:
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
+    // Differences of such values are finite.
+    static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
+
     // Put in the next attribute: its values other than zero in all nodes, in any order; they are moved about. So many nodes have a
     // value at all; if none has, the attribute is as one that is zero.
     void add(double* values, std::int64_t n, std::int64_t n_present, Space& space) {
@@ -60,20 +64,68 @@ public:
             if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
         }
         const double* sorted = select(values, n, wanted, n_wanted, space);
+        double own[MOST_KNOTS];
+        for (std::int64_t i = 0; i < n_knots; ++i) own[i] = places[i] == AT_ZERO ? 0.0 : sorted[places[i]];
+        append(own, n == 0);
+    }
+
+    // The same, from an attribute's values in all nodes, zeros too; they stay as they are.
+    void add_column(const double* column, std::int64_t n_nodes, Space& space) {
+        std::int64_t n_negative = 0, n_zeros = 0;
+        for (std::int64_t k = 0; k < n_nodes; ++k) {
+            n_negative += column[k] < 0.0;
+            n_zeros += column[k] == 0.0;
+        }
+        std::int64_t wanted[MOST_KNOTS], n_wanted = 0;
+        double own[MOST_KNOTS];
+        const auto is_zero = [&](std::int64_t place) { return place >= n_negative && place < n_negative + n_zeros; };
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const double knot = places[i] == AT_ZERO ? 0.0 : limited_value(sorted[places[i]]);
-            if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
-                knots.push_back(knot);
-                up_to.push_back(0);
-            }
-            up_to.back() = static_cast<std::uint8_t>(i + 1);
+            const std::int64_t place = position(i, n_nodes);
+            if (!is_zero(place) && (n_wanted == 0 || wanted[n_wanted - 1] != place)) wanted[n_wanted++] = place;
         }
-        if (n == 0) {  // an attribute without knots is zero everywhere
-            knots.pop_back();
-            up_to.pop_back();
+        double found[MOST_KNOTS];
+        select_from(column, n_nodes, wanted, n_wanted, found, space);
+        for (std::int64_t i = 0, next = 0; i < n_knots; ++i) {
+            const std::int64_t place = position(i, n_nodes);
+            if (!is_zero(place) && wanted[next] != place) ++next;
+            own[i] = is_zero(place) ? 0.0 : found[next];
         }
-        starts.push_back(static_cast<std::int64_t>(knots.size()));
-        zeros.push_back(static_cast<std::int32_t>(limited(static_cast<std::int64_t>(zeros.size()), 0.0)));
+        append(own, n_zeros == n_nodes);
+    }
+
+    // How ranks follow from an attribute's n knots, for values that are not outside of them.
+    struct Interpolation {
+        std::int64_t n;
+        const double* knots;
+        // Of values that so many knots are below: the knot below, the distance to the one above, that knot, and the ranks.
+        double lower[MOST_KNOTS], width[MOST_KNOTS], upper[MOST_KNOTS], from[MOST_KNOTS], at_upper[MOST_KNOTS];
+
+        std::int32_t rank(std::int64_t place, double x) const noexcept {
+            const double part = (x - lower[place]) / width[place];
+            const double between = from[place] + nearest_whole(part * static_cast<double>(2 * RANK_STEP));
+            return static_cast<std::int32_t>(x == upper[place] ? at_upper[place] : between);
+        }
+    };
+    Interpolation interpolation(std::int64_t attribute) const noexcept {
+        Interpolation table{};
+        table.knots = knots.data() + starts.data()[attribute];
+        table.n = starts.data()[attribute + 1] - starts.data()[attribute];
+        const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
+        if (table.n <= 1) {  // all values are the same
+            table.upper[0] = table.n == 1 ? table.knots[0] : 0.0;
+            table.lower[0] = table.upper[0];
+            table.width[0] = 1.0;
+            table.at_upper[0] = static_cast<double>(one() / 2);
+        }
+        for (std::int64_t p = 0; table.n > 1 && p < table.n; ++p) {
+            const std::int64_t less = p == 0 ? 0 : counts[p - 1];
+            table.upper[p] = table.knots[p];
+            table.lower[p] = table.knots[std::max<std::int64_t>(p - 1, 0)];
+            table.width[p] = p == 0 ? 1.0 : table.upper[p] - table.lower[p];
+            table.from[p] = static_cast<double>((2 * less - 1) * RANK_STEP);
+            table.at_upper[p] = static_cast<double>((less + counts[p]) * RANK_STEP);
+        }
+        return table;
     }
 
     // The rank of a value, less that of 0: between -2^30 and 2^30.
@@ -145,8 +197,23 @@ private:
         starts.push_back(0);
     }
 
-    // Differences of such values are finite.
-    static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
+    // The next attribute's knots, ascending.
+    void append(const double* own, bool all_zero) {
+        for (std::int64_t i = 0; i < n_knots; ++i) {
+            const double knot = limited_value(own[i]);
+            if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
+                knots.push_back(knot);
+                up_to.push_back(0);
+            }
+            up_to.back() = static_cast<std::uint8_t>(i + 1);
+        }
+        if (all_zero) {  // an attribute without knots is zero everywhere
+            knots.pop_back();
+            up_to.pop_back();
+        }
+        starts.push_back(static_cast<std::int64_t>(knots.size()));
+        zeros.push_back(static_cast<std::int32_t>(limited(static_cast<std::int64_t>(zeros.size()), 0.0)));
+    }
 
     std::int64_t limited(std::int64_t attribute, double x) const noexcept {
         x = limited_value(x);
@@ -220,6 +287,103 @@ private:
         return dealt;
     }
 
+    // Write down the values that would be at the wanted places if all were sorted. A line between the least and the largest
+    // value is divided evenly, which orders values as far as parts tell; those of parts with a wanted place follow, until
+    // they are few. Everything is monotone in the value, rounding too, so no value is taken for a smaller one.
+    static void select_from(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
+        grow_to(space.dealt, 2 * n + 64);
+        grow_to(space.places, n);
+        if (n < FEWEST_PARTED) {
+            std::copy_n(values, n, space.dealt.data());
+            select_here(space.dealt.data(), n, wanted, n_wanted, 0, found);
+        } else {
+            select_parts(values, n, wanted, n_wanted, 0, found, space.dealt.data(), space.places.data());
+        }
+    }
+
+    // The same of values that may be moved about, the first of which is number `before` of all.
+    static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
+        std::int64_t own[MOST_KNOTS] = {};
+        for (std::int64_t i = 0; i < n_wanted; ++i) own[i] = wanted[i] - before;
+        if (n <= MOST_COUNTED) {
+            double sorted[MOST_COUNTED];
+            sort_few(values, n, sorted);
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[own[i]];
+            return;
+        }
+        select_within(values, 0, n, own, own + n_wanted);
+        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[own[i]];
+    }
+
+    // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
+    static void sort_few(const double* __restrict values, std::int64_t n, double* __restrict sorted) noexcept {
+        std::int64_t places[MOST_COUNTED] = {};
+        for (std::int64_t j = 0; j < n; ++j) {
+            const double value = values[j];
+            for (std::int64_t i = 0; i <= j; ++i) places[i] += value < values[i];
+            for (std::int64_t i = j + 1; i < n; ++i) places[i] += value <= values[i];
+        }
+        for (std::int64_t i = 0; i < n; ++i) sorted[places[i]] = values[i];
+    }
+
+    // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
+    static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
+                             std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
+        if (n_wanted == 0) return;
+        double least = values[0], largest = values[0];
+        for (std::int64_t i = 1; i < n; ++i) {
+            least = values[i] < least ? values[i] : least;
+            largest = values[i] > largest ? values[i] : largest;
+        }
+        if (least == largest) {
+            std::fill_n(found, n_wanted, least);
+            return;
+        }
+        // Differences must not overflow, nor their inverse.
+        if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
+            std::copy_n(values, n, room);
+            select_here(room, n, wanted, n_wanted, before, found);
+            return;
+        }
+        const double scale = static_cast<double>(N_PARTS - 1) / (largest - least);
+        std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
+        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * scale));
+        for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
+        struct Part {
+            std::int64_t start, length, before, first, n_wanted;
+        };
+        Part parts[MOST_KNOTS];
+        std::int64_t n_parts = 0, n_dealt = 0, first = 0, sum = 0;
+        for (std::int64_t part = 0; part < N_PARTS; ++part) {
+            const std::int64_t length = next[part + 1];
+            sum += length;
+            next[part] = -1;
+            if (first == n_wanted || wanted[first] - before >= sum) continue;
+            std::int64_t end = first;
+            while (end < n_wanted && wanted[end] - before < sum) ++end;
+            parts[n_parts++] = {n_dealt, length, before + sum - length, first, end - first};
+            next[part] = static_cast<std::int32_t>(n_dealt);
+            step[part] = 1;
+            n_dealt += length;
+            first = end;
+        }
+        // Deal out the values of parts that are wanted; all others go behind them, one over the other.
+        for (std::int64_t part = 0; part < N_PARTS; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t part = places[i];
+            room[next[part]] = values[i];
+            next[part] += step[part];
+        }
+        for (std::int64_t i = 0; i < n_parts; ++i) {
+            const Part& part = parts[i];
+            if (part.length < FEWEST_PARTED || 2 * part.length > n) {
+                select_here(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first);
+            } else {
+                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt, places);
+            }
+        }
+    }
+
     static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
         if (first == end) return;
         const std::int64_t* middle = first + (end - first) / 2;
@@ -230,6 +394,9 @@ private:
 
     static constexpr std::int64_t N_BUCKETS = 128;
     static constexpr std::int64_t FEWEST_DEALT = 512;
+    static constexpr std::int64_t N_PARTS = 512;
+    static constexpr std::int64_t FEWEST_PARTED = 65;
+    static constexpr std::int64_t MOST_COUNTED = 64;
 };
 
 }  // namespace mlca::MLCA_LEVEL

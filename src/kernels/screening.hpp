@@ -141,11 +141,11 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, sums, nearest);
     }
 
-    // The same for the nodes of a stretch, but for those that are gone.
+    // The same for the nodes of a stretch whose sums are within the cap, but for those that are gone.
     template <class Sums>
-    void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums, const std::uint8_t* gone,
-                             Shortlist& nearest) {
-        nearest.begin(n_wanted);
+    void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
+                             const std::uint8_t* gone, Shortlist& nearest) {
+        nearest.begin(n_wanted, cap);
         nearest.skip(gone == nullptr ? nullptr : gone + nodes.low);
         const Shifted<Sums> shifted{sums, nodes.low};
         list_nearest_of(bounds_[row].data() + nodes.low, nodes.high - nodes.low, step, n_wanted, shifted, nearest);
@@ -224,7 +224,7 @@ private:
         grow_to(candidates_, n_nodes);
         grow_to(ordered_, n_nodes);
         grow_to(kept_, n_nodes);
-        grow_to(best_, n_wanted);
+        grow_to(best_, n_wanted + n_wanted / 4 + 1);
         n_kept_ = n_best_ = 0;
         n_wanted_ = n_wanted;
         looseness_ = looseness;
@@ -332,23 +332,25 @@ private:
                 if (improve(lower[j])) last = guess_ / step;
             }
         }
+        find_guess();
     }
 
-    // Enter a closer bound among the N smallest, the largest on top of a heap; return whether the guess has changed.
+    // Enter a closer bound among the N smallest; return whether the guess has changed. The N-th is found again only when a
+    // few more have come.
     bool improve(std::int64_t lower) noexcept {
-        const auto begin = best_.begin();
-        if (n_best_ < n_wanted_) {
-            best_[static_cast<std::size_t>(n_best_++)] = lower;
-            if (n_best_ < n_wanted_) return false;
-            std::make_heap(begin, begin + n_wanted_);
-        } else {
-            if (lower >= *begin) return false;
-            std::pop_heap(begin, begin + n_wanted_);
-            best_[static_cast<std::size_t>(n_wanted_ - 1)] = lower;
-            std::push_heap(begin, begin + n_wanted_);
-        }
-        guess_ = std::min(cap_, *begin + looseness_);
-        return true;
+        if (lower > guess_ - looseness_) return false;
+        best_[static_cast<std::size_t>(n_best_++)] = lower;
+        return n_best_ >= n_wanted_ + n_wanted_ / 4 && find_guess();
+    }
+
+    bool find_guess() noexcept {
+        if (n_best_ < n_wanted_) return false;
+        const auto begin = best_.begin(), last = begin + (n_wanted_ - 1);
+        std::nth_element(begin, last, begin + n_best_);
+        n_best_ = n_wanted_;
+        const std::int64_t before = guess_;
+        guess_ = std::min(cap_, *last + looseness_);
+        return guess_ < before;
     }
 
     // Sum the nodes that were kept exactly, the most promising first.

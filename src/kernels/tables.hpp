@@ -89,8 +89,9 @@ inline constexpr auto NEARER = [] {
 }();
 
 // The cell of a rank, where cell k ends at rank (2 k + 3) `step`.
-inline std::int64_t rank_cell(std::int64_t rank, std::int64_t step) {
-    return std::clamp<std::int64_t>((rank - step) >> std::bit_width(static_cast<std::uint64_t>(step)), 0, TABLE - 1);
+inline std::uint8_t rank_cell(std::int32_t rank, std::int32_t step) {
+    const std::int32_t cell = (rank - step) >> std::bit_width(static_cast<std::uint32_t>(step));
+    return static_cast<std::uint8_t>(std::min(std::max(cell, 0), static_cast<std::int32_t>(TABLE) - 1));
 }
 
 // The tables of one row: 16 bytes an attribute, filled up with zeros to a multiple of four attributes.
@@ -128,7 +129,7 @@ public:
 
     // Under the learned similarity, whose cells are of equal width in ranks: cell k ends at rank (2 k + 3) `step`. `ranks` are
     // the row's, `shares(attribute)` its weight out of `largest_share`, r turns ranks into exponents.
-    void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int64_t step, double largest_term) noexcept {
+    void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
         const auto entries = static_cast<float>(entries_a_term(4) * (1.0 - 1e-6)) / largest_share;
         for (std::int64_t i = 0; i < n_attributes_; ++i) ranked_table(ranks[i], shares[i] * entries, r, step, table(i));
@@ -187,7 +188,7 @@ private:
     }
 
 #if defined(__AVX2__)
-    static void ranked_table(std::int32_t rank, float entries, float r, std::int64_t step, std::uint8_t* table) noexcept {
+    static void ranked_table(std::int32_t rank, float entries, float r, std::int32_t step, std::uint8_t* table) noexcept {
         const auto width = static_cast<float>(2 * step);
         const __m256 first = _mm256_set_ps(7.0f, 6.0f, 5.0f, 4.0f, 3.0f, 2.0f, 1.0f, 0.0f);
         const __m256 from = _mm256_set1_ps(static_cast<float>(rank) - 1.5f * width);  // the first boundary
@@ -201,7 +202,7 @@ private:
         // The lanes come out as 0-3, 8-11, 4-7, 12-15.
         const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(scaled(0.0f), scaled(8.0f)), 0xd8);
         const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[static_cast<int>(rank_cell(rank, step))]));
+        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[rank_cell(rank, step)]));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_shuffle_epi8(bytes, which));
     }
 
@@ -280,7 +281,7 @@ private:
         _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_shuffle_epi8(bytes, which));
     }
 #else
-    static void ranked_table(std::int32_t rank, float entries, float r, std::int64_t step, std::uint8_t* table) noexcept {
+    static void ranked_table(std::int32_t rank, float entries, float r, std::int32_t step, std::uint8_t* table) noexcept {
         const auto width = static_cast<float>(2 * step);
         const float from = static_cast<float>(rank) - 1.5f * width;
         std::uint8_t bytes[TABLE];
@@ -289,7 +290,7 @@ private:
             const float term = 1.0f - SLACK - rough_power(w < 14.0f ? w : 14.0f);
             bytes[k] = static_cast<std::uint8_t>((term > 0.0f ? term : 0.0f) * entries);
         }
-        lay_out(bytes, static_cast<int>(rank_cell(rank, step)), table);
+        lay_out(bytes, rank_cell(rank, step), table);
     }
 
     template <bool ROOTED>

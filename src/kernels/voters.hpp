@@ -71,6 +71,9 @@ public:
         size_ = std::min(size_, n_voters_ + 1);
     }
 
+    // The key above which no node can become a voter any more, nor the first beyond them.
+    std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
+
     void offer_all(const Shortlist& list) noexcept {
         for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums.data()[i], list.nodes.data()[i]);
     }
@@ -146,6 +149,10 @@ public:
             const double weight = voters.weight(i);
             const double rows_of_node = static_cast<double>(count(voters.node(i)));
             together += weight;
+            if (rows_of_node == 1.0) {  // most nodes: what follows, without its arithmetic
+                for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, rows == 1 ? weight : weight * static_cast<double>(rows)); });
+                continue;
+            }
             for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, weight * static_cast<double>(rows) / rows_of_node); });
         }
         for (const std::int32_t slot : listed) shares_.data()[slot] = std::min(shares_.data()[slot] / together, 1.0);

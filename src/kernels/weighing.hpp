@@ -18,7 +18,8 @@
 //
 // Nodes come through a view:
 //   n_nodes(), n_attributes(), n_slots(), count(k)
-//   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high; zeros may be left out
+//   GIVES_ALL                         whether all entries of a node are given; else zeros may be left out
+//   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
 //   pause()                           called now and then: whoever wants to stop throws
 #pragma once
@@ -30,6 +31,7 @@
 
 #include "deviations.hpp"
 #include "learned.hpp"
+#include "ranked_columns.hpp"
 #include "ranked_nodes.hpp"
 #include "strongest.hpp"
 
@@ -45,12 +47,11 @@ public:
     // There must be at least one node and one attribute.
     Learned learned() {
         const bool binary = count_entries();
-        Learned result(binary ? Ranks::binary(d_) : with_knots());
+        Learned result(ranks_of_nodes(binary));
         result.sparse = 2 * (n_nodes_ * d_ - n_entries_) > n_nodes_ * d_;
         gather_labels();
         result.has_background = n_nodes_ >= WEIGH_FROM && sees_a_label_;
         result.weights.assign(static_cast<std::size_t>(d_), static_cast<std::int64_t>(rounded(WHOLE_WEIGHT, d_)));
-        ranked_ = RankedNodes(view_, result.ranks, n_entries_);
         if (result.has_background) {
             sum_up(result.ranks);
             weigh(result);
@@ -61,23 +62,48 @@ public:
         return result;
     }
 
-    // The nodes' ranks under what was just learned.
-    const RankedNodes& ranked() const noexcept { return ranked_; }
+    // The ranks of dense nodes under what was just learned.
+    RankedRows take_rows() noexcept { return ranked_.take_rows(); }
 
 private:
     // Count each attribute's non-zeros; tell whether all are ones.
     bool count_entries() {
         lengths_.assign(static_cast<std::size_t>(d_), 0);
-        bool binary = true;
+        std::int64_t others = 0;  // neither 0 nor 1
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
-            view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
-                lengths_.data()[j] += value != 0.0;
-                binary = binary && (value == 0.0 || value == 1.0);
+            view_.for_each_entry(k, 0, d_, [lengths = lengths_.data(), &others](std::int64_t j, double value) {
+                lengths[j] += value != 0.0;
+                others += (value != 0.0) & (value != 1.0);
             });
         }
         n_entries_ = 0;
         for (const std::int64_t length : lengths_) n_entries_ += length;
-        return binary;
+        return others == 0;
+    }
+
+    // Find the ranks, and those of all nodes.
+    Ranks ranks_of_nodes(bool binary) {
+        if constexpr (View::GIVES_ALL) {
+            if (2 * n_entries_ >= n_nodes_ * d_) {
+                RankedColumns columns(view_, binary);
+                ranked_ = RankedNodes(columns.ranks, std::move(columns.rows));
+                sums_ = std::move(columns.sums);
+                squares_ = std::move(columns.squares);
+                return std::move(columns.ranks);
+            }
+        }
+        Ranks ranks = binary ? Ranks::binary(d_) : with_knots();
+        ranked_ = RankedNodes(view_, ranks, n_entries_);
+        sums_.assign(static_cast<std::size_t>(d_), 0);
+        squares_.assign(static_cast<std::size_t>(d_), 0);
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            const std::int64_t count = view_.count(k);
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
+                sums_.data()[j] += count * rank;
+                squares_.data()[j] += static_cast<Int128>(rank * rank) * count;
+            });
+        }
+        return ranks;
     }
 
     // Collect the values attribute by attribute, as many attributes at a time as an eighth of all entries allows.
@@ -128,21 +154,13 @@ private:
         }
     }
 
+    // How much each attribute varies.
     void sum_up(const Ranks& ranks) {
-        sums_.assign(static_cast<std::size_t>(d_), 0);
-        Array<Int128> squares(static_cast<std::size_t>(d_), 0);
-        for (std::int64_t k = 0; k < n_nodes_; ++k) {
-            const std::int64_t count = view_.count(k);
-            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
-                sums_.data()[j] += count * rank;
-                squares.data()[j] += static_cast<Int128>(rank * rank) * count;
-            });
-        }
         const std::int64_t half = ranks.one() / 2;
         spreads_.resize(static_cast<std::size_t>(d_));
         deviations_.resize(static_cast<std::size_t>(d_));
         for (std::int64_t j = 0; j < d_; ++j) {
-            const Int128 variance = n_ * squares.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
+            const Int128 variance = n_ * squares_.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
             spreads_.data()[j] = static_cast<double>(variance + static_cast<Int128>(3 * half * half) * n_);
             deviations_.data()[j] = std::sqrt(static_cast<double>(variance));
         }
@@ -213,7 +231,10 @@ private:
                 touch(j);
             });
         }
-        for (std::int64_t j = 0; ranked_.is_dense() && j < d_; ++j) touch(j);
+        for (std::int64_t j = 0; ranked_.is_dense() && j < d_; ++j) {
+            label_sums_.data()[j] -= slot_rows_.data()[slot] * ranked_.base(j);
+            touch(j);
+        }
     }
 
     [[gnu::noinline]] static void add_times(std::int64_t* __restrict sums, const std::int32_t* __restrict ranks, std::int64_t rows,
@@ -269,7 +290,8 @@ private:
     Array<std::int64_t> slot_starts_, slot_rows_;
     Array<std::pair<std::int64_t, std::int64_t>> members_;       // node and rows, slot by slot
     RankedNodes ranked_;
-    Array<std::int64_t> sums_;
+    Array<std::int64_t> sums_;       // of ranks less the base, over all rows
+    Array<Int128> squares_;
     Array<double> spreads_, deviations_;
     Array<Candidate> by_size_, candidates_;
     Array<std::int64_t> correlations_, label_sums_;

@@ -1,0 +1,158 @@
+// Dense nodes, attribute by attribute: their knots, their ranks, and what is summed up of them.
+//
+// Nodes are rows, but all that is asked of ranks is about one attribute of all nodes. So eight attributes at a time are laid
+// out as columns, as wide as a cache line of the rows; knots are selected from a column, its ranks, sums and four-bit codes are
+// computed by vectors, and ranks go back to rows. A node's value takes a third of the time that it takes one by one.
+//
+// Every node lies between the first and the last knot, as these are the smallest and the largest node: no rank is outside.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "codes.hpp"
+#include "learned.hpp"
+#include "memory.hpp"
+#include "ranks.hpp"
+#include "scan.hpp"
+#include "tables.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// What dense nodes keep of their ranks, for searches by them.
+struct RankedRows {
+    // Sums of sixteen bits do not hold more attributes; longer rows go without codes.
+    static constexpr std::int64_t MOST_CODED = 1 << 15;
+
+    explicit RankedRows(std::int64_t d) : is_coded(CODES_PAY && d <= MOST_CODED), ranks(Learned::padded(d)), codes(is_coded ? d : 1) {}
+
+    void reserve(std::int64_t n) {
+        ranks.reserve(n);
+        if (is_coded) codes.reserve(n);
+    }
+
+    bool is_coded;
+    Rows<std::int32_t> ranks;  // from the lowest: the rank of 0 is added again
+    Codes codes;               // each rank's cell
+};
+
+template <class View>
+class RankedColumns {
+public:
+    // The nodes of a view (see weighing.hpp) that gives all entries, zeros too. `binary`: they are 0 or 1.
+    RankedColumns(const View& view, bool binary)
+        : ranks(binary ? Ranks::binary(view.n_attributes()) : Ranks::with_knots(view.n_attributes(), view.n_nodes())),
+          rows(view.n_attributes()),
+          sums(static_cast<std::size_t>(view.n_attributes())),
+          squares(sums.size()),
+          view_(view),
+          n_(view.n_nodes()) {
+        rows.reserve(n_);
+        values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
+        // Whole blocks of codes are written: what is beyond the nodes is nobody's.
+        const std::int64_t room = rounded_up(n_, BLOCK);
+        column_room_ = room;
+        columns_.assign(static_cast<std::size_t>(TOGETHER_RANKED * room), 0);
+        counts_.resize(static_cast<std::size_t>(n_));
+        for (std::int64_t k = 0; k < n_; ++k) counts_.data()[k] = view.count(k);
+        counts_are_one_ = std::all_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count == 1; });
+        for (std::int64_t low = 0; low < view.n_attributes(); low += TOGETHER_RANKED) {
+            rank_some(low, std::min(low + TOGETHER_RANKED, view.n_attributes()));
+        }
+        if (!binary) ranks.lay_out(view.n_attributes());
+    }
+
+    Ranks ranks;
+    RankedRows rows;
+    // Of each attribute, over the rows that the nodes stand for, of ranks less the base.
+    Array<std::int64_t> sums;
+    Array<Int128> squares;
+
+private:
+    static constexpr std::int64_t TOGETHER_RANKED = 8;
+    static constexpr std::int64_t TOGETHER_PLACED = 64;
+
+    void rank_some(std::int64_t low, std::int64_t high) {
+        double* __restrict values = values_.data();
+        for (std::int64_t k = 0; k < n_; ++k) {
+            view_.for_each_entry(k, low, high, [&](std::int64_t j, double value) { values[(j - low) * n_ + k] = value; });
+        }
+        for (std::int64_t j = low; j < high; ++j) {
+            const double* column = values_.data() + (j - low) * n_;
+            std::int32_t* own = columns_.data() + (j - low) * column_room_;
+            if (ranks.n_knots == 0) {
+                for (std::int64_t k = 0; k < n_; ++k) own[k] = static_cast<std::int32_t>(column[k] * static_cast<double>(BINARY_ONE));
+            } else {
+                ranks.add_column(column, n_, space_);
+                rank_column(j, column, own);
+            }
+            sum_up(j, own);
+            if (rows.is_coded) encode(j, own);
+        }
+        const std::int32_t* __restrict columns = columns_.data();
+        for (std::int64_t k = 0; k < n_; ++k) {
+            std::int32_t* __restrict row = rows.ranks[k] + low;
+            for (std::int64_t j = 0; j < high - low; ++j) row[j] = columns[j * column_room_ + k];
+        }
+    }
+
+    // The ranks of a column, as Ranks has them: how many knots are below is counted knot by knot.
+    void rank_column(std::int64_t j, const double* __restrict column, std::int32_t* __restrict own) const noexcept {
+        const auto table = ranks.interpolation(j);
+        for (std::int64_t first = 0; first < n_; first += TOGETHER_PLACED) {
+            const std::int64_t n = std::min(TOGETHER_PLACED, n_ - first);
+            double x[TOGETHER_PLACED];
+            std::int64_t places[TOGETHER_PLACED] = {};
+            for (std::int64_t i = 0; i < n; ++i) x[i] = Ranks::limited_value(column[first + i]);
+            std::fill(x + n, x + TOGETHER_PLACED, 0.0);
+            for (std::int64_t p = 0; p + 1 < table.n; ++p) {
+                const double knot = table.knots[p];
+                for (std::int64_t i = 0; i < TOGETHER_PLACED; ++i) places[i] += knot < x[i];
+            }
+            for (std::int64_t i = 0; i < n; ++i) own[first + i] = table.rank(places[i], x[i]);
+        }
+    }
+
+    void sum_up(std::int64_t j, const std::int32_t* __restrict own) noexcept {
+        constexpr std::int64_t LOW = (std::int64_t{1} << 22) - 1;
+        const std::int32_t base = ranks.base(j);
+        const std::int64_t* __restrict counts = counts_.data();
+        // Squares are below 2^44.2: of their upper and lower halves sums over 2^40 rows stay below 2^63.
+        std::int64_t sum = 0, upper = 0, lower = 0;
+        if (counts_are_one_) {
+            for (std::int64_t k = 0; k < n_; ++k) {
+                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                sum += rank;
+                upper += square >> 22;
+                lower += square & LOW;
+            }
+        } else {
+            for (std::int64_t k = 0; k < n_; ++k) {
+                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                sum += counts[k] * rank;
+                upper += counts[k] * (square >> 22);
+                lower += counts[k] * (square & LOW);
+            }
+        }
+        sums.data()[j] = sum;
+        squares.data()[j] = (static_cast<Int128>(upper) << 22) + lower;
+    }
+
+    void encode(std::int64_t j, const std::int32_t* own) noexcept {
+        std::uint8_t cells[BLOCK];
+        for (std::int64_t first = 0; first < n_; first += BLOCK) {
+            for (std::int64_t i = 0; i < BLOCK; ++i) cells[i] = rank_cell(own[first + i], RANK_STEP);
+            rows.codes.enter_block(first / BLOCK, j, cells);
+        }
+    }
+
+    const View& view_;
+    std::int64_t n_, column_room_ = 0;
+    Array<double> values_;          // a few columns
+    Array<std::int32_t> columns_;   // and their ranks
+    Array<std::int64_t> counts_;
+    bool counts_are_one_ = false;
+    Ranks::Space space_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -147,16 +147,15 @@ public:
     }
 
     State state() const override {
-        if (const auto twin = renewed_twin()) return twin->state();
-        const LongRead guard(lock_);
-        State state;
-        write_state(model_, state);
-        state.waiting_indptr = waiting_starts_;
-        state.waiting_labels = waiting_labels_;
-        // Rows that another thread is just learning are not part of the model yet.
-        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
-        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
-        return state;
+        std::unique_ptr<LearnerOf> twin;
+        {
+            const LongRead guard(lock_);
+            if (!model_.similarity_is_due()) return written();
+            twin = std::make_unique<LearnerOf>(*this);  // what is written down must not have an old similarity
+        }
+        Stop never;
+        twin->renew_similarity(twin->model_, never);
+        return twin->written();
     }
 
     std::unique_ptr<Learner> copy() const override {
@@ -368,17 +367,16 @@ private:
         LearnerOf& learner_;
     };
 
-    // A copy whose similarity is computed, if a failure has kept this one's from it.
-    std::unique_ptr<LearnerOf> renewed_twin() const {
-        std::unique_ptr<LearnerOf> twin;
-        {
-            const LongRead guard(lock_);
-            if (!is_overdue()) return twin;
-            twin = std::make_unique<LearnerOf>(*this);
-        }
-        Stop never;
-        twin->renew_similarity(twin->model_, never);
-        return twin;
+    // All that is known, as arrays. The model is locked, or known to nobody else.
+    State written() const {
+        State state;
+        write_state(model_, state);
+        state.waiting_indptr = waiting_starts_;
+        state.waiting_labels = waiting_labels_;
+        // Rows that another thread is just learning are not part of the model yet.
+        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
+        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
+        return state;
     }
 
     // Learn the next row of the window.

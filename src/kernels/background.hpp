@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "elementary.hpp"
 #include "memory.hpp"
@@ -49,7 +48,9 @@ public:
         if (static_cast<std::int64_t>(attributes.size()) != n_coefficients || starts.front() != 0 || starts.back() != n_coefficients) return false;
         for (std::int64_t slot = 0; slot < n; ++slot) {
             const std::int64_t start = starts.data()[slot], end = starts.data()[slot + 1];
-            if (end < start || end > n_coefficients || !(deviations.data()[slot] >= 0.0 && deviations.data()[slot] < 0x1p80)) return false;
+            const double deviation = deviations.data()[slot];
+            // The root of a square or more out of 2^40 rows, in units of 2^22, or 0.
+            if (end < start || end > n_coefficients || !(deviation == 0.0 || (deviation >= 1.0 && deviation < 0x1p80))) return false;
             std::int64_t together = 0, mean = 0;
             for (std::int64_t p = start; p < end; ++p) {
                 const std::int64_t j = attributes.data()[p], coefficient = coefficients.data()[p];
@@ -59,7 +60,8 @@ public:
                 mean += means.data()[p] < 0 ? -means.data()[p] : means.data()[p];
                 if (mean > std::int64_t{1} << 61) return false;
             }
-            if (together >= std::int64_t{1} << 31 || std::abs(centres.data()[slot]) >= std::int64_t{1} << 62) return false;
+            const std::int64_t centre = centres.data()[slot];
+            if (together >= std::int64_t{1} << 31 || centre >= MOST_CENTRE || centre <= -MOST_CENTRE) return false;
         }
         return true;
     }
@@ -97,6 +99,9 @@ public:
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;
     Array<std::int64_t> list_means;
+
+private:
+    static constexpr std::int64_t MOST_CENTRE = std::int64_t{1} << 62;
 };
 
 }  // namespace mlca::MLCA_LEVEL

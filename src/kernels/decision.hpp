@@ -201,7 +201,7 @@ public:
     }
 
     // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
-    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const Births& births) const noexcept {
+    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const Births& births) const {
         if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
             if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
@@ -209,7 +209,7 @@ public:
         if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound())) return false;
         if (n_electorates == 1) return true;
         const std::int64_t n_made = births.made(n_nodes);
-        if (!segments.is_sound(n_made)) return false;
+        if (!segments.is_sound(n_made, frequencies.rows)) return false;
         for (std::int64_t node = births.places({Fading::oldest(n_made), n_made}, n_nodes).low; node < n_nodes; ++node) {
             if (!fading.is_sound(births[node], slots)) return false;
         }

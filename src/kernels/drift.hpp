@@ -74,12 +74,14 @@ public:
     // How much the labels of a segment's nearest node were those of a row, 0 to 1.
     void learn(std::int64_t segment, double overlap) noexcept { trust[segment] += 0.1 * (overlap - trust[segment]); }
 
-    // Whether these could be the segments of so many nodes: whatever passes can be computed with.
-    bool is_sound(std::int64_t n_nodes) const noexcept {
+    // Whether these could be the segments of so many nodes and rows: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n < 0 || n > MOST || (n == 0) != (n_nodes == 0) || first[0] != 0) return false;
+        std::int64_t left = n_rows;  // each part began with a node, and so with a row
         for (std::int64_t i = 0; i < n; ++i) {
-            if (parts[i] < 1 || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1])) return false;
+            if (parts[i] < 1 || parts[i] > left || first[i] >= n_nodes || (i > 0 && first[i] <= first[i - 1])) return false;
             if (!(trust[i] >= 0.0 && trust[i] <= 1.0)) return false;
+            left -= parts[i];
         }
         return true;
     }

@@ -1,7 +1,6 @@
 // How many rows had each label, and which label came first.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "memory.hpp"
@@ -29,16 +28,17 @@ public:
     }
 
     // Whether the counts could be those of so many slots: whatever passes can be computed with.
-    bool is_sound(std::int64_t n_slots) const noexcept {
+    bool is_sound(std::int64_t n_slots) const {
         if (rows < 0 || static_cast<std::int64_t>(totals.size()) != n_slots || static_cast<std::int64_t>(arrived.size()) >= n_slots) return false;
         std::int64_t n_come = 0;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
             if (totals.data()[slot] < 0 || totals.data()[slot] > rows) return false;
             n_come += slot > 0 && totals.data()[slot] > 0;
         }
-        for (std::size_t i = 0; i < arrived.size(); ++i) {
-            if (arrived[i] <= 0 || arrived[i] >= n_slots || totals.data()[arrived[i]] == 0) return false;
-            if (std::count(arrived.begin(), arrived.end(), arrived[i]) > 1) return false;
+        Array<std::uint8_t> has_come(static_cast<std::size_t>(n_slots), 0);
+        for (const std::int32_t slot : arrived) {
+            if (slot <= 0 || slot >= n_slots || totals.data()[slot] == 0 || has_come.data()[slot]) return false;
+            has_come.data()[slot] = 1;
         }
         return n_come == static_cast<std::int64_t>(arrived.size());
     }

@@ -73,6 +73,7 @@ public:
             const std::lock_guard<Lock> guard(lock_);
             unsettle();
             model_.labels.reserve_labels(n_labels);
+            if (model_.decision) model_.decision->reserve(n_labels + 1, 0);
             model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
         }
         try {
@@ -107,7 +108,7 @@ public:
         // Nobody is kept waiting by the learning, and it can be interrupted.
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
-        copy->find_vigilance(copy->model_, host);
+        copy->find_vigilance(copy->model_, host, stop);
         copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting(), nullptr, host, stop);
         copy->forget_waiting();
         const std::shared_lock<Lock> guard(lock_);
@@ -146,16 +147,15 @@ public:
     }
 
     State state() const override {
-        if (const auto twin = renewed_twin()) return twin->state();
-        const LongRead guard(lock_);
-        State state;
-        write_state(model_, state);
-        state.waiting_indptr = waiting_starts_;
-        state.waiting_labels = waiting_labels_;
-        // Rows that another thread is just learning are not part of the model yet.
-        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
-        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
-        return state;
+        std::unique_ptr<LearnerOf> twin;
+        {
+            const LongRead guard(lock_);
+            if (!model_.similarity_is_due()) return written();
+            twin = std::make_unique<LearnerOf>(*this);  // what is written down must not have an old similarity
+        }
+        Stop never;
+        twin->renew_similarity(twin->model_, never);
+        return twin->written();
     }
 
     std::unique_ptr<Learner> copy() const override {
@@ -262,7 +262,7 @@ private:
             window_.take(source, row, 1);
         }
         try {
-            find_vigilance(first, host);
+            find_vigilance(first, host, stop);
             learn_stretch(first, window_.size, {starts.data(), labels.data()}, nullptr, host, stop);
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
@@ -367,17 +367,16 @@ private:
         LearnerOf& learner_;
     };
 
-    // A copy whose similarity is computed, if a failure has kept this one's from it.
-    std::unique_ptr<LearnerOf> renewed_twin() const {
-        std::unique_ptr<LearnerOf> twin;
-        {
-            const LongRead guard(lock_);
-            if (!is_overdue()) return twin;
-            twin = std::make_unique<LearnerOf>(*this);
-        }
-        Stop never;
-        twin->renew_similarity(twin->model_, never);
-        return twin;
+    // All that is known, as arrays. The model is locked, or known to nobody else.
+    State written() const {
+        State state;
+        write_state(model_, state);
+        state.waiting_indptr = waiting_starts_;
+        state.waiting_labels = waiting_labels_;
+        // Rows that another thread is just learning are not part of the model yet.
+        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
+        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
+        return state;
     }
 
     // Learn the next row of the window.
@@ -431,7 +430,7 @@ private:
 
     // Find the vigilance from the rows of the first window, or of all that have come, if that was asked for: rows are compared
     // as nodes of that window would be when predicting, with the groups of vigilance .01.
-    void find_vigilance(ModelHere& model, const Host& host) {
+    void find_vigilance(ModelHere& model, const Host& host, Stop& stop) {
         if (!model.settings.finds_vigilance()) return;
         Settings usual = settings();
         usual.vigilance = 0.01;
@@ -441,6 +440,7 @@ private:
         if constexpr (mode == Mode::clustered) plain.groups = round_of_groups(plain, 1, host);
         const std::int64_t n = window_.filled;
         for (std::int64_t k = 0; k < n; ++k) {
+            stop.check();
             estimate_bandwidths(k);
             const Instance instance{window_.row(k), {nullptr, 0}};
             plain.prepare(instance, work.found, false, work);
@@ -450,10 +450,10 @@ private:
             plain.become_node(instance, bandwidths_.data(), work.found, work.voting, work);
         }
         Array<double> nearest;
-        Stop never;
         for (std::int64_t k = 0; k < n; ++k) {
+            stop.check();
             Query<Row> query = plain.query_to_predict(window_.row(k), work.found, work.grouping, work.space);
-            plain.nodes.search(&query, 1, work.space.nodes, never);
+            plain.nodes.search(&query, 1, work.space.nodes, stop);
             if (work.found.size() > 1) nearest.push_back(plain.correntropy_ruler(work.grouping).distance(work.found.sums[1]));
         }
         model.settings.vigilance = vigilance_of(nearest.data(), static_cast<std::int64_t>(nearest.size()));

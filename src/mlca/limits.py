@@ -11,6 +11,9 @@ LARGEST_VALUE = 1e150
 # Counts beyond this are no longer exact as floating-point numbers.
 MOST_ROWS = 2**53
 
+# The learned similarity adds up ranks of rows, and the calibrated decision parts of rows, in 64-bit integers.
+MOST_ROWS_BEYOND = 2**40
+
 # Every label has a counter for each neighbour, and the window is kept; more is a slip of the hand or a forgery.
 MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20

@@ -18,9 +18,11 @@ from scipy import sparse
 
 from mlca import MLCA, load
 from mlca.storage import HEADER
+from tests.learner.rules import RULES
 from tests.storage.archives import npy, signed, unpack, write_members
 
 GOLDEN = Path(__file__).parent.parent / "data"
+ALGORITHM_OF = {"common": "MLCA", "individual": "MLCA-I", "clustered": "MLCA-C"}
 
 NUMBERS = [0, 1, 2, 3, -1, 255, 2**31 - 1, 2**31, 2**32, 2**53 - 1, 2**53, 2**63 - 1, 2**63, 10**400]
 NUMBERS += [0.5, -0.5, 1e-320, 1e150, 1.1e150, 1e308, -1e308]
@@ -31,16 +33,26 @@ DTYPES = ["<f4", ">f8", "<i2", ">i8", "<u8", "<i4", "<i8", "<f8", "?", "<c16", "
 
 
 def base_models():
-    """Every kind of model: dense and sparse, three modes, waiting and learned, sets of labels and classes."""
+    """Every kind of model: dense and sparse, three modes, waiting and learned, sets of labels and classes, any rule."""
     rng = np.random.default_rng(3)
-    X = np.round(rng.normal(0, 1, (60, 4)), 2)
+    X = np.round(rng.normal(0, 1, (148, 4)), 2)
     X[np.abs(X) < 0.5] = 0
     Y = [{name for name, x in zip("abc", row, strict=False) if x > 0.5} for row in X]
-    for thin, attributes, n in itertools.product([False, True], ["common", "individual", "clustered"], [7, 60]):
+    usual = {"vigilance": 0.3, "n_neighbors": 3, "window": 10, "vote": "frequencies"}
+    modes = ["common", "individual", "clustered"]
+    for thin, attributes, n in itertools.product([False, True], modes, [7, 60]):
         rows = sparse.csr_array(X) if thin else X
-        model = MLCA(vigilance=0.3, n_neighbors=3, window=10, attributes=attributes, vote="frequencies")
-        yield model.fit(rows[:n], Y[:n])
-    yield MLCA(vigilance=0.1, window=8).fit(X, (X[:, 0] > 0).astype(int))
+        yield MLCA.published(ALGORITHM_OF[attributes], **usual).fit(rows[:n], Y[:n])
+    yield MLCA.published(vigilance=0.1, window=8).fit(X, (X[:, 0] > 0).astype(int))
+    # Of the rules beyond the paper: the last row but one, or but two, before the similarity is computed anew.
+    for (number, rule), n in itertools.product(enumerate(RULES.values()), [7, 60, 148]):
+        rows = [X, sparse.csr_array(X), np.abs(X) > 0.9][(number + n) % 3]
+        own = {"attributes": modes[(number + n) % 3], "vigilance": "auto" if n == 60 else 0.02}
+        yield MLCA(**usual | rule | own).fit(rows[:n], Y[:n])
+    yield MLCA(window=8, recency=True, drift="follow").fit(X, (X[:, 0] > 0).astype(int))
+    for rule in ("all", "learned bayes"):
+        yield MLCA(**usual | RULES[rule] | {"vigilance": 0.02, "max_nodes": 30}).fit(X, Y)
+    yield MLCA.published(**usual | {"vigilance": 0.02, "max_nodes": 30}).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +62,7 @@ def bases(tmp_path_factory):
     for number, model in enumerate(base_models()):
         model.save(folder / f"{number}.mlca")
         unpacked.append(unpack(folder / f"{number}.mlca"))
-    return unpacked + [unpack(path) for path in sorted(GOLDEN.glob("golden_v1_*.mlca"))]
+    return unpacked + [unpack(path) for path in sorted(GOLDEN.glob("golden_v*_*.mlca"))]
 
 
 def places(value, path=()):
@@ -106,17 +118,19 @@ def nudge_elements(header, arrays, others, rng):
 
 def move_counts(header, arrays, others, rng):
     """Change several arrays together, as one that understands them would."""
-    counts, with_, without, tally = (arrays[name] for name in ("counts", "with", "without", "tally"))
+    counts, tally = arrays["counts"], arrays["tally"]
     match rng.randrange(5):
         case 0:
-            big = rng.choice([1, 2**30, 2**52, 2**61])
-            tally[1:3] += big
-            counts[:1] += big
-            without[:, 0] += big
-        case 1 if with_.size:
+            add_rows(arrays, rng.choice([1, 2**30, 2**39, 2**40, 2**52, 2**61]), rng)
+        case 1 if "with" in arrays and arrays["with"].size:
+            with_, without = arrays["with"], arrays["without"]
             label, bin_ = rng.randrange(len(with_)), rng.randrange(with_.shape[1])
             with_[label, bin_] += 1
             without[label, bin_] -= 1
+        case 1:
+            node = rng.randrange(len(counts))
+            counts[node] += 1
+            counts[rng.randrange(len(counts))] -= 1
         case 2:
             tally[2], tally[3] = tally[3], tally[2]
         case 3 if arrays["label_counts.data"].size:
@@ -125,6 +139,78 @@ def move_counts(header, arrays, others, rng):
             for name in ("weights", "recent", "bandwidths"):
                 for own in [name] if name in arrays else [f"{name}.data"]:
                     arrays[own] = arrays[own] * rng.choice([1e-300, 1e-160, 1e140, 1e160, -1])
+
+
+def add_rows(arrays, n, rng):
+    """Let a node stand for so many rows more, none of which had a label, in every array that counts them."""
+    arrays["tally"][1] += n
+    arrays["counts"][:1] += n
+    if "with" in arrays:
+        arrays["tally"][2] += n
+        arrays["without"][:, 0] += n
+    if "unlabelled" in arrays:
+        arrays["unlabelled"][:1] += n
+    if "decision.totals" in arrays:
+        arrays["decision.totals"][:1] += n
+    if "similarity.tally" in arrays:
+        learned = int(arrays["tally"][1])
+        arrays["similarity.tally"][0] = learned + rng.choice([1, 2, learned // 4])
+
+
+HOSTILE = {
+    "similarity.weights": [0, 1, -1, 2**49, 2**50 - 3, 2**50, 2**62, -(2**63)],
+    "similarity.knots": [0.0, -0.0, 5e-324, -5e-324, 1e-308, 2.0**1000, -(2.0**1000), 1.1e301, 1e308],
+    "similarity.knot_counts": [0, 1, 2, 10, 17, 255],
+    "background.data": [0, 1, 2**30, 2**31 - 1, -(2**31)],
+    "background.centres": [0, 2**61, 2**62 - 1, 1 - 2**62, 2**62, -(2**63)],
+    "background.means": [0, 1, 2**60, 2**61, -(2**61), 2**62, -(2**63)],
+    "similarity.trait_attributes": [0, 1, 3, 4, 2**31 - 1, -1, -(2**31)],
+    "similarity.trait_values": [0.0, -0.0, 1.0, 5e-324, 1e150, 1e308],
+    "background.deviations": [0.0, 5e-324, 1e-300, 0.999, 1.0, 2.0**79, 2.0**80],
+    "decision.shares": [0, 1, -(2**20), 2**20, 2**60, -(2**60), -(2**63)],
+    "decision.shares_with": [0, 1, 2**20, 2**60, -1, -(2**63)],
+    "decision.novelty": [0, 1, 60, 2**62, -1, -(2**63)],
+    "decision.experts": [0.0, -1e15, -1e-300, 1e-300, -1.1e15, 1e308, -1e308],
+    "recency.rows": [0.0, 5e-324, 100.0, 100.1, 1e308, -1e-300],
+    "recency.counts": [0.0, 5e-324, 100.0, 100.1, 1e308, -1e-300],
+    "drift.first": [0, 1, 63, 64, 2**62, -1, -(2**63)],
+    "drift.parts": [1, 2, 60, 0, 2**62, 2**63 - 1, -(2**63)],
+    "drift.trust": [0.0, 5e-324, 1.0, 1.0000001, -5e-324, 1e308],
+    "fading.counts": [1.0, 5.0, 5.02, 0.999, 5e-324, 1e308],
+    "fading.data": [0.0, 5e-324, 1.0, 5.0, -5e-324, 1e308],
+    "unlabelled": [0, 1, -1, 2**62, -(2**63)],
+    "reservoir.tally": [0, 1, 29, 30, 31, 148, 2**62, 2**63 - 1, -1, -(2**63)],
+    "reservoir.births": [0, 1, 29, 147, 2**62, 2**63 - 1, -1, -(2**63)],
+    "reservoir.totals": [0, 1, 148, 2**62, 2**63 - 1, -(2**63)],
+    "vigilance": [0.01, 0.009, 0.999999, 1.0, -1.0, 0.0, 1e308],
+}
+
+
+def change_what_goes_beyond(header, arrays, others, rng):
+    """Change what the rules beyond the paper know: single numbers up to their bounds, or several that go together."""
+    names = sorted(HOSTILE.keys() & arrays.keys())
+    name = rng.choice(names)
+    flat = arrays[name].reshape(-1)
+    match rng.randrange(6):
+        case 0:  # one attribute weighs all
+            weights = arrays["similarity.weights"]
+            weights[:] = 1
+            weights[rng.randrange(len(weights))] = 2**50 - len(weights) + rng.choice([1, 2, 5])
+        case 1:  # a single strong coefficient, and a score that is as large as can be
+            part = slice(*arrays["background.indptr"][rng.randrange(len(arrays["background.centres"])) :][:2])
+            arrays["background.data"][part] = 0
+            arrays["background.data"][part.start] = rng.choice([2**31 - 1, 1 - 2**31])
+            arrays["background.centres"][:] = rng.choice([2**62 - 1, 1 - 2**62])
+            arrays["background.deviations"][:] = rng.choice([1.0, 4.0, 2.0**79])
+        case 2:  # labels that came in another order
+            arrived = arrays["decision.arrived"]
+            arrived[:] = rng.sample(arrived.tolist(), len(arrived))
+        case 3:  # knots apart or together
+            arrays["similarity.knots"] *= rng.choice([1e-310, 1e-100, 1e150, -1.0])
+        case 4:
+            flat[:] = rng.choice(HOSTILE[name])
+        case _:
+            flat[rng.randrange(len(flat))] = rng.choice(HOSTILE[name])
 
 
 def change_length(header, arrays, others, rng):
@@ -170,8 +256,8 @@ def rename(header, arrays, others, rng):
 
 
 MUTATIONS = [change_json, change_elements, nudge_elements, nudge_elements, move_counts, change_length, change_kind]
-MUTATIONS += [splice, drop, rename]
-WEIGHTS = [6, 5, 5, 3, 6, 3, 2, 3, 1, 1]
+MUTATIONS += [splice, drop, rename, change_what_goes_beyond]
+WEIGHTS = [6, 5, 5, 3, 6, 3, 2, 3, 1, 1, 9]
 
 
 def pick(arrays, rng, least=0):
@@ -215,7 +301,11 @@ def use(model, folder):
     else:
         rows = rng.normal(0, 1, (3, d))
     first = check_probabilities(model, rows)
-    assert str(model.explain(rows[[0]]))
+    explanation = model.explain(rows[[0]])
+    assert str(explanation) and np.isfinite(explanation.posterior).all()
+    if model._learner.parameters.decision == "calibrated":
+        novelty = model.novelty(rows)
+        assert ((novelty >= 0) & (novelty <= 1)).all()
     model.predict_labels(rows)
     n_seen = model.n_seen_
     names = model.classes_.tolist()

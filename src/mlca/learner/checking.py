@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.learner.mixed import is_mixed
-from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS, MOST_ROWS_BEYOND
 
 if TYPE_CHECKING:
     from mlca.learner.parameters import Parameters
@@ -127,7 +127,8 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     if not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"{n_features} features; a model has 1 to {MOST_FEATURES}")
     bayes = parameters.decision == "bayes"
-    tally = _check_tally(state, bayes)
+    published = bayes and parameters.similarity == "correntropy"
+    tally = _check_tally(state, bayes, MOST_ROWS if published else MOST_ROWS_BEYOND)
     width = 1 if parameters.attributes == "common" else n_features
     _check_shape(state, "counts", (tally.nodes,))
     _check_shape(state, "bandwidths", (tally.nodes, width))
@@ -172,11 +173,11 @@ def check_one_label_each(state: State) -> None:
     _require((totals == state["counts"]).all(), "label_counts", "does not give every instance one class")
 
 
-def _check_tally(state: State, bayes: bool) -> _Tally:
+def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     numbers = state["tally"]
     _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
     tally = _Tally(*map(int, numbers))
-    _require(tally.learned < MOST_ROWS, "tally", "has more instances than can be counted exactly")
+    _require(tally.learned < most_rows, "tally", "has more instances than can be counted exactly")
     updates = max(tally.learned - 1, 0)  # the very first instance changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has instances, but no node for them")
     if not bayes:
@@ -246,6 +247,9 @@ def _check_similarity(state: State, tally: _Tally) -> None:
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
+    _require(set(state["similarity.tally"][2:4].tolist()) <= {0, 1}, "similarity.tally", "holds no flags")
+    for name in _SIMILARITY_ARRAYS.keys() - {"similarity.tally"}:
+        _require(known or state[name].size == 0, name, "is there before there is a node")
     latest = tally.learned + max(1, tally.learned // 4)
     _require(tally.learned < due <= latest, "similarity.tally", "has the similarity computed anew at another time")
 

@@ -1,0 +1,228 @@
+"""Failures, interrupts and threads under the rules beyond the paper.
+
+Whatever happens, a model is that of the rows it has seen: a similarity that could not be computed when it was due is
+computed by whoever asks, and before the next row is learned.
+"""
+
+import copy
+import pickle
+import threading
+import time
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from mlca import MLCA, load
+from mlca.merging import merge
+from tests.learner.attacks import KINDS, assert_saves_and_pickles, assert_whole_rows, stream
+from tests.learner.rules import RULES
+from tests.learner.states import assert_exactly_same
+from tests.learner.test_failures import failing, nothing_fails_later  # noqa: F401
+from tests.learner.test_interrupts import alarm_interrupts, interrupted  # noqa: F401
+from tests.learner.test_threads import Answers, Hammer, digest, switch_often  # noqa: F401
+
+
+def maker(rule, attributes="common", **chosen):
+    return lambda: MLCA(attributes=attributes, **RULES[rule] | {"vigilance": 0.05, "window": 20} | chosen)
+
+
+def similarity_is_due(model):
+    """Whether a failure came between a row and the similarity that follows from it."""
+    return model.n_seen_ >= model.window and model._learner.settled() is not model._learner
+
+
+# ------------------------------------------------------------------ memory that runs out
+
+
+@pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", RULES)
+def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
+    X, y = stream(80, 5, kind)
+    make = maker(rule, vigilance="auto" if rule == "recency" else 0.05)
+
+    def attempt():
+        model = make()
+        return model, lambda: model.partial_fit(X, y)
+
+    due = 0
+    for model in failing(attempt, step):
+        due += hasattr(model, "labels_") and similarity_is_due(model)
+        assert_whole_rows(model, make, X, y)
+    assert due > 0 or RULES[rule]["similarity"] == "correntropy"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["calibrated", "all", "learned bayes"])
+def test_everybody_who_asks_gets_the_similarity_that_a_failure_prevented(rule, kind):
+    X, y = stream(62, 6, kind)
+    make = maker(rule)
+    before = make().fit(X[:61], y[:61])
+    clean = make().fit(X, y)
+
+    def attempt():
+        model = pickle.loads(pickle.dumps(before))
+        return model, lambda: model.partial_fit(X[61:], y[61:])
+
+    due = [model for model in failing(attempt) if model.n_seen_ == 62]
+    assert due and all(map(similarity_is_due, due))
+    for model in (due[0], due[-1]):
+        np.testing.assert_array_equal(model.predict_proba(X), clean.predict_proba(X))
+        np.testing.assert_array_equal(model.explain(X[:1]).posterior, clean.explain(X[:1]).posterior)
+        np.testing.assert_array_equal(merge([model, before]).predict_proba(X), merge([clean, before]).predict_proba(X))
+        twin = copy.deepcopy(model)
+        questions = [lambda twin=twin: twin.predict_proba(X), lambda twin=twin: pickle.dumps(twin)]
+        for question in questions:  # to compute it for others may fail, too
+            assert sum(1 for _ in failing(lambda question=question: (None, question), step=7)) > 0
+        assert_exactly_same(twin, clean)
+        assert_exactly_same(
+            model.partial_fit(X[:9], y[:9]), pickle.loads(pickle.dumps(clean)).partial_fit(X[:9], y[:9])
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["all", "correntropy all"])
+def test_the_same_while_threads_look_ahead(rule, kind):
+    X, y = stream(130, 300, kind)
+    make = maker(rule)
+    half = make().partial_fit(X[:70], y[:70])
+
+    def attempt():
+        model = pickle.loads(pickle.dumps(half))
+        return model, lambda: model.set_params(n_jobs=2).partial_fit(X[70:], y[70:])
+
+    seen = []
+    for model in failing(attempt, step=179):
+        seen.append(model.n_seen_)
+        assert_whole_rows(model, make, X, y)
+    assert len(seen) > 2 and max(seen) > 70
+
+
+@pytest.mark.parametrize("rule", ["all", "learned bayes"])
+def test_questions_that_fail_change_nothing(rule):
+    X, y = stream(70, 6)
+    model, other, expected = (maker(rule, n_jobs=2)().fit(X, y) for _ in range(3))
+    questions = [
+        lambda: model.predict_proba(X),
+        lambda: model.explain(X[:1]),
+        lambda: model.novelty(X),
+        lambda: pickle.dumps(model),
+        lambda: copy.deepcopy(model),
+        lambda: merge([model, other]),
+    ]
+    for question in questions[:2] + questions[3:] if rule == "learned bayes" else questions:
+        assert sum(1 for _ in failing(lambda question=question: (None, question), step=7)) > 0
+    assert_exactly_same(model, expected)
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+# ------------------------------------------------------------------ interrupts
+
+
+@pytest.mark.parametrize("n_interrupts", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["calibrated", "all", "learned bayes"])
+def test_an_interrupted_model_is_that_of_whole_rows(rule, kind, n_jobs, n_interrupts, tmp_path):
+    X, y = stream(200, 300, kind)
+    make = maker(rule, n_jobs=n_jobs)
+    start = time.process_time()
+    make().partial_fit(X, y)
+    duration = time.process_time() - start
+    rng = np.random.default_rng(n_jobs)
+    hits = attempts = 0
+    while hits < n_interrupts:
+        attempts += 1
+        assert attempts < 20 * n_interrupts, "learning ends before it is interrupted"
+        model = make()
+        hits += interrupted(lambda model=model: model.partial_fit(X, y), rng.uniform(0.05, 0.8) * duration)
+        if attempts == 1 and hasattr(model, "labels_"):
+            assert_saves_and_pickles(model, tmp_path)
+        assert_whole_rows(model, make, X, y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_search_for_a_vigilance_can_be_interrupted(kind):
+    X, y = stream(705, 100, kind)
+    make = maker("calibrated", vigilance="auto", window=700)
+    model = make().partial_fit(X[:699], y[:699])
+    assert interrupted(lambda: model.partial_fit(X[699:], y[699:]), 0.005)
+    assert model.n_seen_ == 699
+    assert interrupted(lambda: model.predict(X[:2]), 0.005)
+    model.partial_fit(X[699:], y[699:])
+    assert_exactly_same(model, make().partial_fit(X, y))
+
+
+# ------------------------------------------------------------------ threads
+
+
+class AllAnswers(Answers):
+    """What a model says after each number of rows, novelty included."""
+
+    def __init__(self, make, X, y, probes):
+        super().__init__(make, X, y, probes)
+        self.novelties = defaultdict(set)
+        model = make()
+        for n in range(X.shape[0]):
+            for j, value in enumerate(model.partial_fit(X[n : n + 1], y[n : n + 1]).novelty(probes).tolist()):
+                self.novelties[j].add(value)
+
+
+class HarderHammer(Hammer):
+    """Asks for novelty and for copies, too."""
+
+    def __init__(self, model, answers, probes, folder):
+        super().__init__(model, answers, probes, folder)
+        self.threads += [threading.Thread(target=self.run, args=(ask,)) for ask in (self.novelty, self.copy)]
+
+    def novelty(self):
+        for j, value in enumerate(self.model.novelty(self.probes).tolist()):
+            assert value in self.answers.novelties[j]
+
+    def copy(self):
+        self.check_copy(copy.deepcopy(self.model))
+
+
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["calibrated", "all", "correntropy all"])
+def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):
+    n, d = 130, 60
+    X, y = stream(n, d, kind)
+    probes = np.random.default_rng(1).normal(0, 1, (3, d))
+    answers = AllAnswers(maker(rule), X, y, probes)
+    rng, asked, end = np.random.default_rng(2), 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        model = maker(rule, n_jobs=2)().partial_fit(X[:1], y[:1])
+        with HarderHammer(model, answers, probes, tmp_path) as hammer:
+            low = 1
+            while low < n:
+                high = min(n, low + int(rng.choice([1, 7, 70])))
+                model.partial_fit(X[low:high], y[low:high])
+                low = high
+        asked += sum(hammer.n_asked.values())
+        assert_exactly_same(model, maker(rule)().partial_fit(X, y))
+    assert asked > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
+    """Of so many entries the similarity takes its time, and nobody waits for it: copies are of whole rows anyway."""
+    X, y = stream(294, 1600 if kind == "sparse" else 800, kind)
+    before = maker("calibrated")().fit(X[:288], y[:288])  # it is due after row 291
+    states, model = set(), pickle.loads(pickle.dumps(before))
+    for n in range(288, 294):
+        states |= {digest(model)}
+        model.partial_fit(X[n : n + 1], y[n : n + 1])
+    states |= {digest(model)}
+    for _ in range(3):
+        model = pickle.loads(pickle.dumps(before))
+        learning = threading.Thread(target=model.partial_fit, args=(X[288:], y[288:]))
+        learning.start()
+        while learning.is_alive():
+            assert digest(pickle.loads(pickle.dumps(model))) in states
+            model.save(tmp_path / "model.mlca")
+            assert digest(load(tmp_path / "model.mlca")) in states
+        learning.join()
+        assert digest(model) in states

@@ -1,0 +1,225 @@
+"""Single forgeries of what goes beyond the paper: similarity, decisions, recency and drift, each refused by name.
+
+Compiled code adds these numbers up and does not ask whether they are numbers at all: each bound has a forgery beyond.
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load
+from tests.learner.rules import RULES, stream_of
+from tests.storage.archives import pack, unpack
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    X, Y = stream_of("grid", 140, 4, 3, seed=2)
+    for name, rule in RULES.items():
+        MLCA(**rule | {"vigilance": "auto", "window": 20}).fit(X, Y).save(folder / name)
+    MLCA(window=20).fit(sparse.csr_array((X > 0).astype(float)), Y).save(folder / "binary")
+    MLCA(vigilance="auto", window=20).fit(X[:9], Y[:9]).save(folder / "waiting")
+    MLCA(window=20, max_nodes=30, drift="follow").fit(X, Y).save(folder / "bounded")
+    return folder
+
+
+def setting(name, place, value):
+    def change(arrays):
+        arrays[name][place] = value
+
+    return change
+
+
+def replacing(name, by):
+    def change(arrays):
+        arrays[name] = by(arrays[name])
+
+    return change
+
+
+def many_rows(n):
+    """A node stands for so many rows more, without labels, in all that counts them."""
+
+    def change(arrays):
+        for name, place in {"tally": 1, "counts": 0, "unlabelled": 0, "similarity.tally": 0}.items():
+            arrays[name][place] += n
+        if "with" in arrays:
+            arrays["tally"][2] += n
+            arrays["without"][:, 0] += n
+        else:
+            arrays["decision.totals"][0] += n
+
+    return change
+
+
+SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
+NOT_FINITE = "holds numbers that are not finite"
+LAST = 2**63 - 1
+FIRST = -(2**63)
+
+# name: (file, change, message)
+FORGERIES = {
+    "due in the past": ("calibrated", setting("similarity.tally", 0, 140), "computed anew at another time"),
+    "never due": ("calibrated", setting("similarity.tally", 0, LAST), "computed anew at another time"),
+    "too many knots": ("calibrated", setting("similarity.tally", 1, 18), SIMILARITY),
+    "knots that wrap": ("calibrated", setting("similarity.tally", 1, FIRST), SIMILARITY),
+    "no knots": ("calibrated", setting("similarity.tally", 1, 0), SIMILARITY),
+    "a flag of no kind": ("calibrated", setting("similarity.tally", 2, 7), "'similarity.tally' holds no flags"),
+    "no background": ("calibrated", setting("similarity.tally", 3, 0), SIMILARITY),
+    "no similarity": ("calibrated", setting("similarity.tally", 4, 0), "has no similarity for the nodes"),
+    "a short tally": ("calibrated", replacing("similarity.tally", lambda a: a[:4]), "'similarity.tally' has shape"),
+    "a weight less": ("calibrated", replacing("similarity.weights", lambda a: a[:-1]), SIMILARITY),
+    "no weight": ("calibrated", setting("similarity.weights", 0, 0), SIMILARITY),
+    "a negative weight": ("calibrated", setting("similarity.weights", 0, FIRST), SIMILARITY),
+    "weights too large": ("calibrated", setting("similarity.weights", slice(None), 2**50), SIMILARITY),
+    "weights that wrap": ("calibrated", setting("similarity.weights", slice(None), 2**62), SIMILARITY),
+    "weights before nodes": (
+        "waiting",
+        replacing("similarity.weights", lambda a: np.ones(4, "i8")),
+        "before there is a node",
+    ),
+    "knots out of order": ("calibrated", replacing("similarity.knots", lambda a: -a), SIMILARITY),
+    "equal knots": ("calibrated", setting("similarity.knots", slice(None), 1.0), SIMILARITY),
+    "a knot that is no number": (
+        "calibrated",
+        setting("similarity.knots", 3, np.nan),
+        "'similarity.knots' " + NOT_FINITE,
+    ),
+    "an endless knot": ("calibrated", setting("similarity.knots", -1, np.inf), "'similarity.knots' " + NOT_FINITE),
+    "a huge knot": ("calibrated", setting("similarity.knots", -1, 1e302), SIMILARITY),
+    "a knot less": ("calibrated", replacing("similarity.knots", lambda a: a[:-1]), SIMILARITY),
+    "a knot for no value": ("calibrated", setting("similarity.knot_counts", 0, 0), SIMILARITY),
+    "a knot for too many": ("calibrated", setting("similarity.knot_counts", -1, 255), SIMILARITY),
+    "knots that begin nowhere": ("calibrated", setting("similarity.knot_starts", 1, FIRST), SIMILARITY),
+    "knots that begin beyond": ("calibrated", setting("similarity.knot_starts", 1, LAST), SIMILARITY),
+    "knots of zeros and ones": ("binary", replacing("similarity.knots", lambda a: np.ones(4)), SIMILARITY),
+    "an attribute that is none": ("calibrated", setting("background.indices", 0, 4), SIMILARITY),
+    "an attribute below": ("calibrated", setting("background.indices", 0, -1), SIMILARITY),
+    "an attribute twice": ("calibrated", setting("background.indices", slice(None), 0), SIMILARITY),
+    "coefficients too large": ("calibrated", setting("background.data", slice(None), 2**31 - 1), SIMILARITY),
+    "the lowest coefficient": ("calibrated", setting("background.data", 0, -(2**31)), SIMILARITY),
+    "a coefficient less": ("calibrated", replacing("background.data", lambda a: a[:-1]), SIMILARITY),
+    "a label that begins nowhere": ("calibrated", setting("background.indptr", 1, FIRST), SIMILARITY),
+    "a centre far up": ("calibrated", setting("background.centres", 0, 2**62), SIMILARITY),
+    "a centre that has no opposite": ("calibrated", setting("background.centres", 0, FIRST), SIMILARITY),
+    "a deviation that is no number": ("calibrated", setting("background.deviations", 0, np.nan), NOT_FINITE),
+    "a negative deviation": ("calibrated", setting("background.deviations", 0, -1.0), SIMILARITY),
+    "a tiny deviation": ("calibrated", setting("background.deviations", 1, 5e-324), SIMILARITY),
+    "a huge deviation": ("calibrated", setting("background.deviations", 1, 1e300), SIMILARITY),
+    "totals of others": ("calibrated", setting("decision.totals", 1, 1), DECISION + "|counted differently"),
+    "totals that wrap": ("calibrated", setting("decision.totals", 1, LAST), DECISION),
+    "negative totals": ("calibrated", setting("decision.totals", 0, FIRST), DECISION),
+    "a label more": (
+        "calibrated",
+        replacing("decision.totals", lambda a: np.append(a, 0)),
+        "'decision.totals' has shape",
+    ),
+    "a label twice": ("calibrated", setting("decision.arrived", slice(None), 1), DECISION),
+    "no label": ("calibrated", setting("decision.arrived", 0, 0), DECISION),
+    "a label out of range": ("calibrated", setting("decision.arrived", 0, 2**31 - 1), DECISION),
+    "a label that has not come": ("calibrated", replacing("decision.arrived", lambda a: a[:-1]), DECISION),
+    "shares above all rows": ("calibrated", setting("decision.shares", (0, 1, 0), 1), DECISION),
+    "shares that wrap": ("calibrated", setting("decision.shares", (0, 1, slice(1, None)), LAST), DECISION),
+    "the lowest share": ("calibrated", setting("decision.shares", (0, 1, 0), FIRST), DECISION),
+    "shares less": (
+        "calibrated",
+        replacing("decision.shares", lambda a: a[:, :-1].copy()),
+        "'decision.shares' has another",
+    ),
+    "more came true": ("calibrated", setting("decision.shares_with", (0, 1, 0), 2**60), DECISION),
+    "fewer than none": ("calibrated", setting("decision.shares_with", (0, 1, 0), FIRST), DECISION),
+    "novelty of more rows": ("calibrated", setting("decision.novelty", 0, 141), DECISION),
+    "novelty that wraps": ("calibrated", setting("decision.novelty", slice(None), 2**62), DECISION),
+    "bins of novelty": (
+        "calibrated",
+        replacing("decision.novelty", lambda a: a[:-1]),
+        "'decision.novelty' has another",
+    ),
+    "an expert that is no number": ("all", setting("decision.experts", 0, np.nan), NOT_FINITE),
+    "an expert too good": ("all", setting("decision.experts", 0, 1e-9), DECISION),
+    "an expert too bad": ("all", setting("decision.experts", 0, -1e300), DECISION),
+    "an expert less": ("all", replacing("decision.experts", lambda a: a[:-1]), "'decision.experts' has another"),
+    "recent rows": ("recency", setting("recency.rows", 0, 101.0), DECISION),
+    "no recent rows": ("recency", setting("recency.rows", 0, -np.inf), NOT_FINITE),
+    "recent labels": ("recency", setting("recency.counts", (0, 0), -1e-300), DECISION),
+    "recent labels of no number": ("recency", setting("recency.counts", (1, 3), np.nan), NOT_FINITE),
+    "fewer recent labels": ("recency", replacing("recency.counts", lambda a: a[:-1]), DECISION),
+    "a past that begins late": ("drift", setting("drift.first", 0, 1), DECISION),
+    "a past out of order": ("drift", setting("drift.first", -1, 0), DECISION),
+    "a past beyond the nodes": ("drift", setting("drift.first", -1, LAST), DECISION),
+    "segments of nothing": ("drift", setting("drift.parts", 0, 0), DECISION),
+    "segments that wrap": ("drift", setting("drift.parts", slice(None), LAST), DECISION),
+    "too many segments": ("drift", replacing("drift.first", lambda a: np.arange(17)), "too many segments"),
+    "trust too large": ("drift", setting("drift.trust", 0, 1.01), DECISION),
+    "trust that is no number": ("drift", setting("drift.trust", 0, np.nan), NOT_FINITE),
+    "faded to nothing": ("drift", setting("fading.counts", 0, 0.99), DECISION),
+    "grown by fading": ("drift", setting("fading.counts", 0, 1e9), DECISION),
+    "fading of no number": ("drift", setting("fading.counts", 0, np.nan), NOT_FINITE),
+    "more labels than rows": ("drift", setting("fading.data", 0, 5.1), DECISION),
+    "labels of no number": ("drift", setting("fading.data", 0, np.inf), NOT_FINITE),
+    "a faded label that is none": ("drift", setting("fading.indices", 0, 4), DECISION),
+    "a faded label below": ("drift", setting("fading.indices", 0, -1), DECISION),
+    "faded bounds that wrap": ("drift", setting("fading.indptr", 1, FIRST), "'fading.indptr' has bounds"),
+    "faded bounds beyond": ("drift", setting("fading.indptr", 1, LAST), "'fading.indptr' has bounds"),
+    "fewer that fade": ("drift", replacing("fading.counts", lambda a: a[:-1]), "'fading.counts' has another"),
+    "unlabelled below none": ("learned bayes", setting("unlabelled", 0, -1), "'unlabelled' holds an impossible count"),
+    "unlabelled that wraps": (
+        "learned bayes",
+        setting("unlabelled", 0, FIRST),
+        "'unlabelled' holds an impossible count",
+    ),
+    "unlabelled of others": ("learned bayes", replacing("unlabelled", lambda a: a[::-1].copy()), "'unlabelled' "),
+    "a vigilance that is no number": ("calibrated", setting("vigilance", 0, np.nan), "'vigilance' " + NOT_FINITE),
+    "a vigilance below all": ("calibrated", setting("vigilance", 0, 0.0099), "'vigilance' holds what no first"),
+    "a vigilance above all": ("calibrated", setting("vigilance", 0, 1.0), "'vigilance' holds what no first"),
+    "no vigilance yet": ("calibrated", setting("vigilance", 0, -1.0), "'vigilance' holds what no first"),
+    "a vigilance too early": ("waiting", setting("vigilance", 0, 0.1), "'vigilance' holds what no first"),
+    "more nodes made than rows": ("bounded", setting("reservoir.tally", 1, 141), "'reservoir.tally' does not fit"),
+    "nodes made that wrap": (
+        "bounded",
+        setting("reservoir.tally", slice(None), LAST),
+        "'reservoir.tally' does not fit",
+    ),
+    "nodes never made": ("bounded", setting("reservoir.births", -1, LAST), "'reservoir.births' does not ascend"),
+    "nodes before all": ("bounded", setting("reservoir.births", 0, FIRST), "'reservoir.births' does not ascend"),
+    "nodes born together": (
+        "bounded",
+        setting("reservoir.births", slice(None), 3),
+        "'reservoir.births' does not ascend",
+    ),
+    "totals below the nodes": ("bounded", setting("reservoir.totals", 0, 0), "'reservoir.totals' holds impossible"),
+    "totals above all rows": ("bounded", setting("reservoir.totals", 0, LAST), "'reservoir.totals' holds impossible"),
+    "more rows than add up": ("learned bayes", many_rows(2**40), "more instances than can be counted exactly"),
+    "more rows than can be calibrated": ("calibrated", many_rows(2**40), "more instances than can be counted exactly"),
+}
+
+
+@pytest.mark.parametrize("fault", FORGERIES)
+def test_a_forgery_is_refused_with_its_fault_named(files, tmp_path, fault):
+    name, change, message = FORGERIES[fault]
+    header, arrays = unpack(files / name)
+    change(arrays)
+    path = pack(tmp_path / "forged.mlca", header, arrays)
+    with pytest.raises(ValueError, match=message) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize("rule", ["calibrated", "learned bayes", "correntropy"])
+def test_as_many_rows_as_can_be_counted_are_computed_with(files, tmp_path, rule):
+    """Half of what is allowed at one node: sums over rows come near their bounds, and none wraps."""
+    header, arrays = unpack(files / rule)
+    arrays.setdefault("similarity.tally", np.zeros(5, "i8"))
+    many_rows(2**39)(arrays)
+    if rule == "correntropy":
+        del arrays["similarity.tally"]
+    else:
+        arrays["similarity.tally"][0] = arrays["tally"][1] + 1
+    model = load(pack(tmp_path / "many.mlca", header, arrays))
+    X = np.random.default_rng(0).normal(0, 1, (3, 4))
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert (model.partial_fit(X, [[1, 0, 0]] * 3).predict_proba(X) > 0).all()
+    assert model.n_seen_ == 2**39 + 143
+    if rule != "correntropy":
+        assert (model._learner.state()["similarity.weights"] > 0).all()

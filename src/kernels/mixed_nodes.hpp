@@ -120,14 +120,25 @@ public:
 
     void search(MixedQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) {
-            queries[j].found->clear();
-            for_each_sum(queries[j], space, stop, [&](std::int64_t k, std::int64_t total) { queries[j].found->offer(k, total); });
+            Shortlist& found = *queries[j].found;
+            found.clear();
+            sum_within(queries[j], space, stop, [&] { return found.limit(); }, [&](std::int64_t k, std::int64_t total) { found.offer(k, total); });
         }
     }
 
     // f(node, sum in full) for all nodes that are asked about, in order.
     template <class F>
     void for_each_sum(const MixedQuery& query, Space& space, Stop& stop, const F& f) const {
+        sum_within(query, space, stop, [] { return NO_LIMIT; }, f);
+    }
+
+private:
+    static constexpr std::int64_t NODES_BETWEEN_CHECKS = 64;
+    static constexpr std::int64_t TOGETHER_SUMMED = 32;
+
+    // The same; of a node whose sum is beyond the limit at the time, it may be any number beyond it.
+    template <class Limit, class F>
+    void sum_within(const MixedQuery& query, Space& space, Stop& stop, const Limit& limit, const F& f) const {
         const Row& x = query.x;
         grow_to(space.x, d_);
         grow_to(space.seen, d_);
@@ -137,30 +148,27 @@ public:
             if constexpr (mode == Mode::clustered) {
                 f(k, clustered_sum(query, k, space));
             } else {
-                f(k, whole_sum(query, k, space));
+                f(k, whole_sum(query, k, limit(), space));
             }
         }
     }
 
-private:
-    static constexpr std::int64_t NODES_BETWEEN_CHECKS = 64;
-    static constexpr std::int64_t TOGETHER_SUMMED = 64;
-
-    // f(attribute, the instance's value, the node's value) wherever one of them is not zero.
+    // f(attribute, the instance's value, the node's value) wherever one of them is not zero, until it returns false.
     template <class F>
     void for_each_pair(const Row& x, std::int64_t k, Space& space, F f) const {
         const Row y = row(k);
         const std::int64_t number = ++space.n_compared;
         for (std::int64_t p = 0; p < y.n; ++p) {
             space.seen.data()[y.keys[p]] = number;
-            f(y.keys[p], space.x.data()[y.keys[p]], y.values[p]);
+            if (!f(y.keys[p], space.x.data()[y.keys[p]], y.values[p])) return;
         }
         for (std::int64_t p = 0; p < x.n; ++p) {
-            if (space.seen.data()[x.keys[p]] != number) f(x.keys[p], x.values[p], 0.0);
+            if (space.seen.data()[x.keys[p]] != number && !f(x.keys[p], x.values[p], 0.0)) return;
         }
     }
 
-    std::int64_t whole_sum(const MixedQuery& query, std::int64_t k, Space& space) const {
+    // Put in full a sum only grows: once it is beyond the limit, the rest does not matter.
+    std::int64_t whole_sum(const MixedQuery& query, std::int64_t k, std::int64_t limit, Space& space) const {
         double differences[TOGETHER_SUMMED] = {}, factors[TOGETHER_SUMMED] = {};
         std::int64_t total = 0, compared = d_, gathered = 0;
         for_each_pair(query.x, k, space, [&](std::int32_t i, double a, double b) {
@@ -171,11 +179,13 @@ private:
             } else {
                 differences[gathered] = a - b;
                 if constexpr (mode == Mode::individual) factors[gathered] = factors_[k][i];
-                if (++gathered < TOGETHER_SUMMED) return;
+                if (++gathered < TOGETHER_SUMMED) return true;
                 total += sum_of(differences, factors, gathered, query.r);
                 gathered = 0;
             }
+            return total <= limit;
         });
+        if (total > limit) return total;
         return in_full(total + sum_of(differences, factors, gathered, query.r), compared, d_);
     }
 
@@ -200,7 +210,7 @@ private:
         space.sizes.resize(static_cast<std::size_t>(grouping.n_groups));
         for (std::int64_t g = 0; g < grouping.n_groups; ++g) space.sizes.data()[g] = grouping.end(g) - grouping.start(g);
         for_each_pair(query.x, k, space, [&](std::int32_t i, double a, double b) {
-            if (is_missing(a)) return;
+            if (is_missing(a)) return true;
             const std::int64_t g = grouping.members.data()[i];
             if (is_missing(b)) {
                 --space.sizes.data()[g];
@@ -209,6 +219,7 @@ private:
             } else {
                 space.sums.data()[g] += dissimilarity(a - b, grouping.factors.data()[g]);
             }
+            return true;
         });
         std::int64_t total = 0, compared = 0;
         for (std::int64_t g = 0; g < grouping.n_groups; ++g) {

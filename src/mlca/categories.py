@@ -56,6 +56,15 @@ def check_categories(told: Any) -> None:
         _entries(told)
 
 
+def require_same_categories(before: tuple[int, ...], now: tuple[int, ...]) -> None:
+    """Raise ValueError if other columns are categories than those that learning began with."""
+    if now != before:
+        raise ValueError(
+            f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a model "
+            "goes on with those that it has: set them back, or call fit to start afresh"
+        )
+
+
 def _entries(told: Any) -> list[bool | int | str]:
     listed = told.tolist() if isinstance(told, np.ndarray) else told
     if isinstance(listed, list | tuple):

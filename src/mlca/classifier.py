@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mlca.base import Rows, turn_of
-from mlca.categories import check_categories, resolve_categories
+from mlca.categories import check_categories, require_same_categories, resolve_categories
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
@@ -322,7 +322,7 @@ class MLCA(LearnedModel):
         # Parameters that are as they were when learning began need no other check.
         learned = self._learner.asked_for
         if not isinstance(self.categorical_features, str):
-            self._check_same_categories(learned.categorical_features)
+            require_same_categories(learned.categorical_features, self._categories(self.n_features_in_))
         if _learned_values(self) == _learned_values(learned):
             return
         for name in _LEARNED_PARAMETERS:
@@ -334,14 +334,6 @@ class MLCA(LearnedModel):
                     f"{name} was {before!r} when learning began and is {now!r} "
                     "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
                 )
-
-    def _check_same_categories(self, before: tuple[int, ...]) -> None:
-        now = self._categories(self.n_features_in_)
-        if now != before:
-            raise ValueError(
-                f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a "
-                "model goes on with those that it has: set them back, or call fit to start afresh"
-            )
 
     def _categories(self, n_features: int) -> tuple[int, ...]:
         return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))

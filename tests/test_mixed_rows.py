@@ -1,0 +1,102 @@
+"""Categories and gaps as users of MLCA meet them."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load, merge
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(0, 1, (150, 2)), rng.integers(0, 5, (150, 2))])
+    Y = np.column_stack([X[:, 0] > 0, X[:, 2] == 3]).astype(int)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, Y
+
+
+def test_columns_may_be_told_by_number_by_mask_and_by_name(table):
+    pd = pytest.importorskip("pandas")
+    X, Y = table
+    X = np.nan_to_num(X)
+    expected = MLCA(categorical_features=[2, 3]).fit(X, Y).predict_proba(X)
+    masked = MLCA(categorical_features=np.array([False, False, True, True])).fit(X, Y)
+    named = MLCA(categorical_features=["c", "d"]).fit(pd.DataFrame(X, columns=list("abcd")), Y)
+    np.testing.assert_array_equal(masked.predict_proba(X), expected)
+    np.testing.assert_array_equal(named.predict_proba(pd.DataFrame(X, columns=list("abcd"))), expected)
+
+
+def test_which_number_stands_for_a_category_does_not_matter(table):
+    X, Y = table
+    other = X.copy()
+    for column, numbers in ((2, [7.5, -2.0, 0.0, 1e9, 3.0]), (3, [1.0, 0.0, 2.0, 4.0, 3.0])):
+        known = ~np.isnan(X[:, column])
+        other[known, column] = np.array(numbers)[X[known, column].astype(int)]
+    for parameters in ({}, {"attributes": "individual", "vigilance": 0.3, "decision": "bayes"}):
+        first, second = (MLCA(categorical_features=[2, 3], **parameters).fit(rows, Y) for rows in (X, other))
+        np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(other))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_model_with_gaps_is_kept_and_goes_on(table, tmp_path, form):
+    X, Y = table
+    model = MLCA(categorical_features=[2, 3]).fit(form(X[:100]), Y[:100])
+    model.save(tmp_path / "model.mlca")
+    again = load(tmp_path / "model.mlca")
+    for one in (model, again):
+        one.partial_fit(form(X[100:]), Y[100:])
+    np.testing.assert_array_equal(model.predict_proba(form(X)), again.predict_proba(form(X)))
+    weights = model.weights_
+    assert sparse.issparse(weights) == (form is sparse.csr_array)
+    assert np.isnan(weights.data if sparse.issparse(weights) else weights).any()
+
+
+def test_a_row_of_nothing_but_gaps_gets_the_labels_frequencies(table):
+    X, Y = table
+    model = MLCA().fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba(np.full((1, 4), np.nan))[0], Y.mean(axis=0))
+
+
+def test_models_with_and_without_gaps_are_merged(table):
+    X, Y = table
+    parts = [MLCA().fit(np.nan_to_num(X[:75]), Y[:75]), MLCA().fit(X[75:], Y[75:])]
+    for order in (parts, parts[::-1]):
+        merged = merge(order)
+        assert merged.n_seen_ == 150
+        assert np.isfinite(merged.predict_proba(X)).all()
+
+
+def test_other_categories_than_before_are_refused_and_change_nothing(table):
+    X, Y = table
+    model = MLCA(categorical_features=[2, 3]).fit(X, Y)
+    before = model.predict_proba(X)
+    model.categorical_features = [2]
+    with pytest.raises(ValueError, match=r"were columns \[2, 3\] when learning began and are \[2\] now"):
+        model.partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ([4], "names column 4; there are 4"),
+        ([-1], "names column -1"),
+        ([True, False], "mask of 2 columns; X has 4"),
+        (["a"], "X has no names"),
+        ("all", "give columns by number"),
+        ([1.5], "give columns by number"),
+        ([1, "a"], "give columns by number"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(table, told, message):
+    with pytest.raises(ValueError, match=message):
+        MLCA(categorical_features=told).fit(*table)
+
+
+def test_infinity_is_no_gap(table):
+    X, Y = table
+    X = X.copy()
+    X[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        MLCA().fit(X, Y)

@@ -51,6 +51,8 @@ def write_page(page: str, report: Report, names: tuple[str, ...]) -> None:
         for figure in (Path(made) / "figures").glob("*.svg"):
             shutil.copy(figure, DOCS / "images" / figure.name)
     text = re.sub(r"All digits: .*\n\n", "", text).replace("](figures/", "](images/")
+    # What came out, which begins with what is worse, stands above how it was done.
+    text = re.sub(r"(\n## [^\n]*\n)((?:(?!\n## )[\s\S])*?)\n> \*\*Verdict:\*\* ([^\n]*)\n", r"\1\n\3\n\2", text)
     commands = "\n".join(f"mlca reproduce {name} --out reproduction" for name in names)
     head, rest = text.split("\n", 1)
     again = f"Again, on your own machine (`--quick` takes a minute or two):\n\n```\n{commands}\n```\n"

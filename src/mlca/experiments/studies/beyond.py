@@ -28,6 +28,7 @@ from mlca.metrics import MEASURES
 PAPER_MEASURES = [measure for measure in MEASURES.values() if measure.paper]
 PEERS = ("mcic", "muenl", "mlodm-scaled", "glocal-scaled", "mlsaknn", "mlknn")
 LINES = (OURS, *HALVES, PUBLISHED, FREQUENCIES, *(one for one in CONFIGURATIONS if one.key in PEERS), *BATCH_RIVALS)
+MLKNN = next(one for one in LINES if one.key == "mlknn")
 SLOW = frozenset({"boosting", "mlsaknn", "mlodm-scaled"})
 CALIBRATION = {"brier_score": "Brier score", "calibration_error": "Expected calibration error"}
 # Folds come in these rounds, so that all algorithms have some early.
@@ -246,12 +247,16 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 
 
 def _measure_table(name: str, label: str, better: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    datasets = (*scope.small_datasets, *_large(scope))
-    rows = tuple(
-        (line.title, *(mean_of(name, scope.fold_tasks(line, dataset), outcomes) for dataset in datasets))
-        for line in lines_of(scope)
-    )
-    return Table(f"{label} ({better} is better)", ("algorithm", *datasets), rows)
+    """Show a measure of every line on every dataset; those on which nothing was run are named below."""
+    found = {
+        dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines_of(scope)]
+        for dataset in (*scope.small_datasets, *_large(scope))
+    }
+    empty = [dataset for dataset, values in found.items() if all(value is None for value in values)]
+    shown = {dataset: values for dataset, values in found.items() if dataset not in empty}
+    rows = tuple((line.title, *(values[i] for values in shown.values())) for i, line in enumerate(lines_of(scope)))
+    note = f"Nothing was run on {', '.join(empty)}." if empty else ""
+    return Table(f"{label} ({better} is better)", ("algorithm", *shown), rows, note)
 
 
 def _verdict(
@@ -263,6 +268,7 @@ def _verdict(
 ) -> str:
     """Say first where MLCA() is worse, then where it stands."""
     told = [_worse_than(rival, scope, outcomes) for rival in lines if rival.family == "batch"]
+    told.append(_calibration(scope, outcomes))
     if ranks is not None and OURS in ranked:
         place = ranked.index(OURS)
         order = sorted(range(len(ranked)), key=lambda i: ranks[i])
@@ -272,6 +278,20 @@ def _verdict(
             f"{ranked[next_best].title} has {ranks[next_best]:.2f})."
         )
     return " ".join(filter(None, told)) or "Too few results to compare the algorithms."
+
+
+def _calibration(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+    """Say on how many small datasets MLCA() is calibrated at least as well as ML-kNN, and where not."""
+    errors = {
+        dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
+        for dataset in scope.small_datasets
+    }
+    known = {dataset: (ours, theirs) for dataset, (ours, theirs) in errors.items() if ours and theirs}
+    if not known:
+        return ""
+    worse = [f"{dataset} ({ours:.3f}, {theirs:.3f})" for dataset, (ours, theirs) in known.items() if ours > theirs]
+    sentence = f"Its calibration error is at most ML-kNN's on {len(known) - len(worse)} of {len(known)} datasets"
+    return f"{sentence}, not on {', '.join(worse)}." if worse else f"{sentence}."
 
 
 def _worse_than(rival: Configuration, scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:

@@ -30,9 +30,10 @@ $(VENV)/.best $(VENV)/.ends $(VENV)/.all: $(VENV)/.%: $(SOURCES) | $(BIN)/pip
 	$(BIN)/$(INSTALL) --no-deps --config-settings=cmake.define.MLCA_LEVELS=$* --editable .
 	touch $@
 
-demo:  ## learn the paper's three-disc stream while labels appear, and draw the nodes
+demo:  ## learn the paper's three discs, then a help desk's tickets, while labels appear; explain, and draw both
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.best $(VENV)/.plots
 	$(BIN)/python examples/three_discs.py
+	$(BIN)/python examples/tickets_stream.py
 
 serve: $(VENV)/.installed  ## a service that learns a generated stream, and its page at http://127.0.0.1:8000/
 	$(BIN)/python examples/serve_a_stream.py --port 8000 --seconds inf

@@ -18,7 +18,7 @@ DISCS = ["left", "right", "top"]
 
 def main() -> None:
     """Learn, print a line a disc, and write a picture."""
-    model = MLCA(vigilance=0.1)
+    model = MLCA.published(vigilance=0.1)  # the paper's algorithm, to be compared with the paper
     print("labels known        nodes (paper)    exact match (paper)")
     for stage, (nodes, match) in zip(three_discs(condition="three", random_state=0), PAPER, strict=True):
         model.partial_fit(stage.X, [{DISCS[j] for j in row.nonzero()[0]} for row in stage.Y])

@@ -55,6 +55,12 @@ class TestEvaluate:
         assert len(curve) == 3 and set(curve) <= set("▁▂▃▄▅▆▇█")
         assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
+    def test_the_curve_may_look_back_on_fewer_rows(self, model, test_file, call, call_json):
+        facts = call_json("evaluate", model, test_file, "--prequential", "--curve-window", "500")
+        assert facts["window"] == 500
+        assert [record["row"] for record in facts["records"]] == [100, 200, 300, 400, 450]
+        assert call("evaluate", model, test_file, "--prequential", "--curve-window", "4")[0] == 2
+
     def test_a_long_curve_has_a_short_table(self, model, tmp_path, call):
         path = write_csv(tmp_path / "long.csv", weather(4300, 6))
         _, out, _ = call("evaluate", model, path, "--prequential")

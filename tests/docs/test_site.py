@@ -33,6 +33,13 @@ def test_files_that_a_page_names_exist(page):
     assert not missing
 
 
+def test_the_table_of_symbols_is_whole():
+    name, first, last = re.search(r'--8<-- "(src/[\w./]+):(\d+):(\d+)"', (ROOT / "docs/inside.md").read_text()).groups()
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    rules = [number for number, line in enumerate(lines, 1) if line.startswith("=====")]
+    assert (rules[0], rules[-1]) == (int(first), int(last))
+
+
 def test_versions_agree():
     assert f"## {mlca.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^version: {re.escape(mlca.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)

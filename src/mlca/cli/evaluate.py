@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows that are predicted before they are learned together, and rows between two points of the curve.
+# Rows that are predicted before they are learned together, rows that a point of the curve looks back on, and how many
+# points a window has.
 _STEP = 10
-_EVERY = 200
+_WINDOW = 1000
+_POINTS = 5
 _TABLE_LINES = 20
 _PICTURES = (".png", ".svg", ".pdf")
 _CURVES = {"exact_match": "exact match", "example_f1": "F1 by example", "hamming_loss": "Hamming loss"}
@@ -56,6 +58,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--picture", metavar="FILE", help="with --prequential: draw the curve into a .png, .svg or .pdf"
     )
+    parser.add_argument(
+        "--curve-window",
+        type=int,
+        default=_WINDOW,
+        metavar="ROWS",
+        help=f"with --prequential: how many rows a point of the curve looks back on (default {_WINDOW})",
+    )
     parser.set_defaults(refuse=parser.error)
 
 
@@ -65,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         args.refuse("--picture draws the curve of --prequential; give both")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
         args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
+    if args.curve_window < _POINTS:
+        args.refuse(f"--curve-window must be {_POINTS} rows or more, not {args.curve_window}")
     model, recipe = load_to_learn(args)
     with opened(args) as file:
         recipe = with_labels(recipe, file, args)
@@ -120,7 +131,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
 
     with _live_curve() as show:
         steps = _steps(recipe, file, Faults(args))
-        result = prequential(model, steps, every=_EVERY, on_record=show)
+        result = prequential(model, steps, every=args.curve_window // _POINTS, window=args.curve_window, on_record=show)
     if not result.records:
         raise ValueError(f"{file.source.name}: no row could be measured")
     if args.picture:
@@ -175,7 +186,7 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
         f"{last.row:,} rows, {last.n_nodes or 0:,} nodes, {last.n_labels:,} labels, {last.rows_per_second:,.0f} rows/s"
     ]
     if window is not None:
-        lines[0] = f"over the last {window:,} rows, a block every {_EVERY} rows or more, between 0 and 1:"
+        lines[0] = f"over the last {window:,} rows, a block every {window // _POINTS} rows or more, between 0 and 1:"
     for name, title in _CURVES.items():
         values = [getattr(record.windowed, name) for record in records]
         lines.append(f"{title:<13} {sparkline(values)} {values[-1]:.3f}")

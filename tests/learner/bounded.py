@@ -80,4 +80,3 @@ class BoundedDrift(Bounded, Drift):
         if node is not None:
             self.fade(node, own)
         return node
-

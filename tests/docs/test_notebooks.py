@@ -18,7 +18,8 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    place = {"metadata": {"path": str(tmp_path)}}
+    nbclient.NotebookClient(notebook, timeout=300, startup_timeout=300, resources=place).execute()
     assert any(cell.get("outputs") for cell in notebook.cells)
 
 

@@ -16,7 +16,7 @@ FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="https?://|<link rel="styl
 def test_site_builds_strictly(tmp_path):
     if not (find_spec("mkdocs") and find_spec("material") and find_spec("mkdocstrings")):
         pytest.skip('needs mkdocs-material and mkdocstrings: pip install "mlca[docs]"')
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     # Nothing is fetched from elsewhere when a page is read.

@@ -234,6 +234,13 @@ class TestStream:
         assert plot_stream(run(APPEARED), ax=ax) is ax
         assert_well_drawn(figure, apart=False)  # names stand inside, where the legend may be too
 
+    @pytest.mark.parametrize("value", [0.0, 0.5, 0.93, 1.0])
+    def test_noise_does_not_look_like_drift(self, value):
+        whole = StreamMeasures(value, value, value, value, value)
+        records = tuple(Record(n, whole, whole, 2, None, 1e4, 100) for n in (100, 200))
+        low, high = plot_stream(Prequential(records, {"sea": 0}, window=100)).get_ylim()
+        assert high - low == pytest.approx(0.2) and low < value < high
+
     def test_a_run_without_records(self):
         assert_well_drawn(plot_stream(Prequential((), {}, 10)).figure)
 

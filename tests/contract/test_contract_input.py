@@ -52,8 +52,14 @@ def assert_untouched(model, call, message):
     assert pickle.dumps(model) == before
 
 
+def skip_gaps(model, kind):
+    if kind == "NaN" and model.__sklearn_tags__().input_tags.allow_nan:
+        pytest.skip("a gap, which this classifier leaves out of its sums")
+
+
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_bad_rows_are_refused_and_change_nothing(model, data, kind):
+    skip_gaps(model, kind)
     X, message = bad_rows(data.X)[kind]
     assert_untouched(model, lambda: model.fit(X, data.Y[: len(X)]), f"{message}|as many|labels")
     model.fit(data.X, data.Y)
@@ -71,6 +77,7 @@ def test_bad_labels_are_refused_and_change_nothing(model, data, kind):
 
 @pytest.mark.parametrize("kind", BAD_ROWS)
 def test_partial_fit_refuses_bad_rows(stream_model, data, kind):
+    skip_gaps(stream_model, kind)
     X, message = bad_rows(data.X)[kind]
     stream_model.partial_fit(data.X, data.Y)
     wider = np.hstack((data.Y, data.Y))[: len(X)]

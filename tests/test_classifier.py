@@ -256,7 +256,6 @@ def bad_rows(X, Y, last):
 
 
 BAD_BATCHES = {
-    "NaN": (lambda X, Y: bad_rows(X, Y, np.nan), "NaN"),
     "infinity": (lambda X, Y: bad_rows(X, Y, np.inf), "infinity"),
     "overflow": (lambda X, Y: bad_rows(X, Y, 1e200), "overflow"),
     "columns": (lambda X, Y: (X[:, :3], Y), "3 features"),

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from mlca.learner.core import Learner, n_labels_of
-from mlca.learner.widening import constant_bandwidth, forget_similarity, widened
+from mlca.learner.widening import constant_bandwidth, widen_similarity, widened
 from mlca.model import LearnedModel
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
@@ -223,7 +223,7 @@ def _widened_sparse(learner: Learner, n_features: int) -> Learner:
         shape = (len(state["bandwidths"]), n_features - learner.n_features)
         new = np.full(shape, constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    forget_similarity(state)
+    widen_similarity(state, n_features - learner.n_features)
     return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), True, state)
 
 

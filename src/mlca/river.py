@@ -265,6 +265,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if not hasattr(model, "feature_names_in_") or model._learner.sparse_nodes or model.labels_.single:
             raise ValueError(f"{path}: not a model of named, dense columns and label sets; open it with mlca.load")
         parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
+        if parameters["recency"] == (model.decision == "calibrated"):
+            parameters["recency"] = None  # as it is by default
         loaded = cls(**parameters, seed=model._learner.parameters.seed)
         loaded._learner = model._learner
         loaded._features = {name: column for column, name in enumerate(model.feature_names_in_.tolist())}

@@ -157,7 +157,7 @@ def assert_same_similarity(known, plain):
             zip(known["background.indices"][part].tolist(), known["background.data"][part].tolist(), strict=True)
         )
         expected = background[slot]
-        assert own == expected.coefficients
+        assert own == {trait.attribute: b for trait, b in expected.coefficients}
         assert (known["background.centres"][slot], deviation) == (expected.centre, expected.deviation)
     assert (known["background.deviations"] > 0).sum() == len(background)
 

@@ -5,7 +5,7 @@ get zeros there, and each node the bandwidth of a constant attribute where nodes
 first window fills nothing has been learned yet, and the result is the learner that had known the attribute from
 the start. Later it is not, because the number of attributes enters Silverman's rule: nodes keep the bandwidths
 that they were made with, new ones are estimated over all attributes, and the vigilance test counts all of them.
-A learned similarity is computed anew at once.
+In a learned similarity they have next to no weight until it is computed anew.
 """
 
 from __future__ import annotations
@@ -42,14 +42,18 @@ def widened(learner: Learner, n_features: int) -> Learner:
     if learner.parameters.attributes != "common":
         new = np.full((len(state["bandwidths"]), added), constant_bandwidth(learner.parameters, n_features))
         state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    forget_similarity(state)
+    widen_similarity(state, added)
     return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), False, state)
 
 
-def forget_similarity(state: Arrays) -> None:
-    """Let a learned similarity be computed anew when the state is taken up: it is one of other attributes."""
-    if "similarity.tally" in state:
-        state["similarity.tally"] = np.zeros(5, np.int64)
+def widen_similarity(state: Arrays, added: int) -> None:
+    """Let a learned similarity know more attributes: until it is computed anew they have next to no weight."""
+    if "similarity.weights" not in state or len(state["similarity.weights"]) == 0:
+        return
+    state["similarity.weights"] = np.concatenate([state["similarity.weights"], np.ones(added, np.int64)])
+    starts = state["similarity.knot_starts"]
+    if len(starts):  # an attribute without knots is zero in all nodes
+        state["similarity.knot_starts"] = np.concatenate([starts, np.full(added, starts[-1])])
 
 
 def constant_bandwidth(parameters: Parameters, n_features: int) -> float:

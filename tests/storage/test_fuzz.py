@@ -192,14 +192,14 @@ def change_what_goes_beyond(header, arrays, others, rng):
     name = rng.choice(names)
     flat = arrays[name].reshape(-1)
     match rng.randrange(6):
-        case 0:  # one attribute weighs all
+        case 0 if arrays["similarity.weights"].size:  # one attribute weighs all
             weights = arrays["similarity.weights"]
             weights[:] = 1
             weights[rng.randrange(len(weights))] = 2**50 - len(weights) + rng.choice([1, 2, 5])
-        case 1:  # a single strong coefficient, and a score that is as large as can be
-            part = slice(*arrays["background.indptr"][rng.randrange(len(arrays["background.centres"])) :][:2])
-            arrays["background.data"][part] = 0
-            arrays["background.data"][part.start] = rng.choice([2**31 - 1, 1 - 2**31])
+        case 1 if arrays["background.data"].size:  # a single strong coefficient, and a score that is as large as can be
+            place = rng.randrange(arrays["background.data"].size)
+            arrays["background.data"][:] = 0
+            arrays["background.data"][place] = rng.choice([2**31 - 1, 1 - 2**31])
             arrays["background.centres"][:] = rng.choice([2**62 - 1, 1 - 2**62])
             arrays["background.deviations"][:] = rng.choice([1.0, 4.0, 2.0**79])
         case 2:  # labels that came in another order
@@ -209,7 +209,7 @@ def change_what_goes_beyond(header, arrays, others, rng):
             arrays["similarity.knots"] *= rng.choice([1e-310, 1e-100, 1e150, -1.0])
         case 4:
             flat[:] = rng.choice(HOSTILE[name])
-        case _:
+        case _ if flat.size:
             flat[rng.randrange(len(flat))] = rng.choice(HOSTILE[name])
 
 

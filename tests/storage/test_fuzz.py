@@ -127,7 +127,7 @@ def move_counts(header, arrays, others, rng):
             label, bin_ = rng.randrange(len(with_)), rng.randrange(with_.shape[1])
             with_[label, bin_] += 1
             without[label, bin_] -= 1
-        case 1:
+        case 1 if counts.size:
             node = rng.randrange(len(counts))
             counts[node] += 1
             counts[rng.randrange(len(counts))] -= 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from mlca.optional import needing
 
-with needing("mlca.river", "river"):
+with needing("mlca.river_metrics", "river"):
     from river.metrics.multioutput.base import MultiOutputClassificationMetric
 
 Answer = Mapping[Hashable, bool]

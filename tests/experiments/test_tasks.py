@@ -32,6 +32,7 @@ def test_every_field_is_part_of_the_key():
         "epochs": 2,
         "size": 5,
         "nodes": 5,
+        "arrangement": "rotated",
     }
     assert set(others) == {field.name for field in fields(Task)}
     keys = {replace(TASK, **{name: value}).key for name, value in others.items()}

@@ -29,6 +29,7 @@ namespace mlca::MLCA_LEVEL {
 
 template <Mode mode, class NodesOf>
 struct Model {
+    static constexpr Mode MODE = mode;
     using Nodes = NodesOf;
     using Row = typename Nodes::Row;
     using Learnt = typename Nodes::Learnt;

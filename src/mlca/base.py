@@ -128,8 +128,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         model = self._frozen()
         rows = model._read_known_rows(X)
         if model.labels_.single:
-            classes: NDArray[Any] = model.classes_[np.argmax(model._probabilities(rows), axis=1)]
-            return classes
+            likeliest = np.argmax(model._probabilities(rows), axis=1)
+            classes: NDArray[Any] = model.classes_  # asked for last: another thread may have learned new ones meanwhile
+            return classes[likeliest]
         return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
@@ -157,7 +158,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         float
         """
         model = self._frozen()
-        return exact_share(y, model.labels_, model.predict(X), sample_weight)
+        predicted = model.predict(X)
+        return exact_share(y, model.labels_, predicted, sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one."""

@@ -281,7 +281,10 @@ class MLCA(LearnedModel):
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
         attributes = frames.names_of_attributes(model)
-        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, attributes)
+        learner = model._settled_learner()
+        numbers = learner.explain(row)
+        # Names are asked for last: another thread may have learned new ones meanwhile.
+        explanation = Explanation.of(learner, numbers, model._labels.names, attributes)
         return frames.with_values(model, explanation, row)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -129,8 +129,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         rows = model._read_known_rows(X)
         if model.labels_.single:
             likeliest = np.argmax(model._probabilities(rows), axis=1)
-            classes: NDArray[Any] = model.classes_  # asked for last: another thread may have learned new ones meanwhile
-            return classes[likeliest]
+            # Names are asked for last: another thread may have learned new ones meanwhile.
+            classes: NDArray[Any] = model.classes_[likeliest]
+            return classes
         return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:

@@ -128,3 +128,10 @@ def test_a_node_that_is_given_up_has_voted_and_the_file_is_accepted(tmp_path):
     model = MLCA(similarity="correntropy", decision="bayes", vigilance=0.0, window=2, max_nodes=2).fit(X, Y)
     model.save(tmp_path / "model.mlca")
     assert_exactly_same(load(tmp_path / "model.mlca"), model)
+
+
+def test_waiting_rows_are_merged_and_the_file_is_accepted(tmp_path):
+    first, second = MLCA().fit([[0.0]], [{"b"}]), MLCA().fit([[1.0], [2.0]], [{"a"}, {"a", "b"}])
+    whole = merge([first, second])
+    whole.save(tmp_path / "model.mlca")
+    assert_exactly_same(load(tmp_path / "model.mlca"), whole)

@@ -119,7 +119,9 @@ class MLCA(LearnedModel):
     -----
     Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
     model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of
-    the rows that `n_seen_` counts, which goes on as if nothing had happened.
+    the rows that `n_seen_` counts, which goes on as if nothing had happened. One exception: while a large model (above
+    200,000 numbers) computes its similarity anew, those who ask meanwhile are answered by the one before, rather than
+    kept waiting.
 
     References
     ----------

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace mlca::MLCA_LEVEL {
 
@@ -78,6 +79,69 @@ void rough_group_sums(const float* __restrict x, const float* __restrict tile, s
         }
     }
     std::copy_n(totals, TILE, sums);
+}
+
+namespace {
+
+// Vectors are written out where there are two sums a node: the compiler keeps arrays in memory.
+typedef float Eight __attribute__((vector_size(32)));
+typedef float EightAnywhere __attribute__((vector_size(32), aligned(4), may_alias));
+
+// Half a tile: its sums stay in registers.
+constexpr int HALF_TILE = TILE / 2;
+
+enum class Counted { category, number, number_but_zero };
+
+// What one attribute adds to the two sums of some nodes.
+template <Counted kind>
+[[gnu::always_inline]] inline void add_mixed(float x, float weight, const float* column, float factor, float apart, Eight* sums, Eight* totals) {
+    const Eight none = {}, gap = none + GAP, own = none + x, full = none + weight, largest = none + LARGEST_V;
+#pragma GCC unroll 4
+    for (int k = 0; k < HALF_TILE / 8; ++k) {
+        const Eight y = reinterpret_cast<const EightAnywhere*>(column)[k];
+        Eight there = y != gap ? full : none;
+        if constexpr (kind == Counted::number_but_zero) there = y != none ? there : none;
+        totals[k] += there;
+        if constexpr (kind == Counted::category) {
+            sums[k] += y != own ? there * apart : none;
+        } else {
+            const Eight z = (own - y) * factor;
+            Eight v = z * z;
+            v = v < largest ? v : largest;
+            Eight p = ((P3 * v + P2) * v + P1) * v + P0;
+            p *= p;
+            p *= p;
+            sums[k] += there * (1.0f - p * p);
+        }
+    }
+}
+
+void rough_mixed_half(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, float factor, float apart,
+                      bool zeros_count, float* above, float* below) {
+    Eight sums[HALF_TILE / 8] = {}, totals[HALF_TILE / 8] = {};
+    for (std::int64_t i = 0; i < d; ++i) {
+        if (x[i] == GAP) continue;
+        const float* column = tile + TILE * i;
+        if (nominal != nullptr && nominal[i]) {
+            add_mixed<Counted::category>(x[i], weights[i], column, factor, apart, sums, totals);
+        } else if (zeros_count || x[i] != 0.0f) {
+            add_mixed<Counted::number>(x[i], weights[i], column, factor, apart, sums, totals);
+        } else {
+            add_mixed<Counted::number_but_zero>(x[i], weights[i], column, factor, apart, sums, totals);
+        }
+    }
+    std::memcpy(above, sums, sizeof sums);
+    std::memcpy(below, totals, sizeof totals);
+}
+
+}  // namespace
+
+void rough_mixed_sums(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, double r, float apart,
+                      bool zeros_count, float* above, float* below) {
+    const auto factor = static_cast<float>(r * SHRINK);
+    for (std::int64_t half = 0; half < TILE; half += HALF_TILE) {
+        rough_mixed_half(x, weights, nominal, tile + half, d, factor, apart, zeros_count, above + half, below + half);
+    }
 }
 
 float rough_kernel_at(float difference, float r) { return rough_kernel(difference, static_cast<float>(static_cast<double>(r) * SHRINK)); }

@@ -9,10 +9,10 @@ import pytest
 from mlca import MLCA
 from mlca.dask import merge
 from mlca.kernels import native
-from tests.learner.attacks import KINDS, MODES, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, MODES, WholeRows, stream
 from tests.learner.states import assert_exactly_same
 
-MOST_ALLOCATIONS = 100_000
+MOST_ALLOCATIONS, MOST_OF_A_FEW_ROWS = 100_000, 8192
 
 
 @pytest.fixture(autouse=True)
@@ -58,18 +58,18 @@ def going_on(half, X, y, n_jobs):
 def first_allocation_behind(attempt, n_rows):
     """Return the first allocation, by its number, that is made when more than so many rows have been learned."""
     return bisect_left(
-        range(MOST_ALLOCATIONS),
+        range(MOST_OF_A_FEW_ROWS),
         True,
         key=lambda n: not (tried := with_a_failure(attempt, n))[1] or tried[0].n_seen_ > n_rows,
     )
 
 
 def n_allocations(attempt):
-    return bisect_left(range(MOST_ALLOCATIONS), True, key=lambda n: not with_a_failure(attempt, n)[1])
+    return bisect_left(range(MOST_OF_A_FEW_ROWS), True, key=lambda n: not with_a_failure(attempt, n)[1])
 
 
 def assert_failures_while_threads_look_ahead(make, kind, step):
-    """Let allocations fail behind the first rows; how many are missed between two is less than what looking ahead makes.
+    """Let allocations fail behind the first rows; fewer are left out between two than looking ahead makes.
 
     Threads look ahead in the first rows that are worth it, whatever the clock says: it is asked from then on.
     """
@@ -77,10 +77,10 @@ def assert_failures_while_threads_look_ahead(make, kind, step):
     half = make().partial_fit(X[:70], y[:70])
     attempt = going_on(half, X, y, n_jobs=2)
     first = first_allocation_behind(attempt, 70)
-    seen = []
+    whole_rows, seen = WholeRows(make, X, y), []
     for model in failing(attempt, step, first):
         seen.append(model.n_seen_)
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
     assert len(seen) > 2 and min(seen) > 70
 
 
@@ -101,7 +101,13 @@ def wide_stream(kind):
 
 
 @pytest.mark.parametrize(
-    ("rule", "step"), [("published", 4), ("text", 9), pytest.param("text", 1, marks=pytest.mark.slow)]
+    ("rule", "step"),
+    [
+        ("published", 29),
+        ("text", 61),
+        pytest.param("published", 3, marks=pytest.mark.slow),
+        pytest.param("text", 1, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
@@ -115,8 +121,9 @@ def test_learning_goes_on_after_any_allocation_failed(attributes, kind, rule, st
         model = make()
         return model, lambda: model.partial_fit(X, y)
 
+    whole_rows = WholeRows(make, X, y)
     for model in failing(attempt, step):
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
 
 
 STEP = 19

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlca import MLCA
-from tests.learner.attacks import KINDS, MODES, assert_saves_and_pickles, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, MODES, WholeRows, assert_saves_and_pickles, stream
 from tests.learner.states import assert_exactly_same
 
 D = 300
@@ -43,7 +43,7 @@ def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
     start = time.process_time()
     make().partial_fit(X, y)
     duration = time.process_time() - start
-    rng = np.random.default_rng(n_interrupts)
+    whole_rows, rng = WholeRows(make, X, y), np.random.default_rng(n_interrupts)
     hits = attempts = 0
     while hits < n_interrupts:
         attempts += 1
@@ -55,7 +55,7 @@ def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
         hits += 1
         if hits == 1 and hasattr(model, "labels_"):
             assert_saves_and_pickles(model, folder)
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
 
 
 @pytest.mark.parametrize("n_interrupts", [2, pytest.param(124 // 12, marks=pytest.mark.slow)])

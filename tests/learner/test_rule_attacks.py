@@ -14,7 +14,7 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.merging import merge
-from tests.learner.attacks import KINDS, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, WholeRows, stream
 from tests.learner.rules import RULES
 from tests.learner.states import assert_exactly_same
 from tests.learner.test_failures import (
@@ -54,10 +54,10 @@ def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
         model = make()
         return model, lambda: model.partial_fit(X, y)
 
-    due = 0
+    whole_rows, due = WholeRows(make, X, y), 0
     for model in failing(attempt, step):
         due += hasattr(model, "labels_") and similarity_is_due(model)
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
     assert due > 0 or RULES[rule]["similarity"] == "correntropy"
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import mlca
+from tests.docs.pages import blocks_of, pages
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
@@ -180,6 +181,23 @@ def test_what_is_public_is_there_under_the_name_that_the_page_has():
         home = import_module(module)
         assert hasattr(home, name), f"{module} has no {name}"
         assert name in getattr(home, "__all__", [name]), f"{name} is not in the __all__ of {module}"
+
+
+ROOMS = ("active", "client", "dask", "datasets", "metrics", "peers", "plots", "river", "statistics", "tables")
+
+
+@pytest.mark.parametrize("module", ["mlca", *(f"mlca.{room}" for room in ROOMS)])
+def test_every_public_name_is_on_the_page_with_an_example_that_runs(module):
+    """Examples are a docstring's, which are doctests, or those of a page, which run in tests/docs."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^::: mlca[\w.]*\.(\w+)$", text, re.MULTILINE))
+    blocks = [block for page in pages() for block in blocks_of(page.read_text(encoding="utf-8"))]
+    examples = "".join(block.text for block in blocks if block.kind == "python")
+    home = import_module(module)
+    for name in set(home.__all__) - {"__version__"}:
+        assert name in shown, f"docs/api.md does not show {module}.{name}"
+        tells = ">>>" in (getattr(home, name).__doc__ or "") or re.search(rf"\b{name}\b", examples)
+        assert tells, f"{module}.{name} has no example, neither in its docstring nor on a page"
 
 
 def test_one_version_number():

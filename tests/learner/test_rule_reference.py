@@ -72,8 +72,9 @@ def test_every_rule_on_rows_of_every_kind(rule, rows):
     ],
 )
 def test_two_threads_on_wide_rows(attributes, form, rule):
-    """Wide enough for threads to look ahead together; few rows join a node, which ends what was foreseen."""
-    X, Y = stream_of("mostly zero" if form == "sparse" else "real", 72, 300, 4, seed=5, repeated=0.1)
+    """Enough rows, and wide enough, for threads to look ahead behind the first 52; two join a node, which ends a block."""
+    X, Y = stream_of("real", 90, 160, 4, seed=5, repeated=0.0)
+    X[[60, 71]] = X[[3, 40]]
     chosen = USUAL | RULES[rule] | {"attributes": attributes, "vigilance": 0.05}
     assert_equals_plain(X, Y, chosen, form, n_jobs=2, n_queries=1)
 
@@ -94,14 +95,20 @@ def test_labels_that_come_late_or_are_announced(rule):
         assert_says_the_same(learner, plain, queries_of(X, 2))
 
 
-@pytest.mark.parametrize("rule", ["calibrated", "all", "correntropy all"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("form", "rule"),
+    [("dense", "calibrated"), ("sparse", "correntropy all")]
+    + [
+        pytest.param(*pair, marks=pytest.mark.slow) for pair in product(FORMS, ("calibrated", "all", "correntropy all"))
+    ],
+)
 def test_more_nodes_are_equally_near_than_may_vote(form, rule):
     """Each row has an attribute of its own and one that all share; labels take turns, so attributes weigh the same."""
-    X = np.column_stack([np.eye(150), np.ones(150)])
-    Y = np.column_stack([np.arange(150) % 2, 1 - np.arange(150) % 2])
+    n = 104  # 100 may vote
+    X = np.column_stack([np.eye(n), np.ones(n)])
+    Y = np.column_stack([np.arange(n) % 2, 1 - np.arange(n) % 2])
     learner = assert_equals_plain(X, Y, USUAL | RULES[rule] | {"vigilance": 0.0}, form, n_queries=1)
-    voters = learner.explain(np.eye(151)[150])
+    voters = learner.explain(np.eye(n + 1)[n])
     assert voters["nodes"].tolist() == list(range(100))
     assert len(set(voters["distances"].tolist())) == 1
 

@@ -1,7 +1,7 @@
 """Print what an extra of mlca needs, one requirement a line: `python build_backend/requirements.py dev`.
 
-So that packages can be installed while mlca itself is being built. With `--oldest` the lowest version that is allowed of
-each, so that a test can show that it is enough.
+So that packages can be installed while mlca itself is being built. With `--oldest` the lowest version that is allowed
+of each, so that a test can show that it is enough.
 """
 
 from __future__ import annotations

@@ -306,4 +306,4 @@ def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():
 def test_without_river_the_error_says_what_to_install(module):
     code = f"import sys; sys.modules['river'] = None; import {module}"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert answer.stderr.splitlines()[-1] == 'ImportError: mlca.river needs river: pip install "mlca[river]"'
+    assert answer.stderr.splitlines()[-1] == f'ImportError: {module} needs river: pip install "mlca[river]"'

@@ -14,7 +14,7 @@ from typing import Any
 
 from mlca.optional import needing
 
-with needing("mlca.river", "river"):  # where users import them from
+with needing("mlca.river_metrics", "river"):
     from river.metrics.multioutput.base import MultiOutputClassificationMetric
 
 Answer = Mapping[Hashable, bool]

@@ -106,7 +106,7 @@ def test_labels_that_come_late_or_are_announced(rule):
 )
 def test_more_nodes_are_equally_near_than_may_vote(form, rule):
     """Each row has an attribute of its own and one that all share; labels take turns, so attributes weigh the same."""
-    n = 104  # 100 may vote
+    n = 120  # 100 may vote; the similarity is computed anew after row 120, and then knows every attribute
     X = np.column_stack([np.eye(n), np.ones(n)])
     Y = np.column_stack([np.arange(n) % 2, 1 - np.arange(n) % 2])
     learner = assert_equals_plain(X, Y, USUAL | RULES[rule] | {"vigilance": 0.0}, form, n_queries=1)

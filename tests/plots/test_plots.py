@@ -167,7 +167,7 @@ class TestNodes:
         model = MLCA(vigilance=0.0).fit(form(X), (plane > 0).astype(int))
         ax = plot_nodes(model)
         assert_well_drawn(ax.figure)
-        said = re.compile(r"component (\d) of 40 attributes, (\d+) % of their variance")
+        said = re.compile(r"principal component (\d): (\d+) % of the variance")
         names = [said.fullmatch(name) for name in (ax.get_xlabel(), ax.get_ylabel())]
         assert [name[1] for name in names] == ["1", "2"]
         assert sum(int(name[2]) for name in names) in (99, 100, 101)

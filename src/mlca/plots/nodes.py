@@ -55,7 +55,7 @@ def plot_nodes(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['no label', 'sea', 'sea + sun']
     >>> plot_nodes([[0, 0, 5], [1, 0, 3], [0, 1, 3]], [{"sea"}, {"sea", "sun"}, set()]).get_xlabel()
-    'component 1 of 3 attributes, 66 % of their variance'
+    'principal component 1: 66 % of the variance'
     """
     if label_sets is None:
         weights, label_sets, counts = _of_model(nodes)
@@ -116,10 +116,7 @@ def _places(weights: Any) -> tuple[NDArray[np.float64], list[str]]:
     components = PCA(2, svd_solver="arpack" if min(n_nodes, n_features) > 2 else "full", random_state=0)
     places = make_pipeline(SimpleImputer(), StandardScaler(with_mean=False), components).fit_transform(weights)
     shares = components.explained_variance_ratio_
-    names = [
-        f"component {i} of {n_features} attributes, {100 * share:.0f} % of their variance"
-        for i, share in enumerate(shares, 1)
-    ]
+    names = [f"principal component {i}: {100 * share:.0f} % of the variance" for i, share in enumerate(shares, 1)]
     return places, names
 
 

@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mlca import MLCA
-from mlca.dask import merge
+from mlca import MLCA, merge
 from mlca.kernels import native
 from tests.learner.attacks import KINDS, MODES, WholeRows, stream
 from tests.learner.states import assert_exactly_same

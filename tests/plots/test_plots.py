@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -5,6 +6,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mlca import MLCA
 from mlca.datasets import three_discs
@@ -156,8 +158,33 @@ class TestNodes:
         plot_nodes(Discs(20), ax=axes[1])
         assert_well_drawn(figure)
 
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    def test_more_attributes_are_projected_and_the_axes_say_so(self, form):
+        """Two directions hold all of the variance but a little; attributes of other units do not change the picture."""
+        rng = np.random.default_rng(0)
+        plane = rng.normal(size=(60, 2)) * [3, 1]
+        X = plane @ rng.normal(size=(2, 40)) + rng.normal(scale=0.01, size=(60, 40))
+        model = MLCA(vigilance=0.0).fit(form(X), (plane > 0).astype(int))
+        ax = plot_nodes(model)
+        assert_well_drawn(ax.figure)
+        said = re.compile(r"principal component (\d): (\d+) % of the variance")
+        names = [said.fullmatch(name) for name in (ax.get_xlabel(), ax.get_ylabel())]
+        assert [name[1] for name in names] == ["1", "2"]
+        assert sum(int(name[2]) for name in names) in (99, 100, 101)
+        drawn = np.concatenate([group.get_offsets() for group in ax.collections])
+        scaled = plot_nodes(form(X * 2.0 ** np.arange(40)), [[]] * 60).collections[0].get_offsets()
+        assert len(drawn) == 60
+        np.testing.assert_allclose(np.sort(np.abs(drawn), axis=0), np.sort(np.abs(scaled), axis=0), atol=1e-8)
+
+    def test_gaps_are_drawn_where_the_others_are_on_average(self):
+        X = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0], [np.nan, np.nan, np.nan]])
+        ax = plot_nodes(X, [[]] * 4)
+        np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
+
     def test_complaints(self):
-        with pytest.raises(ValueError, match=r"weights have shape \(2, 3\): project them first"):
+        with pytest.raises(ValueError, match=r"two attributes or more, but the weights have shape \(2, 1\)"):
+            plot_nodes(np.zeros((2, 1)), [[], []])
+        with pytest.raises(ValueError, match="2 nodes of 3 attributes: to project them takes three at least"):
             plot_nodes(np.zeros((2, 3)), [[], []])
         with pytest.raises(ValueError, match="2 nodes, but 1 label sets"):
             plot_nodes(np.zeros((2, 2)), [[]])

@@ -92,10 +92,11 @@ constexpr int HALF_TILE = TILE / 2;
 
 enum class Counted { category, number, number_but_zero };
 
-// What one attribute adds to the two sums of some nodes.
-template <Counted kind>
-[[gnu::always_inline]] inline void add_mixed(float x, float weight, const float* column, float factor, float apart, Eight* sums, Eight* totals) {
-    const Eight none = {}, gap = none + GAP, own = none + x, full = none + weight, largest = none + LARGEST_V;
+// What one attribute adds to the two sums of some nodes. `factors` are those of the nodes, or null.
+template <Counted kind, bool rooted>
+[[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors, Eight* sums,
+                                             Eight* totals) {
+    const Eight none = {}, gap = none + GAP, own = none + compared.x[i], full = none + compared.weights[i];
 #pragma GCC unroll 4
     for (int k = 0; k < HALF_TILE / 8; ++k) {
         const Eight y = reinterpret_cast<const EightAnywhere*>(column)[k];
@@ -103,11 +104,19 @@ template <Counted kind>
         if constexpr (kind == Counted::number_but_zero) there = y != none ? there : none;
         totals[k] += there;
         if constexpr (kind == Counted::category) {
-            sums[k] += y != own ? there * apart : none;
+            sums[k] += y != own ? there * compared.apart : none;
+        } else if constexpr (rooted) {
+            Eight a = (own - y) * reinterpret_cast<const EightAnywhere*>(factors)[k];
+            a = a < none ? -a : a;
+            a = a < LARGEST_A ? a : none + LARGEST_A;
+            Eight q = (((Q4 * a + Q3) * a + Q2) * a + Q1) * a + Q0;
+            q *= q;
+            q *= q;
+            sums[k] += there * (1.0f - q * q);
         } else {
             const Eight z = (own - y) * factor;
             Eight v = z * z;
-            v = v < largest ? v : largest;
+            v = v < LARGEST_V ? v : none + LARGEST_V;
             Eight p = ((P3 * v + P2) * v + P1) * v + P0;
             p *= p;
             p *= p;
@@ -116,32 +125,34 @@ template <Counted kind>
     }
 }
 
-void rough_mixed_half(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, float factor, float apart,
-                      bool zeros_count, float* above, float* below) {
-    Eight sums[HALF_TILE / 8] = {}, totals[HALF_TILE / 8] = {};
-    for (std::int64_t i = 0; i < d; ++i) {
-        if (x[i] == GAP) continue;
-        const float* column = tile + TILE * i;
-        if (nominal != nullptr && nominal[i]) {
-            add_mixed<Counted::category>(x[i], weights[i], column, factor, apart, sums, totals);
-        } else if (zeros_count || x[i] != 0.0f) {
-            add_mixed<Counted::number>(x[i], weights[i], column, factor, apart, sums, totals);
-        } else {
-            add_mixed<Counted::number_but_zero>(x[i], weights[i], column, factor, apart, sums, totals);
+template <bool rooted>
+void add_up_mixed(const RoughMixed& compared, const float* tile, float factor, const float* factors, float* above, float* below) {
+    for (std::int64_t half = 0; half < TILE; half += HALF_TILE) {
+        Eight sums[HALF_TILE / 8] = {}, totals[HALF_TILE / 8] = {};
+        for (std::int64_t i = 0; i < compared.d; ++i) {
+            if (compared.x[i] == GAP) continue;
+            const float *column = tile + TILE * i + half, *own = rooted ? factors + TILE * i + half : nullptr;
+            if (compared.nominal != nullptr && compared.nominal[i]) {
+                add_mixed<Counted::category, rooted>(compared, i, column, factor, own, sums, totals);
+            } else if (compared.zeros_count || compared.x[i] != 0.0f) {
+                add_mixed<Counted::number, rooted>(compared, i, column, factor, own, sums, totals);
+            } else {
+                add_mixed<Counted::number_but_zero, rooted>(compared, i, column, factor, own, sums, totals);
+            }
         }
+        std::memcpy(above + half, sums, sizeof sums);
+        std::memcpy(below + half, totals, sizeof totals);
     }
-    std::memcpy(above, sums, sizeof sums);
-    std::memcpy(below, totals, sizeof totals);
 }
 
 }  // namespace
 
-void rough_mixed_sums(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, double r, float apart,
-                      bool zeros_count, float* above, float* below) {
-    const auto factor = static_cast<float>(r * SHRINK);
-    for (std::int64_t half = 0; half < TILE; half += HALF_TILE) {
-        rough_mixed_half(x, weights, nominal, tile + half, d, factor, apart, zeros_count, above + half, below + half);
-    }
+void rough_mixed_sums(const RoughMixed& compared, const float* tile, double r, float* above, float* below) {
+    add_up_mixed<false>(compared, tile, static_cast<float>(r * SHRINK), nullptr, above, below);
+}
+
+void rough_mixed_root_sums(const RoughMixed& compared, const float* tile, const float* factors, float* above, float* below) {
+    add_up_mixed<true>(compared, tile, 0.0f, factors, above, below);
 }
 
 float rough_kernel_at(float difference, float r) { return rough_kernel(difference, static_cast<float>(static_cast<double>(r) * SHRINK)); }

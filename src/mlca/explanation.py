@@ -189,6 +189,8 @@ class Explanation:
         if mixed:
             trusted = (f"{who} {weight:.3f}" for who, weight in zip(self.experts, self.expert_weights, strict=True))
             yield "Experts and how far they are trusted: " + ", ".join(trusted)
+        if len(self.trust) > 1:
+            yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in self.trust)
         if self.novelty is not None:
             yield f"Novelty {self.novelty:.3f}: so many of the rows learned were nearer to what was known before them."
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 
 from mlca.datasets.catalogue import CATALOGUE
-from mlca.experiments.algorithms import OURS, PUBLISHED, SLIDING_WINDOW, STREAMING, Configuration
+from mlca.experiments.algorithms import OURS, PUBLISHED, RIVER_LOGISTIC, SLIDING_WINDOW, STREAMING, Configuration
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.streaming import GENERATORS
@@ -16,9 +17,9 @@ from mlca.experiments.studies.figures import draw_over_rows
 from mlca.experiments.tasks import Outcome, Task, in_order
 
 DATASETS = ("emotions", "medical", "enron", "yeast", "scene")
-FOLLOW = next(one for one in STREAMING if one.key == "mlca-follow")
+RECENCY, FOLLOW = (next(one for one in STREAMING if one.key == key) for key in ("mlca-recency", "mlca-follow"))
 LINES = (PUBLISHED, OURS, *STREAMING, SLIDING_WINDOW)
-GENERATED_LINES = (OURS, FOLLOW, SLIDING_WINDOW)
+GENERATED_LINES = (OURS, RECENCY, FOLLOW, SLIDING_WINDOW, RIVER_LOGISTIC)
 CHANGES = ("none", "sudden", "gradual", "incremental", "recurrent")
 SHUFFLES = 3
 DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
@@ -54,6 +55,11 @@ def _datasets(scope: Scope) -> tuple[str, ...]:
     return tuple(name for name in DATASETS if name in (*scope.datasets, *scope.others))
 
 
+def _generated_lines(scope: Scope) -> tuple[Configuration, ...]:
+    """Return the learners of generated streams; River's where it is installed."""
+    return tuple(one for one in scope.wanted(GENERATED_LINES) if one is not RIVER_LOGISTIC or find_spec("river"))
+
+
 def _of_dataset(line: Configuration, dataset: str, change: str, scope: Scope) -> list[Task]:
     return [_dataset_task(line, dataset, change, shuffle) for shuffle in _shuffles(scope)]
 
@@ -71,7 +77,7 @@ def tasks(scope: Scope) -> list[Task]:
         _generated_task(line, name, change, scope)
         for change in ("sudden", "recurrent", "none", "gradual", "incremental")
         for name in GENERATORS
-        for line in scope.wanted(GENERATED_LINES)
+        for line in _generated_lines(scope)
     ]
     new_parts = [_generated_task(OURS, name, "new part", scope) for name in GENERATORS if OURS in scope.wanted(LINES)]
     return rotated + new_parts + generated
@@ -132,7 +138,7 @@ def _dataset_table(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 
 
 def _generated_table(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    lines = scope.wanted(GENERATED_LINES)
+    lines = _generated_lines(scope)
     rows: list[tuple[str | float | None, ...]] = []
     for name in GENERATORS:
         for change in CHANGES:
@@ -165,7 +171,7 @@ def _generated_curves(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Fi
     found = [
         (
             f"{name}, {change}",
-            {line.title: _generated_task(line, name, change, scope) for line in scope.wanted(GENERATED_LINES)},
+            {line.title: _generated_task(line, name, change, scope) for line in _generated_lines(scope)},
         )
         for name in GENERATORS
         for change in ("sudden", "recurrent")

@@ -27,7 +27,7 @@ DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
-Shuffled datasets ({shuffles} orders each) whose labels are rotated, so that every label means the next one: for good
+Shuffled datasets ({orders} each) whose labels are rotated, so that every label means the next one: for good
 from the middle on (sudden), ever more often around the middle (gradual), or for the middle third of the rows
 (recurrent); and streams of {size:,} rows as MOA generates them. Exact match over the 1,000 rows after the last
 change, test then train; of the recurrent ones also over the first 200, since they show whether old knowledge comes
@@ -85,7 +85,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     """Tabulate what is right after a change, and draw the way there."""
-    text = INTRODUCTION.format(shuffles=len(_shuffles(scope)), size=scope.drifting_rows).strip()
+    text = INTRODUCTION.format(orders=_orders_in_words(scope, outcomes), size=scope.drifting_rows).strip()
     return Section(
         "drift",
         "Meaning that changes",
@@ -94,6 +94,17 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         (_mean_table(scope, outcomes), _dataset_table(scope, outcomes), _generated_table(scope, outcomes)),
         (*_dataset_curves(scope, outcomes), *_generated_curves(scope, outcomes)),
     )
+
+
+def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+    """Say in how many orders a dataset was run at most."""
+    done = [
+        sum(task in outcomes for task in _of_dataset(OURS, dataset, change, scope))
+        for dataset in _datasets(scope)
+        for change in ("none", "sudden")
+    ]
+    most = max(done, default=0)
+    return "one order" if most == 1 else f"{most} orders"
 
 
 # Columns of the tables: their heads, the changes and the measures.

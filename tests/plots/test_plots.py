@@ -10,8 +10,8 @@ from scipy import sparse
 
 from mlca import MLCA
 from mlca.datasets import three_discs
-from mlca.metrics import Alarm, Prequential, Record, StreamMeasures
-from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
+from mlca.metrics import Alarm, Prequential, Record, StreamMeasures, prequential
+from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream, plot_trust
 from mlca.plots.style import ACCENT, COLOURS, MARKERS
 from mlca.statistics import nemenyi_test
 from tests.plots.render import assert_told_apart_in_grey, assert_well_drawn, pixels
@@ -340,6 +340,45 @@ class TestFolds:
     def test_complaints(self):
         with pytest.raises(ValueError, match="no results to draw"):
             plot_folds({})
+
+
+class TestTrust:
+    MEASURED = StreamMeasures(0.5, 0.5, 0.5, 0.5, 0.5)
+
+    def told(self, *segments):
+        records = [
+            Record(100 * (i + 1), self.MEASURED, self.MEASURED, 2, None, 1.0, 1, own) for i, own in enumerate(segments)
+        ]
+        return Prequential(tuple(records), {}, 100)
+
+    def test_an_old_meaning_that_returns_votes_again(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (1200, 2))
+        Y = np.column_stack((X[:, 0] > 0, X[:, 0] <= 0)).astype(np.uint8)
+        Y[400:800] = Y[400:800, ::-1]
+        model = MLCA(drift="follow")
+        result = prequential(model, ((X[i : i + 1], Y[i : i + 1]) for i in range(1200)), every=100, alarms=False)
+        assert result.records[-1].segments == model.segments_
+        oldest = [record.segments[0][1] for record in result.records]
+        assert max(oldest[5:8]) < 0.2 < 0.8 < min(oldest[9:])
+        assert [one[1] for one in model.segments_] == model.explain(X[0]).trust.tolist()
+        assert f"oldest first, and how far: {oldest[-1]:.2f}, " in str(model.explain(X[0]))
+        assert_well_drawn(plot_trust(result).figure)
+
+    def test_who_votes_is_coloured_and_who_does_not_is_grey(self):
+        result = self.told(((0, 0.5),), ((0, 0.5), (128, 0.8)))
+        figure, ax = plt.subplots(layout="constrained")
+        assert plot_trust(result, ax=ax) is ax
+        grey, coloured = (mesh.get_array().filled(np.nan) for mesh in ax.collections)
+        nothing = np.nan
+        np.testing.assert_array_equal(grey, [[nothing, 0.5], [nothing, 0.5], [nothing, nothing]])
+        np.testing.assert_array_equal(coloured, [[0.5, nothing], [nothing, nothing], [nothing, 0.8]])
+        assert_well_drawn(figure)
+
+    def test_a_model_that_follows_nothing_has_nothing_to_draw(self):
+        assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
+        with pytest.raises(ValueError, match="no record tells of segments"):
+            plot_trust(self.told((), ()))
 
 
 class TestStyle:

@@ -11,6 +11,7 @@ from mlca import MLCA, load
 from mlca.cli import main
 from mlca.datasets import load_dataset
 from mlca.merging import merge
+from mlca.recipes import recipe_of
 from mlca.tables import Recipe
 from tests.tables.tickets import tickets
 
@@ -51,22 +52,36 @@ def whole():
 class TestMixedFrames:
     def test_a_frame_is_learned_by_its_recipe(self):
         model = MLCA(vigilance=0.1).fit(USUAL, TOPICS)
-        rows = Recipe().fit(USUAL).transform(USUAL)
-        expected = MLCA(vigilance=0.1).fit(rows, TOPICS)
+        recipe = Recipe().fit(USUAL)
+        rows = recipe.transform(USUAL)
+        expected = MLCA(vigilance=0.1, categorical_features=recipe.categorical_features_).fit(rows, TOPICS)
         np.testing.assert_array_equal(model.predict_proba(USUAL), expected.predict_proba(rows))
 
     @settings(max_examples=15, deadline=None)
     @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
     def test_portions_do_not_matter(self, cuts):
-        assert_same(in_portions(USUAL, cuts), in_portions(USUAL, []))
+        """Wherever the stream is cut, behind a category that comes late as well."""
+        assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
 
-    @settings(max_examples=5, deadline=None)
-    @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
-    def test_categories_that_come_late_make_little_difference(self, cuts):
-        """A model is widened before the portion that brings them, and the number of attributes enters bandwidths."""
-        portions, whole = in_portions(FRAME, cuts), in_portions(FRAME, [])
-        assert portions.n_nodes_ == whole.n_nodes_ and portions.n_seen_ == whole.n_seen_
-        np.testing.assert_allclose(portions.predict_proba(NEW), whole.predict_proba(NEW), atol=0.1)
+    def test_categories_that_come_late_might_have_been_known_from_the_start(self):
+        declared = FRAME.assign(priority=FRAME["priority"].astype("category"))
+        assert_same(in_portions(FRAME, [100]), in_portions(declared, []))
+
+    def test_a_category_that_was_never_learned_is_like_none_of_them(self):
+        model, rows = MLCA(vigilance=0.1).fit(FRAME, TOPICS), NEW.copy()
+        probabilities = []
+        for category in ("never heard of", "nor of this"):
+            probabilities.append(model.predict_proba(rows.assign(priority=category)))
+        np.testing.assert_array_equal(*probabilities)
+        assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority=None)))
+        assert not np.array_equal(probabilities[0], model.predict_proba(rows.assign(priority="low")))
+        # Once it is learned it is itself, and what is unknown is not taken for it.
+        model.partial_fit(rows.assign(priority="never heard of"), [["new"]] * 40)
+        place = recipe_of(model).categorical_features_[0]
+        codes = np.array([model.weights_[[k]].toarray()[0, place] for k in range(model.n_nodes_)])
+        assert -1 not in codes and len(set(codes[~np.isnan(codes)])) == 6
+        new = [model.predict_proba(rows.assign(priority=p))[:, -1].mean() for p in ("never heard of", "nor of this")]
+        assert new[0] > new[1]
 
     def test_columns_are_matched_by_name(self, whole):
         shuffled = NEW[NEW.columns[::-1]]
@@ -93,11 +108,26 @@ class TestMixedFrames:
         width = model.n_features_in_
         more = NEW.assign(priority="deferred", floor=np.arange(40) % 7.0)
         model.partial_fit(more, [["roof"]] * 40)
-        assert model.n_features_in_ == width + 2 and model.classes_.tolist()[-1] == "roof"
+        assert model.n_features_in_ == width + 1 and model.classes_.tolist()[-1] == "roof"
         roof = model.predict_proba(more)[:, -1].mean()
         assert roof > model.predict_proba(NEW)[:, -1].mean()  # which lacks what came late
         model.partial_fit(FRAME, TOPICS)
         assert model.n_seen_ == 640
+
+    def test_what_was_learned_before_a_column_came_has_a_gap_there(self):
+        model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
+        known = model.n_nodes_
+        more = NEW.assign(floor=np.arange(40) % 7.0, lift=["left", "right"] * 20)
+        model.partial_fit(more, [["roof"]] * 40)
+        recipe, nodes = recipe_of(model), model.weights_.toarray()
+        assert recipe.get_feature_names_out().tolist()[-2:] == ["floor", "lift"]
+        assert model.n_features_in_ - 1 in recipe.categorical_features_
+        assert np.isnan(nodes[:known, -2:]).mean() > 0.9 and not np.isnan(nodes[known:, -2:]).any()
+
+    def test_what_the_user_calls_categories_is(self):
+        frame = NEW.assign(room=np.arange(40.0) % 5)
+        model = MLCA(categorical_features=["room"]).partial_fit(frame, TOPICS[:40]).partial_fit(frame, TOPICS[:40])
+        assert {c.name: c.kind for c in recipe_of(model).layout.columns}["room"] == "categorical"
 
     def test_within_the_first_rows_late_columns_were_known_from_the_start(self):
         late = FRAME[:50].copy()
@@ -157,6 +187,15 @@ class TestPlainFrames:
         assert model.explain(shuffled.iloc[0]).values[0][0] in ("a", "b", "c")
         with pytest.raises(ValueError, match="feature names"):
             model.predict(NUMBERS.rename(columns={"a": "z"}))
+
+    def test_gaps_are_those_of_an_array(self):
+        rng = np.random.default_rng(6)
+        gaps = NUMBERS.mask(rng.random(NUMBERS.shape) < 0.2)
+        framed = MLCA().partial_fit(gaps[:50], LABELS[:50]).partial_fit(gaps[["c", "a", "b"]][50:], LABELS[50:])
+        plain = MLCA().fit(gaps.to_numpy(), LABELS)
+        np.testing.assert_array_equal(framed.predict_proba(gaps.convert_dtypes()), plain.predict_proba(gaps.to_numpy()))
+        np.testing.assert_array_equal(framed.weights_, plain.weights_)
+        assert dict(framed.explain(gaps[gaps["b"].isna()].iloc[0]).values)["b"][0] == "missing"
 
     def test_gaps_and_new_columns_go_on(self):
         model = MLCA().fit(NUMBERS, LABELS)

@@ -159,12 +159,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         model = self._frozen()
         return exact_share(y, model.labels_, model.predict(X), sample_weight)
 
-    def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet) -> None:
-        """Forget everything, all at once: an interrupt leaves the old model or an empty one."""
+    def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
+        """Forget everything, all at once: an interrupt leaves the old model or an empty one.
+
+        What else is known of the columns is handed to `_begin`.
+        """
         fresh = object.__new__(type(self))
         fresh.__dict__ = dict(self.__dict__)
         validate_data(fresh, X, reset=True, skip_check_array=True)
-        fresh._begin(rows.shape[1], sparse.issparse(rows))
+        fresh._begin(rows.shape[1], sparse.issparse(rows), **known)
         fresh.labels_ = labels
         self.__dict__ = fresh.__dict__
 

@@ -16,7 +16,7 @@ from mlca.categories import check_categories, require_same_categories, resolve_c
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
-from mlca.model import LearnedModel
+from mlca.model import LearnedModel, extras_of
 from mlca.options import (
     ATTRIBUTES,
     DECISIONS,
@@ -321,7 +321,7 @@ class MLCA(LearnedModel):
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.
         learned = self._learner.asked_for
-        if not isinstance(self.categorical_features, str):
+        if not isinstance(self.categorical_features, str) and "recipe" not in extras_of(self):  # which knows by itself
             require_same_categories(learned.categorical_features, self._categories(self.n_features_in_))
         if _learned_values(self) == _learned_values(learned):
             return
@@ -338,8 +338,9 @@ class MLCA(LearnedModel):
     def _categories(self, n_features: int) -> tuple[int, ...]:
         return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))
 
-    def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        parameters = replace(self._draw_parameters(), categorical_features=self._categories(n_features))
+    def _begin(self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None) -> None:
+        told = self._categories(n_features) if categories is None else categories
+        parameters = replace(self._draw_parameters(), categorical_features=told)
         self._learner = Learner(parameters, n_features, sparse_rows)
 
     def _draw_parameters(self) -> Parameters:

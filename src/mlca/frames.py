@@ -1,9 +1,10 @@
 """Tables straight into a model: frames with columns of any kind, matched by name.
 
-A frame of nothing but numbers is rows of numbers, and its model the one that an array gives. Any other frame goes by a
-recipe (`mlca.tables.Recipe`), which the model keeps: it was found out from the first rows, or trained by the
-command line, and grows with what later frames bring. While fewer rows have come than the recipe needs to settle, the
-frames are held and learned again with each that follows, so that it does not matter in which portions they came.
+A frame of nothing but numbers, perhaps with gaps, is rows of numbers, and its model the one that an array gives. Any
+other frame goes by a recipe (`mlca.tables.Recipe`), which the model keeps: it was found out from the first rows, or
+trained by the command line, and grows with what later frames bring. While fewer rows have come than the recipe needs to
+settle, the frames are held and learned again with each that follows, so that it does not matter in which portions they
+came.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
-from mlca.learner.core import Learner, n_labels_of
-from mlca.learner.widening import constant_bandwidth, widen_similarity, widened
+from mlca.categories import resolve_categories
+from mlca.learner.widening import widened
 from mlca.model import LearnedModel
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
 from mlca.tables.kinds import Numeric
-from mlca.tables.layout import TableLayout
+from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
 from mlca.tables.telling import beside
 from mlca.targets import LabelRows, LabelSet, read_targets
@@ -43,8 +44,8 @@ def is_frame(X: Any) -> bool:
 
 
 def needs_recipe(X: Any) -> bool:
-    """Whether X is a frame with columns that are no plain numbers, or with gaps."""
-    return is_frame(X) and not (all(_is_plain(kind) for kind in X.dtypes) and not X.isna().any(axis=None))
+    """Whether X is a frame with columns that are no plain numbers."""
+    return is_frame(X) and not all(_is_plain(kind) for kind in X.dtypes)
 
 
 def _is_plain(kind: Any) -> bool:
@@ -55,10 +56,7 @@ def recipe_for(model: LearnedModel) -> Recipe | None:
     """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
     recipe = recipe_of(model)
     if recipe is None and hasattr(model, "feature_names_in_"):
-        # What is missing is least misleading where most rows are.
-        means = np.asarray(model.counts_ @ model.weights_).ravel() / max(1, model.counts_.sum())
-        names = map(str, model.feature_names_in_)
-        columns = tuple(Numeric(name, float(mean)) for name, mean in zip(names, means, strict=True))
+        columns = tuple(Numeric(str(name)) for name in model.feature_names_in_)
         recipe = Recipe.by_layout(TableLayout(columns, sparse=sparse.issparse(model.weights_)))
     return recipe
 
@@ -125,7 +123,7 @@ def with_values(model: LearnedModel, explanation: Explanation, row: NDArray[np.f
     """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
     recipe = recipe_for(model)
     if recipe is None:
-        recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}", 0.0) for k in range(len(row)))))
+        recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}") for k in range(len(row)))))
     nodes = explanation.nodes[:_SHOWN_NODES].tolist()
     values = beside(recipe.layout, model.weights_, row, nodes, _SHOWN_COLUMNS)
     return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
@@ -167,7 +165,7 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     labels, targets = read_targets(y, None if first else model.labels_, classes)
     if targets.n_rows != len(X):
         raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
-    held = Held(Recipe()) if first else vars(model).get("_held")
+    held = Held(Recipe(categorical=_told_categories(model, X))) if first else vars(model).get("_held")
     if held is None:
         _go_on(model, X, labels, targets)
     else:
@@ -181,11 +179,37 @@ def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) ->
     parts = recipe.parts(X)
     Recipe.by_layout(parts[-1].layout).require_columns(X)
     for part in parts:
-        if part.X.shape[1] > model.n_features_in_:
-            widen(model, part.X.shape[1])
-        model.labels_ = labels
-        model._learn(model._read_rows(part.X), _between(targets, part.start, part.stop))
+        learn_rows(model, part.X, part.layout, labels, _between(targets, part.start, part.stop))
         set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))
+
+
+def _told_categories(model: LearnedModel, X: Any) -> list[str]:
+    """Return the names of the columns of a frame that the model's parameters call categories."""
+    names = [str(name) for name in X.columns]
+    return [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
+
+
+def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows) -> None:
+    """Let a model learn rows that a layout has made of cells; it begins with them, or becomes as wide as they are.
+
+    Parameters
+    ----------
+    model : LearnedModel
+        The model.
+    X : ndarray or csr_array
+        The rows.
+    layout : Layout
+        What their numbers mean: the one that the model knows, or one that has grown out of it.
+    labels, targets : LabelSet, LabelRows
+        All labels that are known with these rows, and those of each row.
+    """
+    rows = model._read_rows(X, targets)
+    if not hasattr(model, "labels_"):
+        model._start_afresh(rows, rows, labels, categories=layout.nominal)
+    elif layout.n_features > model.n_features_in_:
+        _widen(model, layout)
+    model.labels_ = labels
+    model._learn(rows, targets)
 
 
 def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
@@ -197,7 +221,7 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
         recipe.parts(rest)  # raises what is to be raised before anything changes
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
     rows = _stacked([recipe.encode(frame) for frame, _ in parts])
-    model._start_afresh(rows, rows, labels)
+    model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
     model._learn(model._read_rows(rows), _joined([own for _, own in parts]))
     set_recipe(model, recipe)
     model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts)
@@ -205,26 +229,16 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
         _go_on(model, rest, labels, _between(targets, len(first), len(X)))
 
 
-def widen(model: LearnedModel, n_features: int) -> None:
-    """Let a model know more attributes, on the right, which were 0 in every row so far.
+def _widen(model: LearnedModel, layout: Layout) -> None:
+    """Let a model know the attributes that a layout has more, on the right: nothing was known of them so far.
 
     What of that is exact, and what is not, is told in `mlca.learner.widening`.
     """
-    learner = model._learner
-    model._learner = _widened_sparse(learner, n_features) if learner.sparse_nodes else widened(learner, n_features)
-    model.n_features_in_ = n_features
+    before = model.n_features_in_
+    gaps, nominal = ([place for place in places if place >= before] for places in (layout.gaps, layout.nominal))
+    model._learner = widened(model._learner, layout.n_features, gaps, nominal)
+    model.n_features_in_ = layout.n_features
     model.__dict__.pop("feature_names_in_", None)
-
-
-def _widened_sparse(learner: Learner, n_features: int) -> Learner:
-    """Return a learner of sparse nodes with more attributes: where nothing is written nodes are 0 anyway."""
-    state = learner.state()
-    if learner.parameters.attributes != "common":
-        shape = (len(state["bandwidths"]), n_features - learner.n_features)
-        new = np.full(shape, constant_bandwidth(learner.parameters, n_features))
-        state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    widen_similarity(state, n_features - learner.n_features)
-    return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), True, state)
 
 
 def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:

@@ -9,8 +9,9 @@ from mlca.cli.tablefiles import FORMATS
 from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, plain_numbers
 from mlca.tables.columns import Wishes
+from mlca.tables.encoding import encode_growing
 from mlca.tables.formats import READERS, open_source
-from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, Text
+from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot, Text
 from mlca.tables.layout import Labels, TableLayout
 from mlca.tables.streams import ByteStream
 
@@ -34,8 +35,8 @@ def table(columns):
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
-        (["1", " 2.5 ", "1e3", "?", "", "NaN", "-4"], Numeric("x", 1.75)),
-        (["1"] * 18 + ["9", "oops"], Numeric("x", 1.0)),
+        (["1", " 2.5 ", "1e3", "?", "", "NaN", "-4"], Numeric("x")),
+        (["1"] * 18 + ["9", "oops"], Numeric("x")),
         (["1"] * 8 + ["oops", "no"], Categorical("x", ("1", "no", "oops"))),
         (["b", "a", "a", "null", "N/A"], Categorical("x", ("a", "b"))),
         (["1_000", "2_000", "1_000"], Categorical("x", ("1_000", "2_000"))),
@@ -45,13 +46,13 @@ def table(columns):
             [f"id{i}" for i in range(10)],
             Ignored("x", "an id: all 10 values differ; learned if you say that it is text"),
         ),
-        ([str(7 * i) for i in range(10)], Numeric("x", 31.5)),
+        ([str(7 * i) for i in range(10)], Numeric("x")),
         (
             [str(7 + i) for i in range(10)],
             Ignored("x", "an id: all 10 numbers differ; learned if you say that it is numeric"),
         ),
-        (["true", "False", "", "true"], Boolean("x", 2 / 3)),
-        (["yes", "no"] * 5, Boolean("x", 0.5)),
+        (["true", "False", "", "true"], Boolean("x")),
+        (["yes", "no"] * 5, Boolean("x")),
         (["2024-01-01", "2024-01-03", "", "2024-01-02"], Date("x", 19720.0, (2 / 3) ** 0.5, ("week",))),
         ([f"the printer number {i} is broken" for i in range(20)], Text("x", 4096)),
         (["1;5", "2"], Categorical("x", ("1;5", "2"))),
@@ -72,18 +73,18 @@ def test_kinds_of_columns(layout_of, cells, expected):
 def test_decimal_commas_are_recognised(layout_of, delimiter):
     rows = [["x", "y", "tags"], ["1,5", "1.234,5", "a"], ["2", "12,25", "b"], ["", "-,5", "a"]]
     layout = layout_of("\n".join(delimiter.join(cells) for cells in rows))
-    assert layout.columns == (Numeric("x", 1.75, comma=True), Numeric("y", 12.25, comma=True))
+    assert layout.columns == (Numeric("x", comma=True), Numeric("y", comma=True))
 
 
 def test_what_may_be_decimals_or_thousands_is_refused(layout_of):
     content = "x;tags\n1,234;a\n5,678;b\n"
     with pytest.raises(ValueError, match=r"column 'x' holds '1,234'.*--decimal"):
         layout_of(content)
-    assert layout_of(content, decimal=",").columns == (Numeric("x", 3.456, comma=True),)
+    assert layout_of(content, decimal=",").columns == (Numeric("x", comma=True),)
 
 
 def test_a_point_is_no_decimal_where_the_comma_is(layout_of):
-    assert layout_of("x;tags\n1.234;a\n5.678;b\n", decimal=",").columns == (Numeric("x", 3456.0, comma=True),)
+    assert layout_of("x;tags\n1.234;a\n5.678;b\n", decimal=",").columns == (Numeric("x", comma=True),)
 
 
 def test_numbers_beside_text_are_scaled(layout_of):
@@ -129,7 +130,20 @@ def test_labels_lose_the_blanks_around_them(tmp_path):
     ("values", "words"), [([0, 1], "red"), ([0.29, 0.71], "red 71%"), ([0.9, 0.1], "blue 90%"), ([0, 0], "other")]
 )
 def test_categories_in_words(values, words):
-    assert Categorical("colour", ("blue", "red")).in_words(np.array(values, dtype=float)) == words
+    assert OneHot("colour", ("blue", "red")).in_words(np.array(values, dtype=float)) == words
+
+
+@pytest.mark.parametrize(("code", "words"), [(2, "red"), (1, "blue"), (-1, "other"), (np.nan, "missing")])
+def test_codes_in_words(code, words):
+    assert Categorical("colour", ("blue", "red")).in_words(np.array([code], dtype=float)) == words
+
+
+def test_after_a_thousand_values_the_rest_is_one_category():
+    layout = TableLayout((Categorical("x", ("v0", "v1")),))
+    cells = {"x": [f"v{i}" for i in range(1500)]}
+    parts, remarks = encode_growing(layout, cells, 1500)
+    assert len(parts) == 1 and parts[0].X[:, 0].tolist() == [*range(1, 1001), *[-1] * 500]
+    assert list(remarks.unseen["x"]) == list(range(1000, 1500))
 
 
 def test_the_command_line_offers_every_format():

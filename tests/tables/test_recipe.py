@@ -2,19 +2,24 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from mlca import MLCA, load
 from mlca.cli.tablefiles import load_with_recipe
 from mlca.recipes import recipe_of, set_recipe
-from mlca.tables.kinds import Categorical, Ignored, Numeric
+from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot
 from mlca.tables.layout import Labels, TableLayout, XcLayout
 from mlca.tables.recipe import Growth, Recipe, recipe_from_json
 from tests.storage.archives import pack, unpack
 
 LAYOUT = TableLayout(
-    (Numeric("size", 1.5), Ignored("note", "text"), Categorical("colour", ("blue", "red"))),
+    (Numeric("size", 1.5), Ignored("note", "text"), OneHot("colour", ("blue", "red"))),
     Labels("separated", ("tags",), "|"),
+)
+CODED = TableLayout(
+    (Numeric("size"), Categorical("colour", ("blue", "red")), Boolean("new"), Date("day", 1.0, 2.0, ()))
 )
 RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 
@@ -23,6 +28,32 @@ RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 def test_json_and_back(layout):
     recipe = Recipe.by_layout(layout, RECIPE.growth)
     assert recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3) == recipe
+
+
+def test_gaps_and_codes_come_back():
+    recipe = Recipe.by_layout(CODED)
+    again = recipe_from_json(json.loads(json.dumps(recipe.to_json())), 4)
+    assert again.layout == CODED and again.categorical_features_ == [1]
+
+
+def test_columns_of_older_files_are_read_as_they_were_written():
+    columns = [
+        {"name": "size", "kind": "numeric", "fill": 1.5},
+        {"name": "new", "kind": "boolean", "fill": 0.25},
+        {"name": "colour", "kind": "categorical", "values": ["blue", "red"]},
+        {"name": "day", "kind": "date", "centre": 1.0, "spread": 2.0, "cycles": ["week"]},
+    ]
+    plain = {"layout": "table", "columns": columns, "labels": None, "sparse": False, "growth": []}
+    recipe = recipe_from_json(plain, 7)
+    assert recipe.layout.columns[2] == OneHot("colour", ("blue", "red")) and recipe.categorical_features_ == []
+    frame = pd.DataFrame({"size": [None, "2"], "new": [None, "yes"], "colour": ["green", "red"], "day": None})
+    np.testing.assert_array_equal(recipe.transform(frame), [[1.5, 0.25, 0, 0, 0, 0, 0], [2, 1, 0, 1, 0, 0, 0]])
+    assert recipe.get_feature_names_out().tolist()[2:4] == ["colour=blue", "colour=red"]
+    model = MLCA().fit(recipe.transform(frame), [["a"], ["b"]])
+    set_recipe(model, recipe)
+    model.partial_fit(frame, [["a"], ["b"]])  # green is a number more from here on
+    assert model.n_features_in_ == 8 and recipe_of(model).layout.late == ((2, 1),)
+    assert recipe_of(model).transform(frame)[0].tolist() == [1.5, 0.25, 0, 0, 0, 0, 0, 1]
 
 
 def test_growth_is_noted_at_growing_distances():

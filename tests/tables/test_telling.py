@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlca.tables.kinds import Categorical, Numeric
+from mlca.tables.kinds import Categorical, Numeric, OneHot
 from mlca.tables.layout import Labels, TableLayout, XcLayout
 from mlca.tables.telling import TellingColumns, dense_row
 
 LAYOUT = TableLayout(
-    (Numeric("size", 0.0), Categorical("colour", ("blue", "red")), Numeric("weight", 0.0)),
+    (Numeric("size"), OneHot("colour", ("blue", "red")), Numeric("weight")),
     Labels("separated", ("tags",)),
 )
+CODED = TableLayout((Numeric("size"), Categorical("colour", ("blue", "red")), Numeric("weight")))
 # Sizes 0 to 9, one node in ten red, weights all alike.
 NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
@@ -28,6 +29,17 @@ def test_the_least_ordinary_columns_come_in_the_order_of_the_table(form):
         ("colour", "red"),
         ("weight", "5"),
     ]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_codes_are_as_telling_as_numbers_of_0_and_1(form):
+    nodes = np.column_stack([NODES[:, 0], 1 + NODES[:, 2], NODES[:, 3]])
+    nodes[0] = np.nan
+    telling = TellingColumns(CODED, form(nodes))
+    row = np.array([5.0, 2.0, np.nan])
+    assert telling.of(row, 1) == [1]
+    assert [telling.in_words(row, k) for k in range(3)] == ["5", "red", "missing"]
+    assert telling.of(np.array([9.0, np.nan, 5.0]), 1) == [0]
 
 
 def test_numbered_attributes():

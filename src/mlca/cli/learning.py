@@ -210,13 +210,14 @@ def _parts(
 
 
 def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[str]) -> None:
-    """Learn a batch, after the model has become as wide as its rows, and note the growth."""
-    from mlca.frames import widen
+    """Learn a batch by its layout, and note the growth."""
+    from mlca.frames import learn_rows
+    from mlca.targets import read_targets
 
     fitted = hasattr(model, "labels_")
-    if fitted and batch.layout.n_features > model.n_features_in_:
-        widen(model, batch.layout.n_features)
-    model.partial_fit(batch.X, _as_learned(model, batch) if fitted else batch.labels, classes=classes)
+    known = model.labels_ if fitted else None
+    labels, targets = read_targets(_as_learned(model, batch) if fitted else batch.labels, known, classes)
+    learn_rows(model, batch.X, batch.layout, labels, targets)
     growing.grow(batch.layout)
     growing.note(model)
 

@@ -159,7 +159,7 @@ def oddities_in_words(file: TableFile) -> list[str]:
         lines.append(f"names that no object had among the first 1000, and that were not read: {named}")
     if file.missing:
         named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
-        lines.append(f"missing values: {named} (a number becomes the median of the first rows, the rest nothing)")
+        lines.append(f"missing values, left out of comparisons: {named}")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
         lines.append(f"values that the model does not know, like none of the known: {named}")

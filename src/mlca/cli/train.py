@@ -176,16 +176,17 @@ def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
 
 def _about(column: Column) -> str:
     """Return what becomes of a column's cells."""
-    from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, Text
+    from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, OneHot, Text
 
     match column:
         case Numeric():
-            how = ", scaled" if (column.centre, column.spread) != (0.0, 1.0) else ""
-            return f"missing becomes {column.fill:.6g}{how}{', with decimal commas' if column.comma else ''}"
+            how = "scaled" if (column.centre, column.spread) != (0.0, 1.0) else "as it is"
+            return f"{how}{', with decimal commas' if column.comma else ''}"
         case Boolean():
-            return f"true in {column.fill:.0%}"
-        case Categorical():
-            return f"{column.width} values: {', '.join(column.values[:6])}" + (" ..." if column.width > 6 else "")
+            return "1 and 0"
+        case Categorical() | OneHot():
+            n = len(column.values)
+            return f"{n} values: {', '.join(column.values[:6])}" + (" ..." if n > 6 else "")
         case Date():
             return "how late it is" + "".join(f", where in the {cycle}" for cycle in column.cycles)
         case Text():

@@ -86,12 +86,12 @@ def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
 
     from mlca.metrics import prequential
 
-    sparse_rows = hasattr(batches[0].X, "indptr")
+    sparse_rows, categories = hasattr(batches[0].X, "indptr"), list(batches[0].layout.nominal)
     trials = []
     for vigilance, attributes in product(
         _VIGILANCES, _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
     ):
-        trial = clone(model).set_params(vigilance=vigilance, attributes=attributes)
+        trial = clone(model).set_params(vigilance=vigilance, attributes=attributes, categorical_features=categories)
         result = prequential(trial, _steps(batches), every=10**9, alarms=False)
         measured = result.records[-1].running
         trials.append(Trial(vigilance, attributes, measured.exact_match, measured.example_f1, trial.n_nodes_))

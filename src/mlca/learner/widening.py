@@ -1,52 +1,82 @@
 """Attributes that appear late: a learner that knows d attributes becomes one that knows more.
 
-An attribute that nobody has mentioned was 0 in every instance so far. So the instances in the window and the nodes
-get zeros there, and each node the bandwidth of a constant attribute where nodes have one an attribute. While the
-first window fills nothing has been learned yet, and the result is the learner that had known the attribute from
-the start. Later it is not, because the number of attributes enters Silverman's rule: nodes keep the bandwidths
-that they were made with, new ones are estimated over all attributes, and the vigilance test counts all of them.
-In a learned similarity they have next to no weight until it is computed anew.
+What an attribute was in the instances so far is told by whoever has it appear: a gap where nothing was known of it, as
+in a table that has got a column; 0 where not to be mentioned means 0, as words in a text. So the window and the nodes get gaps or zeros there, and each node the bandwidth of an attribute without a value or of a constant one,
+where nodes have one an attribute. While the first window fills nothing has been learned yet, and the result is the
+learner that had known the attribute from the start. Later it is not, because the number of attributes enters
+Silverman's rule: nodes keep the bandwidths that they were made with, new ones are estimated over all attributes. Of an
+attribute that was 0 the vigilance test counts the agreement, too; gaps are left out of it, so that rows which lack
+the attribute are as near to nodes as before. In a learned similarity both have next to no weight until it is computed
+anew.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
 from mlca.learner.core import Learner, n_labels_of
 from mlca.learner.mixed import Arrays
-from mlca.learner.parameters import Parameters
 
 # The deviation of an attribute that is constant in the window.
 SMALLEST_DEVIATION = 1e-6
 
 
-def widened(learner: Learner, n_features: int) -> Learner:
+def widened(learner: Learner, n_features: int, gaps: Sequence[int] = (), nominal: Sequence[int] = ()) -> Learner:
     """Return a learner with more attributes, the new ones on the right; the old learner must not be used again.
 
     Parameters
     ----------
     learner : Learner
-        One with dense nodes.
+        The learner as it is.
     n_features : int
         The number of attributes that are known now.
+    gaps : sequence of int
+        The new attributes of which nothing was known; all other new ones were 0.
+    nominal : sequence of int
+        The new attributes that are categories.
 
     Returns
     -------
     Learner
         The learner that goes on.
     """
-    state = learner.state()
-    added = n_features - learner.n_features
+    state, before = learner.state(), learner.n_features
+    values = np.zeros(n_features - before)
+    values[np.array(gaps, np.int64) - before] = np.nan
     for name in ("weights", "recent"):
-        state[name] = np.pad(state[name], ((0, 0), (0, added)))
+        if learner.sparse_nodes:
+            _widen_sparse(state, name, before, values)
+        else:
+            state[name] = np.hstack([state[name], np.tile(values, (len(state[name]), 1))])
     if learner.parameters.attributes != "common":
-        new = np.full((len(state["bandwidths"]), added), constant_bandwidth(learner.parameters, n_features))
-        state["bandwidths"] = np.concatenate([state["bandwidths"], new], axis=1)
-    widen_similarity(state, added)
-    return Learner.from_state(learner.asked_for, n_features, n_labels_of(state), False, state)
+        window = np.where(np.isnan(values), 1, learner.parameters.window)
+        new = np.array([constant_bandwidth(n, n_features) for n in window.tolist()])
+        state["bandwidths"] = np.hstack([state["bandwidths"], np.tile(new, (len(state["bandwidths"]), 1))])
+    _widen_similarity(state, before, len(values))
+    told = learner.asked_for
+    parameters = replace(told, categorical_features=(*told.categorical_features, *nominal))
+    return Learner.from_state(parameters, n_features, n_labels_of(state), learner.sparse_nodes, state)
 
 
-def widen_similarity(state: Arrays, added: int) -> None:
+def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.float64]) -> None:
+    """Write the gaps behind the entries of each row; zeros are not written anyway."""
+    parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+    rows = sparse.csr_array(tuple(parts), shape=(len(state[f"{name}.indptr"]) - 1, before))
+    gaps, n = np.flatnonzero(np.isnan(values)), rows.shape[0]
+    own = (np.full(n * len(gaps), np.nan), np.tile(gaps, n), np.arange(n + 1) * len(gaps))
+    new = sparse.csr_array(own, shape=(n, len(values)))
+    wide = sparse.csr_array(sparse.hstack([rows, new], format="csr"))
+    state[f"{name}.indptr"] = wide.indptr.astype(np.int64)
+    state[f"{name}.indices"] = wide.indices.astype(np.int32)
+    state[f"{name}.data"] = wide.data
+
+
+def _widen_similarity(state: Arrays, before: int, added: int) -> None:
     """Let a learned similarity know more attributes: until it is computed anew they have next to no weight."""
     if "similarity.weights" not in state or len(state["similarity.weights"]) == 0:
         return
@@ -54,10 +84,12 @@ def widen_similarity(state: Arrays, added: int) -> None:
     starts = state["similarity.knot_starts"]
     if len(starts):  # an attribute without knots is zero in all nodes
         state["similarity.knot_starts"] = np.concatenate([starts, np.full(added, starts[-1])])
+    owners = state["background.indices"]  # the values of categories are numbered behind the attributes
+    state["background.indices"] = np.where(owners < before, owners, owners + added).astype(owners.dtype)
 
 
-def constant_bandwidth(parameters: Parameters, n_features: int) -> float:
-    """Return the bandwidth of an attribute that is constant in a full window."""
+def constant_bandwidth(window: int, n_features: int) -> float:
+    """Return the bandwidth of an attribute that is constant in a window."""
     exponent = 1.0 / (4.0 + n_features)
     silverman = (4.0 / (2.0 + n_features)) ** exponent
-    return float(silverman * SMALLEST_DEVIATION * float(parameters.window) ** -exponent)
+    return float(silverman * SMALLEST_DEVIATION * float(window) ** -exponent)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlca.tables.cells import as_bit, as_text, is_missing, is_number, numbers_among, plain_numbers
+from mlca.tables.cells import as_text, is_missing, is_number, numbers_among, plain_numbers
 from mlca.tables.dates import as_days, cycles_of
 from mlca.tables.delimited import UNNAMED
 from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, Text
@@ -123,7 +123,7 @@ def decide_columns(
     """
     decided: list[Column] = []
     for name, own in cells.items():
-        if name in nominal and wishes.kind_of(name) is None:
+        if nominal.get(name) and wishes.kind_of(name) is None:
             decided.append(Categorical(name, nominal[name]))
         else:
             decided.append(decide_column(name, own, wishes))
@@ -170,7 +170,7 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
     if not present:
         return Ignored(name, "no value in the first rows")
     if all(isinstance(cell, bool | np.bool_) for cell in present) or _says_yes_and_no(present):
-        return Boolean(name, float(np.mean([bool(as_bit(cell)) for cell in present])))
+        return Boolean(name)
     if wishes.decimal == "," and _mostly_numbers(present, comma=True):
         return _id_or(name, present, _numeric(name, present, wishes))
     if plain_numbers(present) is not None or sum(map(is_number, present)) >= MOSTLY * len(present):
@@ -215,7 +215,7 @@ def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
     numbers = numbers_among(present, comma=comma)
     if not len(numbers):
         raise ValueError(f"column {name!r} has no number in the first rows; it cannot be numeric")
-    return Numeric(name, float(np.median(numbers)), comma=comma)
+    return Numeric(name, comma=comma)
 
 
 def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:

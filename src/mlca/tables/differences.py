@@ -8,7 +8,7 @@ from typing import Any
 from mlca.tables.batches import TableFile
 from mlca.tables.cells import as_text, is_missing, is_number
 from mlca.tables.dates import as_days
-from mlca.tables.kinds import Categorical, Date, Numeric
+from mlca.tables.kinds import Categorical, Date, Numeric, OneHot
 from mlca.tables.layout import Layout, TableLayout, XcLayout
 from mlca.tables.xc import XcSource
 
@@ -86,11 +86,11 @@ def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> 
         if isinstance(column, Date) and sum(as_days(cell) is None for cell in present) > len(present) / 2:
             words = next(as_text(cell) for cell in present if as_days(cell) is None)
             wrong.append(f"column {column.name!r} held dates and holds {words!r} now")
-        if isinstance(column, Categorical) and numbers == len(present) and not _any_known(column, present):
+        if isinstance(column, Categorical | OneHot) and numbers == len(present) and not _any_known(column, present):
             values = ", ".join(map(repr, column.values[:3]))
             wrong.append(f"column {column.name!r} held categories such as {values} and holds {present[0]!r} now")
     return wrong
 
 
-def _any_known(column: Categorical, cells: Sequence[Any]) -> bool:
-    return any(as_text(cell) in column.places for cell in cells)
+def _any_known(column: Categorical | OneHot, cells: Sequence[Any]) -> bool:
+    return any(as_text(cell) in column.codes for cell in cells)

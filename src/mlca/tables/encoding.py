@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,12 @@ from scipy import sparse
 
 from mlca.tables.cells import as_text
 from mlca.tables.columns import Wishes, decide_column, scaled
-from mlca.tables.kinds import Categorical, Column, Date, Encoded, LearnedColumn, Text
+from mlca.tables.kinds import Categorical, Column, Date, Encoded, LearnedColumn, OneHot, Text
 from mlca.tables.layout import TableLayout
 
 Cells = Mapping[str, Sequence[Any]]
 
-# Values that a category may have. More would be text, or ids, and each makes the model wider.
+# Values that a category may have. More would be text, or ids; what comes beyond them is like none of the known.
 MOST_VALUES_EVER = 1000
 
 
@@ -102,10 +102,10 @@ def encode_growing(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> tuple[list[Part], Remarks]:
-    """Make matrices of cells by a layout that grows with each row that brings a new category.
+    """Make matrices of cells by a layout that grows with what the rows bring.
 
-    A row is read by what was known when it came, so that it does not matter in which portions rows come. New columns
-    count from the first of these rows on.
+    New categories have new codes. New columns count from the first of these rows on. By a recipe of an older file a
+    category is a number more from the row on that brings it, so that it does not matter in which portions rows come.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def encode_growing(
     parts : list of Part
         The rows in order; those that are faulty among them.
     remarks : Remarks
-        What was odd.
+        What was odd: of categories, those that there is no room for.
     """
     steps = growth(layout, cells, unusable, decide)
     X, remarks = encode(steps[-1][1], cells, n_rows)
@@ -150,27 +150,41 @@ def growth(
     """
     if decide is not None:
         layout = _with_new_columns(layout, cells, unusable, decide)
+    layout = _with_new_codes(layout, cells, unusable)
     events: dict[int, list[tuple[int, str]]] = {}
-    left_out = set(unusable)
     for place, column in enumerate(layout.columns):
-        if not isinstance(column, Categorical) or column.name not in cells:
-            continue
-        room = MOST_VALUES_EVER - column.width
-        new: set[str] = set()
-        for row in column.encode(cells[column.name]).unseen:
-            text = as_text(cells[column.name][row])
-            if len(new) < room and text not in new and row not in left_out:
-                new.add(text)
+        if isinstance(column, OneHot):
+            for row, text in _new_values(column, cells, unusable):
                 events.setdefault(row, []).append((place, text))
     steps = [(0, layout)]
     for row in sorted(events):
         columns = list(steps[-1][1].columns)
         for place, text in events[row]:
             known = columns[place]
-            assert isinstance(known, Categorical)
-            columns[place] = Categorical(known.name, (*known.values, text))
+            assert isinstance(known, OneHot)
+            columns[place] = OneHot(known.name, (*known.values, text))
         steps.append((row, steps[-1][1].with_late(columns)))
     return steps
+
+
+def _with_new_codes(layout: TableLayout, cells: Cells, unusable: Collection[int]) -> TableLayout:
+    """Give new categories the next codes, which makes no row wider."""
+    columns: list[Column] = []
+    for column in layout.columns:
+        new = _new_values(column, cells, unusable) if isinstance(column, Categorical) else []
+        columns.append(replace(column, values=(*column.values, *(text for _, text in new))) if new else column)
+    return replace(layout, columns=tuple(columns)) if tuple(columns) != layout.columns else layout
+
+
+def _new_values(column: Categorical | OneHot, cells: Cells, unusable: Collection[int]) -> list[tuple[int, str]]:
+    """Return the categories that a column has not had, as far as there is room, each with the row that brings it."""
+    own, left_out = cells.get(column.name, ()), set(unusable)
+    new: dict[str, int] = {}
+    for row in column.encode(own).unseen if len(own) else ():
+        text = as_text(own[row])
+        if len(column.values) + len(new) < MOST_VALUES_EVER and row not in left_out:
+            new.setdefault(text, row)
+    return [(row, text) for text, row in new.items()]
 
 
 def _with_new_columns(

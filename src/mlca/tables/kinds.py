@@ -1,8 +1,9 @@
 """The kinds of columns: what each makes of a cell, and how it says it in the user's own terms.
 
-A kind knows its name, how many numbers a cell becomes (`width`), and how (`encode`). Two seams are here until the
-learner takes them over: a category becomes a number of 0 and 1 for each of its values, where the learner might know it
-as one attribute; and what is missing becomes an ordinary value, where the learner might leave it out of its sums.
+A kind knows its name, how many numbers a cell becomes (`width`), and how (`encode`). What is missing becomes NaN, which
+the learner leaves out of its sums, and a category a code, which is equal to another or not (`nominal`); of free text
+without words nothing is left. Recipes in older files have ordinary numbers instead: `fill` for what is missing, and a
+number of 0 and 1 for each value of a category (`OneHot`). They are read as they were written.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ from mlca.tables.cells import as_bit, as_number, as_text, is_missing, plain_numb
 from mlca.tables.dates import Cycle, as_days, phase
 from mlca.tables.dates import in_words as date_in_words
 from mlca.tables.words import hashed, seed_of
+
+# The code of a category that is none of the known.
+UNKNOWN = -1
+
+# How a gap is shown.
+MISSING = "missing"
 
 
 class Encoded(NamedTuple):
@@ -43,8 +50,8 @@ class Numeric:
 
     Attributes
     ----------
-    fill : float
-        What stands for a missing number.
+    fill : float or None
+        What stands for a missing number; None leaves a gap.
     centre, spread : float
         A number x becomes (x - centre) / spread.
     comma : bool
@@ -52,12 +59,13 @@ class Numeric:
     """
 
     name: str
-    fill: float
+    fill: float | None = None
     centre: float = 0.0
     spread: float = 1.0
     comma: bool = False
 
     width = 1
+    nominal = False
     kind = "numeric"
     wanted = "no number within bounds"
 
@@ -67,7 +75,7 @@ class Numeric:
         faulty: list[int] = []
         numbers = None if self.comma else plain_numbers(cells)
         if numbers is None:
-            numbers = np.full(len(cells), self.fill)
+            numbers = np.full(len(cells), np.nan if self.fill is None else self.fill)
             for i, cell in enumerate(cells):
                 if is_missing(cell):
                     missing.append(i)
@@ -82,17 +90,18 @@ class Numeric:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the number as a user would write it."""
-        return f"{values[0] * self.spread + self.centre:.4g}"
+        return MISSING if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
 
 
 @dataclass(frozen=True)
 class Boolean:
-    """A column of yes and no, which become 1 and 0; `fill` stands for a missing one."""
+    """A column of yes and no, which become 1 and 0; `fill` stands for a missing one, None leaves a gap."""
 
     name: str
-    fill: float
+    fill: float | None = None
 
     width = 1
+    nominal = False
     kind = "boolean"
     wanted = "neither true nor false"
 
@@ -101,22 +110,64 @@ class Boolean:
         bits = [as_bit(cell) for cell in cells]
         unknown = [i for i, bit in enumerate(bits) if bit is None]
         missing = [i for i in unknown if is_missing(cells[i])]
-        numbers = np.array([self.fill if bit is None else float(bit) for bit in bits])
+        fill = np.nan if self.fill is None else self.fill
+        numbers = np.array([fill if bit is None else float(bit) for bit in bits])
         return _one_a_row(numbers, missing, [i for i in unknown if i not in set(missing)])
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return what it says, or the share of a node's rows that say yes."""
         share = float(values[0])
+        if math.isnan(share):
+            return MISSING
         return "true" if share > 0.995 else "false" if share < 0.005 else f"true {share:.0%}"
 
 
 @dataclass(frozen=True)
 class Categorical:
-    """A column of categories, which becomes one number of 0 and 1 a value; a missing or unknown one is 0 in all."""
+    """A column of categories, which become codes: equal or not, whatever number stands for them.
+
+    The values have the codes 1, 2 and so on. A value that is not among them has the code UNKNOWN. No row with it is
+    learned while there is room for more values, so that it equals no node; once there is none, all that are left
+    over are one category.
+    """
 
     name: str
     values: tuple[str, ...]
 
+    width = 1
+    nominal = True
+    kind = "categorical"
+    wanted = "no category"
+
+    @cached_property
+    def codes(self) -> dict[str, int]:
+        """The code of each value."""
+        return {value: place + 1 for place, value in enumerate(self.values)}
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Give the categories of cells their codes."""
+        codes = np.array([self.codes.get(as_text(cell), UNKNOWN) for cell in cells], dtype=np.float64)
+        others = np.flatnonzero(codes == UNKNOWN).tolist()
+        missing = [i for i in others if is_missing(cells[i])]
+        codes[missing] = np.nan
+        return _one_a_row(codes, missing, (), [i for i in others if not is_missing(cells[i])])
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return the category."""
+        code = values[0]
+        if np.isnan(code):
+            return MISSING
+        return self.values[int(code) - 1] if 1 <= code <= len(self.values) else "other"
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """A column of categories in older files: one number of 0 and 1 a value; a missing or unknown one is 0 in all."""
+
+    name: str
+    values: tuple[str, ...]
+
+    nominal = False
     kind = "categorical"
     wanted = "no category"
 
@@ -126,18 +177,18 @@ class Categorical:
         return len(self.values)
 
     @cached_property
-    def places(self) -> dict[str, int]:
+    def codes(self) -> dict[str, int]:
         """The place of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Tell the categories of cells apart."""
-        codes = np.array([self.places.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
-        rows = np.flatnonzero(codes >= 0)
-        others = np.flatnonzero(codes < 0).tolist()
+        places = np.array([self.codes.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
+        rows = np.flatnonzero(places >= 0)
+        others = np.flatnonzero(places < 0).tolist()
         missing = [i for i in others if is_missing(cells[i])]
         unseen = [i for i in others if not is_missing(cells[i])]
-        return Encoded(rows, codes[rows], np.ones(len(rows)), missing, unseen)
+        return Encoded(rows, places[rows], np.ones(len(rows)), missing, unseen)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the category, or that of most rows of a node with their share."""
@@ -150,7 +201,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class Date:
-    """A column of dates: how late it is, and two numbers for each cycle that matters; a missing one is 0 in all.
+    """A column of dates: how late it is, and two numbers for each cycle that matters.
 
     Attributes
     ----------
@@ -158,13 +209,17 @@ class Date:
         The mean and standard deviation of the first dates, in days.
     cycles : tuple of {"year", "week", "day"}
         Where in a cycle a date is.
+    fill : float or None
+        What all numbers of a missing date are; None leaves gaps.
     """
 
     name: str
     centre: float
     spread: float
     cycles: tuple[Cycle, ...]
+    fill: float | None = None
 
+    nominal = False
     kind = "date"
     wanted = "no date"
 
@@ -176,11 +231,14 @@ class Date:
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Make numbers of dates."""
         days = [None if is_missing(cell) else as_days(cell) for cell in cells]
-        rows = [i for i, day in enumerate(days) if day is not None]
-        block = np.array([self._numbers(day) for day in days if day is not None]).reshape(len(rows), self.width)
+        block = np.full((len(cells), self.width), np.nan if self.fill is None else self.fill)
+        for i, day in enumerate(days):
+            if day is not None:
+                block[i] = self._numbers(day)
         missing = [i for i, day in enumerate(days) if day is None and is_missing(cells[i])]
         faulty = [i for i, day in enumerate(days) if day is None and not is_missing(cells[i])]
-        return _block(np.array(rows, dtype=np.int64), block, missing, faulty)
+        places = np.tile(np.arange(self.width), len(cells))
+        return Encoded(np.repeat(np.arange(len(cells)), self.width), places, block.ravel(), missing, (), faulty)
 
     def _numbers(self, day: float) -> list[float]:
         around = [number for cycle in self.cycles for number in phase(day, cycle)]
@@ -188,7 +246,7 @@ class Date:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the date, of a node that of the mean of its rows."""
-        return date_in_words(float(values[0]) * self.spread + self.centre)
+        return MISSING if np.isnan(values[0]) else date_in_words(float(values[0]) * self.spread + self.centre)
 
 
 @dataclass(frozen=True)
@@ -198,6 +256,7 @@ class Text:
     name: str
     width: int
 
+    nominal = False
     kind = "text"
     wanted = "no text"
 
@@ -227,21 +286,14 @@ class Ignored:
     kind = "ignored"
 
 
-LearnedColumn: TypeAlias = Numeric | Boolean | Categorical | Date | Text
+LearnedColumn: TypeAlias = Numeric | Boolean | Categorical | OneHot | Date | Text
 Column: TypeAlias = LearnedColumn | Ignored
 
 
-def _one_a_row(numbers: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int]) -> Encoded:
-    rows = np.arange(len(numbers))
-    return Encoded(rows, np.zeros(len(numbers), dtype=np.int64), numbers, missing, (), faulty)
-
-
-def _block(
-    rows: NDArray[np.int64], block: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int]
+def _one_a_row(
+    numbers: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int], unseen: Sequence[int] = ()
 ) -> Encoded:
-    width = block.shape[1]
-    places = np.tile(np.arange(width), len(rows))
-    return Encoded(np.repeat(rows, width), places, block.ravel(), missing, (), faulty)
+    return Encoded(np.arange(len(numbers)), np.zeros(len(numbers), dtype=np.int64), numbers, missing, unseen, faulty)
 
 
 def column_to_json(column: Column) -> dict[str, Any]:
@@ -253,10 +305,11 @@ def column_to_json(column: Column) -> dict[str, Any]:
             return {**plain, "fill": column.fill, **scaled}
         case Boolean():
             return {**plain, "fill": column.fill}
-        case Categorical():
-            return {**plain, "values": list(column.values)}
+        case Categorical() | OneHot():
+            return {**plain, "values": list(column.values), "coded": column.nominal}
         case Date():
-            return {**plain, "centre": column.centre, "spread": column.spread, "cycles": list(column.cycles)}
+            scale = {"centre": column.centre, "spread": column.spread, "cycles": list(column.cycles)}
+            return {**plain, **scale, "fill": column.fill}
         case Text():
             return {**plain, "width": column.width}
         case Ignored():
@@ -270,21 +323,22 @@ def column_from_json(plain: Any) -> Column:
         case "numeric":
             # Files of the first version know neither scale nor comma.
             return Numeric(
-                name, _finite(plain["fill"]), *_scale(plain.get("centre", 0.0), plain.get("spread", 1.0)),
+                name, _fill(plain["fill"]), *_scale(plain.get("centre", 0.0), plain.get("spread", 1.0)),
                 bool(plain.get("comma", False)),
             )  # fmt: skip
         case "boolean":
-            return Boolean(name, _finite(plain["fill"]))
+            return Boolean(name, _fill(plain["fill"]))
         case "categorical":
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are none, or one is there twice")
-            return Categorical(name, values)
+            # Files of format version 3 and before know no codes, and dates without a gap.
+            return (Categorical if plain.get("coded", False) else OneHot)(name, values)
         case "date":
             cycles: Any = as_json_texts(plain["cycles"])
             if cycles not in _POSSIBLE_CYCLES:
                 raise ValueError(f"the cycles of column {name!r} cannot be {cycles!r}")
-            return Date(name, *_scale(plain["centre"], plain["spread"]), cycles)
+            return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, _fill(plain.get("fill", 0.0)))
         case "text":
             if type(plain["width"]) is not int or not 1 <= plain["width"] <= MOST_PLACES:
                 raise ValueError(f"column {name!r} has {plain['width']!r} places for words")
@@ -307,6 +361,10 @@ def _scale(centre: Any, spread: Any) -> tuple[float, float]:
     if not _finite(spread) > 0:
         raise ValueError(f"the spread {spread!r} is not positive")
     return _finite(centre), float(spread)
+
+
+def _fill(value: Any) -> float | None:
+    return None if value is None else _finite(value)
 
 
 def _finite(value: Any) -> float:

@@ -104,6 +104,18 @@ class TableLayout:
         return np.split(order, np.cumsum([column.width for column in self.learned()])[:-1])
 
     @cached_property
+    def nominal(self) -> tuple[int, ...]:
+        """The places of a row that hold codes of categories."""
+        nominal = np.array([column.nominal for column in self.learned()])
+        return tuple(np.flatnonzero(nominal[self.owners]).tolist())
+
+    @cached_property
+    def gaps(self) -> tuple[int, ...]:
+        """The places of a row that are gaps where nothing is known of a column."""
+        rows = [(places, column.encode([None])) for column, places in zip(self.learned(), self.places, strict=True)]
+        return tuple(sorted(int(k) for places, own in rows for k in places[own.places[np.isnan(own.values)]]))
+
+    @cached_property
     def optional(self) -> frozenset[str]:
         """The columns that a table may lack: those that came late, so that earlier tables lack them."""
         left = [column.width for column in self.learned()]
@@ -161,6 +173,8 @@ class XcLayout:
 
     n_features: int
     first: int
+
+    nominal = gaps = ()
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:

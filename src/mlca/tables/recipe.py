@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.tables import columns as deciding
+from mlca.tables.cells import as_text
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
-from mlca.tables.kinds import MOST_PLACES, Categorical, Column, Date, Ignored, Text
+from mlca.tables.kinds import MOST_PLACES, Column, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 from mlca.validation import check_whole
 
@@ -35,15 +36,18 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     The first 1000 rows decide what the columns are, or as many as have come when a row is first transformed: numbers,
     yes or no, dates, categories, or free text. Ids and columns without a name are left out, with a message. Later
-    rows may bring new categories and new columns; these become numbers on the right of a row. Columns are matched by
-    name; one that came late may be lacking, and is then missing in all rows.
+    rows may bring new categories, which are new codes, and new columns, which become numbers on the right of a row.
+    Columns are matched by name; one that came late may be lacking, and is then missing in all rows.
+
+    What is missing becomes NaN: MLCA leaves it out of each comparison.
 
     * A number stays as it is, unless free text or dates stand beside it: then it is scaled to mean 0 and deviation 1
-      of the first rows. A missing one becomes the median of the first rows.
+      of the first rows.
     * Yes and no are 1 and 0.
     * A date becomes a number that grows with time, and a place in the year, in the week and in the day, where the
       first rows differ in it.
-    * A category becomes a number of 0 and 1 for each value; a missing one, and one never learned, is 0 in all.
+    * A category becomes a code, 1, 2, ...: equal to another or not. One never learned is -1, which equals none of
+      them (after 1000 values: all that came later). `categorical_features_` tells which numbers of a row are codes.
     * Of free text, words and pairs of words fall on `text_features` places by their hash, each counting 1 + log n if
       it occurs n times. No vocabulary is kept, and rows become sparse.
 
@@ -58,6 +62,8 @@ class Recipe(TransformerMixin, BaseEstimator):
     ----------
     layout : TableLayout
         What the columns were found to be.
+    categorical_features_ : list of int
+        Which numbers of a row are codes: for `MLCA(categorical_features=...)` where rows are transformed by hand.
 
     Examples
     --------
@@ -66,13 +72,13 @@ class Recipe(TransformerMixin, BaseEstimator):
     >>> table = pd.DataFrame({"size": [1.5, 3.0, None], "colour": ["red", "blue", "red"], "sold": [True, False, True]})
     >>> recipe = Recipe().fit(table)
     >>> recipe.transform(table)
-    array([[1.5 , 0.  , 1.  , 1.  ],
-           [3.  , 1.  , 0.  , 0.  ],
-           [2.25, 0.  , 1.  , 1.  ]])
-    >>> recipe.get_feature_names_out().tolist()
-    ['size', 'colour=blue', 'colour=red', 'sold']
-    >>> recipe.partial_fit(pd.DataFrame({"colour": ["green"]})).get_feature_names_out().tolist()
-    ['size', 'colour=blue', 'colour=red', 'sold', 'colour=green']
+    array([[1.5, 2. , 1. ],
+           [3. , 1. , 0. ],
+           [nan, 2. , 1. ]])
+    >>> recipe.get_feature_names_out().tolist(), recipe.categorical_features_
+    (['size', 'colour', 'sold'], [1])
+    >>> recipe.partial_fit(pd.DataFrame({"colour": ["green"], "weight": [7.5]})).get_feature_names_out().tolist()
+    ['size', 'colour', 'sold', 'weight']
     """
 
     growth: tuple[Growth, ...]
@@ -109,6 +115,11 @@ class Recipe(TransformerMixin, BaseEstimator):
         if self._layout is None:
             self._layout = self._decide(self._first or {})
         return self._layout
+
+    @property
+    def categorical_features_(self) -> list[int]:
+        """The numbers of a row that are codes of categories."""
+        return list(self.layout.nominal)
 
     @property
     def settled(self) -> bool:
@@ -216,7 +227,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return parts
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the name of each number of a row: of its column, and of the value, cycle or place."""
+        """Return the name of each number of a row: of its column, and of the cycle or place."""
         layout = self.layout
         names = np.empty(len(layout.owners), dtype=object)
         if not isinstance(layout, TableLayout):
@@ -328,7 +339,7 @@ def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
     nominal = {}
     for name, (_, column) in zip(names, X.items(), strict=True):
         if hasattr(column, "cat"):
-            nominal[name] = tuple(map(str, column.cat.categories))
+            nominal[name] = tuple(map(as_text, column.cat.categories))
     return {name: column.tolist() for name, (_, column) in zip(names, X.items(), strict=True)}, nominal
 
 
@@ -360,7 +371,7 @@ def warn_of_ids(columns: Sequence[Column]) -> None:
 
 def _parts(column: Any) -> list[str]:
     match column:
-        case Categorical():
+        case OneHot():
             return [f"{column.name}={value}" for value in column.values]
         case Date():
             cycles = [f"{column.name} {part} of {cycle}" for cycle in column.cycles for part in ("sine", "cosine")]

@@ -25,14 +25,19 @@ class TellingColumns:
 
     def __init__(self, layout: Layout, weights: Any) -> None:
         self._layout = layout
-        squares = weights.multiply(weights) if sparse.issparse(weights) else weights**2
-        self._mean = np.asarray(weights.mean(axis=0)).ravel()
-        self._spread = np.sqrt(np.maximum(np.asarray(squares.mean(axis=0)).ravel() - self._mean**2, 0))
+        self._codes = {place: _column(weights, place) for place in layout.nominal}
+        sums, squares, present = _sums(weights)
+        self._mean = sums / np.maximum(present, 1)
+        self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def of(self, row: NDArray[np.float64], most: int) -> list[int]:
         """Return the places of up to `most` columns, in the order of the table."""
         distances = np.zeros(len(row))
-        np.divide(np.abs(row - self._mean), self._spread, out=distances, where=self._spread > 0)
+        np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
+        for place, codes in self._codes.items():
+            # As far from the mean as a number that is 1 in the nodes with this value and 0 in the others.
+            share = float(np.mean(codes == row[place])) if len(codes) else 1.0
+            distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)
         np.maximum.at(by_column, self._layout.owners, distances)
         chosen: list[int] = np.sort(np.argsort(-by_column, kind="stable")[:most]).tolist()
@@ -73,6 +78,28 @@ def beside(
     telling = TellingColumns(layout, weights)
     rows = [row, *(dense_row(weights, node) for node in nodes)]
     return [(telling.name(place), [telling.in_words(x, place) for x in rows]) for place in telling.of(row, most)]
+
+
+def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Return the sum, the sum of squares and the number of the values of each attribute, without gaps."""
+    if sparse.issparse(weights):
+        gaps = weights.copy()
+        gaps.data = np.isnan(weights.data).astype(np.float64)
+        values = weights.copy()
+        values.data = np.nan_to_num(weights.data)
+        n_gaps, squares = gaps.sum(axis=0), values.multiply(values).sum(axis=0)
+    else:
+        values = np.nan_to_num(weights)
+        n_gaps, squares = np.isnan(weights).sum(axis=0), (values**2).sum(axis=0)
+    sums = values.sum(axis=0)
+    return np.asarray(sums), np.asarray(squares), weights.shape[0] - np.asarray(n_gaps).astype(np.int64)
+
+
+def _column(matrix: Any, place: int) -> NDArray[np.float64]:
+    """Return the values that a column of a matrix has, without gaps."""
+    column = matrix[:, [place]].toarray().ravel() if sparse.issparse(matrix) else np.asarray(matrix[:, place])
+    known: NDArray[np.float64] = column[~np.isnan(column)]
+    return known
 
 
 def dense_row(matrix: Any, i: int) -> NDArray[np.float64]:

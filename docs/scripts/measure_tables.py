@@ -1,0 +1,66 @@
+"""Tables with categories and gaps through the recipe: exact match, F1 by example and macro AUC of MLCA as it comes.
+
+flags and birds as frames whose nominal columns hold names, 5 x 10 and 10 folds; emotions with a tenth of its cells
+deleted at random, 10 folds; and the made-up tickets of tests/tables/tickets.py. Needs the datasets (MLCA_DATA). Run from
+the root of the repository: python -m docs.scripts.measure_tables
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import KFold
+
+from mlca import MLCA
+from mlca.datasets import load_dataset
+from mlca.metrics import evaluate
+from tests.tables.tickets import tickets
+
+
+def frame_of(data, gaps=0.0):
+    """Return a dataset as a frame with names in nominal columns, and a share of the cells deleted."""
+    rows = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    frame = pd.DataFrame(rows, columns=data.feature_names)
+    for column, values in data.categories.items():
+        frame[column] = pd.Categorical([values[int(code)] for code in frame[column]])
+    deleted = np.random.default_rng(0).random(frame.shape) < gaps
+    return frame.mask(deleted) if gaps else frame
+
+
+def folds(name, repetitions, gaps=0.0):
+    """Return the mean measures over folds, and the seconds a fold took."""
+    data = load_dataset(name)
+    frame, Y = frame_of(data, gaps), np.asarray(data.Y.todense())
+    measured, began = [], time.perf_counter()
+    for seed in range(repetitions):
+        for train, test in KFold(10, shuffle=True, random_state=seed).split(frame):
+            train = np.random.default_rng(seed).permutation(train)
+            model = MLCA().fit(frame.iloc[train], Y[train])
+            answers = model.judge(frame.iloc[test])
+            result = evaluate(Y[test], answers.probabilities, Y_pred=answers.chosen())
+            measured.append((result.exact_match, result.example_f1, result.macro_auc))
+    return np.nanmean(measured, axis=0), (time.perf_counter() - began) / len(measured)
+
+
+def main() -> None:
+    """Learn, predict, print."""
+    warnings.simplefilter("ignore")
+    for name, repetitions, gaps in (("flags", 5, 0.0), ("birds", 1, 0.0), ("emotions", 1, 0.1)):
+        measures, seconds = folds(name, repetitions, gaps)
+        print(f"{name:<9} {' / '.join(f'{value:.3f}' for value in measures)}, {seconds:.2f} s a fold", flush=True)
+    test = tickets(1000, 2)
+    for n in (1500, 3000):
+        began = time.perf_counter()
+        model = MLCA().fit(*tickets(n, 1))
+        learned = time.perf_counter()
+        score = model.score(*test)
+        print(
+            f"{n} tickets {score:.3f}, {learned - began:.1f} s to learn, {time.perf_counter() - learned:.1f} s to predict"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -9,13 +9,13 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.recipes import recipe_of
-from tests.cli.weather import HEADER, as_matrix, run, weather, write_csv
+from tests.cli.weather import HEADER, as_matrix, new_model, run, weather, write_csv
 
 ROWS = weather(230, 1)
 
 
 def expected_model(rows=ROWS, **parameters):
-    return MLCA(**parameters).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    return new_model(**parameters).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
 
 
 def assert_equal_models(a, b):
@@ -104,7 +104,7 @@ def test_arff_with_columns_of_0_and_1(tmp_path, call, labels):
     model = load(tmp_path / "m.mlca")
     names = ["beach", "cold", "rain"]
     indicator = np.array([[name in tags for name in names] for *_, tags in ROWS]).astype(int)
-    assert_equal_models(model, MLCA().partial_fit(as_matrix(ROWS), indicator, classes=names))
+    assert_equal_models(model, new_model().partial_fit(as_matrix(ROWS), indicator, classes=names))
 
 
 def test_meka_and_mulan_tell_the_labels_themselves(tmp_path, call):
@@ -156,13 +156,13 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
     _, out, _ = call(*train)
     lines = {line.split()[0]: line for line in out.splitlines()[1:5]}
-    assert "numeric" in lines["year"] and "median" not in lines["year"] and "becomes 2001" in lines["year"]
+    assert "numeric" in lines["year"] and "scaled" in lines["year"]
     assert "text" in lines["note"] and "words and pairs of words, on 4,096 places" in lines["note"]
     assert "3 values: spring, summer, winter" in lines["season"]
     _, out, _ = call(*train, "--categorical", "year", "--ignore", "s*,note")
     assert "year    categorical  3 values: 2000, 2001, 2002" in out
     assert "season  ignored      as you wish" in out
-    assert load(tmp_path / "m.mlca").n_features_in_ == 4
+    assert load(tmp_path / "m.mlca").n_features_in_ == 2
 
 
 def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
@@ -175,16 +175,14 @@ def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
     assert "Hint" not in call(*train)[1]
 
 
-def test_missing_values_are_filled_and_reported(tmp_path, call_json):
+def test_missing_values_are_gaps_and_reported(tmp_path, call_json):
     rows = [["" if i == 3 else "NA" if i == 4 else t, h, "?" if i < 5 else s, g] for i, (t, h, s, g) in enumerate(ROWS)]
     write_csv(tmp_path / "a.csv", rows)
     facts = call_json("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", "0")
     assert facts["missing"] == {"temp": 2, "season": 5}
-    median = np.median([t for i, (t, *_) in enumerate(ROWS) if i not in (3, 4)])
     X = as_matrix(ROWS)
-    X[3:5, 0] = median
-    X[:5, 2:] = 0
-    expected = MLCA(vigilance=0.0).partial_fit(X, [tuple(tags) for *_, tags in ROWS])
+    X[3:5, 0] = X[:5, 2] = np.nan
+    expected = new_model(vigilance=0.0).partial_fit(X, [tuple(tags) for *_, tags in ROWS])
     assert_equal_models(load(tmp_path / "m.mlca"), expected)
 
 

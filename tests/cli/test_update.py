@@ -13,9 +13,9 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.cli.learning import PatientInterrupt
-from mlca.frames import widen
+from mlca.learner.widening import widened
 from mlca.recipes import recipe_of
-from tests.cli.weather import HEADER, as_matrix, weather, write_csv
+from tests.cli.weather import HEADER, as_matrix, new_model, weather, write_csv
 
 
 def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, model, call_json):
@@ -23,7 +23,7 @@ def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, mode
     facts = call_json("update", model, write_csv(tmp_path / "more.csv", more), "--backup")
     assert facts["new_labels"] == ["storm"]
     assert (facts["rows"], facts["rows_in_all"]) == (150, 450)
-    expected = MLCA(vigilance=0.1)
+    expected = new_model(vigilance=0.1)
     for rows in (weather(300, 1), more):
         expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
     updated, backup = load(model), load(f"{model}.bak")
@@ -50,14 +50,13 @@ def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call
     (tmp_path / "more.jsonl").write_text("\n".join(lines))
     facts = call_json("update", model, tmp_path / "more.jsonl")
     assert facts["differences"] == ["new column 'wind': learned from here on"]
-    expected = MLCA(vigilance=0.1).partial_fit(
+    expected = new_model(vigilance=0.1).partial_fit(
         as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
     )
-    widen(expected, 6)
-    rows = np.column_stack([as_matrix(more), [3.0] * 30])
-    expected.partial_fit(rows, [tuple(tags) for *_, tags in more])
+    expected._learner, expected.n_features_in_ = widened(expected._learner, 4, gaps=[3]), 4
+    expected.partial_fit(np.column_stack([as_matrix(more), [3.0] * 30]), [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).weights_, expected.weights_)
-    assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season=winter", "wind"]
+    assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season", "wind"]
     # The files of before lack the column, so later ones may.
     code, _, err = call("predict", model, write_csv(tmp_path / "more.csv", more), "--out", tmp_path / "p.csv")
     assert code == 0 and "no column 'wind' (numeric): missing in every row" in err
@@ -84,12 +83,10 @@ def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_kno
     words = ["predict", model, path, "--out", tmp_path / "p.csv"]
     assert call_json(*words)["unseen"] == {"season=monsoon": 7}
     assert call_json("update", model, path)["unseen"] == {}
-    expected = MLCA(vigilance=0.1).partial_fit(
+    expected = new_model(vigilance=0.1).partial_fit(
         as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
     )
-    widen(expected, 6)
-    rows = np.column_stack([as_matrix(more), [float(s == "monsoon") for _, _, s, _ in more]])
-    expected.partial_fit(rows, [tuple(tags) for *_, tags in more])
+    expected.partial_fit(as_matrix(more), [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).weights_, expected.weights_)
     assert call_json(*words)["unseen"] == {}
 
@@ -238,7 +235,7 @@ def test_ctrl_c_saves_what_was_learned_between_batches(tmp_path):
     assert facts["rows"] == facts["rows_in_all"] == load(tmp_path / "m.mlca").n_seen_
     assert 0 < facts["rows"] <= 12_500 and facts["rows"] % 1000 == 0
     rows = weather(12_500, 1)[: facts["rows"]]
-    expected = MLCA(vigilance=0.3).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
+    expected = new_model(vigilance=0.3).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
     np.testing.assert_array_equal(load(tmp_path / "m.mlca").weights_, expected.weights_)
 
 
@@ -296,7 +293,7 @@ class TestTwoUpdates:
         assert json.loads(out)["rows_in_all"] == 400
         _, err = second.communicate(timeout=60)
         assert second.returncode == 0, err
-        expected = MLCA(vigilance=0.1)
+        expected = new_model(vigilance=0.1)
         for rows in (weather(300, 1), weather(100, 1), weather(50, 3, tags_too=["late"])):
             expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
         np.testing.assert_array_equal(load(model).weights_, expected.weights_)

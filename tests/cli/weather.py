@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 
+from mlca import MLCA
+
 SEASONS = ["winter", "spring", "summer"]
 HEADER = ["temp", "humidity", "season", "tags"]
 
@@ -23,8 +25,14 @@ def weather(n, seed, tags_too=()):
 
 
 def as_matrix(rows):
-    """The rows as `mlca train` must read them: numbers as they are, a column a season in alphabetical order."""
-    return np.array([[t, h, *(s == value for value in sorted(SEASONS))] for t, h, s, _ in rows], dtype=float)
+    """The rows as `mlca train` must read them: numbers as they are, and the season's code in alphabetical order."""
+    codes = {value: code for code, value in enumerate([*sorted(SEASONS), "monsoon"], start=1)}
+    return np.array([[t, h, codes[s]] for t, h, s, _ in rows], dtype=float)
+
+
+def new_model(**parameters):
+    """A model that knows where the season's code is."""
+    return MLCA(categorical_features=[2], **parameters)
 
 
 def write_csv(path, rows, header=HEADER, separator="|", **options):

@@ -1,13 +1,13 @@
 """Attributes that appear late: a learner that knows d attributes becomes one that knows more.
 
 What an attribute was in the instances so far is told by whoever has it appear: a gap where nothing was known of it, as
-in a table that has got a column; 0 where not to be mentioned means 0, as words in a text. So the window and the nodes get gaps or zeros there, and each node the bandwidth of an attribute without a value or of a constant one,
-where nodes have one an attribute. While the first window fills nothing has been learned yet, and the result is the
-learner that had known the attribute from the start. Later it is not, because the number of attributes enters
-Silverman's rule: nodes keep the bandwidths that they were made with, new ones are estimated over all attributes. Of an
-attribute that was 0 the vigilance test counts the agreement, too; gaps are left out of it, so that rows which lack
-the attribute are as near to nodes as before. In a learned similarity both have next to no weight until it is computed
-anew.
+in a table that has got a column; 0 where not to be mentioned means 0, as words in a text. So the window and the nodes
+get gaps or zeros there, and each node the bandwidth of an attribute without a value or of a constant one, where nodes
+have one an attribute. While the first window fills nothing has been learned yet, and the result is the learner that had
+known the attribute from the start. Later it is not, because the number of attributes enters Silverman's rule: nodes
+keep the bandwidths that they were made with, new ones are estimated over all attributes. Of an attribute that was 0 the
+vigilance test counts the agreement, too; gaps are left out of it, so that rows which lack the attribute are as near to
+nodes as before. In a learned similarity both have next to no weight until it is computed anew.
 """
 
 from __future__ import annotations

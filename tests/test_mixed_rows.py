@@ -58,6 +58,12 @@ def test_a_row_of_nothing_but_gaps_gets_the_labels_frequencies(table):
     np.testing.assert_allclose(model.predict_proba(np.full((1, 4), np.nan))[0], Y.mean(axis=0))
 
 
+def test_what_speaks_for_a_label_is_told_of_the_column_of_a_category(table):
+    X, Y = table
+    scores = MLCA(categorical_features=[2, 3]).fit(X, Y).background_.toarray()
+    assert scores.shape == (2, 4) and np.abs(scores).argmax(axis=1).tolist() == [0, 2] and scores[1, 2] > 0
+
+
 def test_models_with_and_without_gaps_are_merged(table):
     X, Y = table
     parts = [MLCA().fit(np.nan_to_num(X[:75]), Y[:75]), MLCA().fit(X[75:], Y[75:])]

@@ -1,4 +1,4 @@
-// Nodes with gaps and nominal attributes under the learned similarity: every node is compared, one by one.
+// Nodes with gaps and nominal attributes under the learned similarity, screened (mixed_tiles.hpp) unless rows are long.
 //
 // What LearnedNodes is to other nodes; see there what is asked of it.
 #pragma once
@@ -10,6 +10,7 @@
 #include "memory.hpp"
 #include "mixed.hpp"
 #include "mixed_probe.hpp"
+#include "mixed_tiles.hpp"
 #include "mixed_weighing.hpp"
 #include "shortlist.hpp"
 #include "sparse_window.hpp"
@@ -25,6 +26,7 @@ public:
     struct Space {
         MixedProbe::Space probe;
         Array<std::int32_t> ranks;
+        MixedTiles::Space tiles;
         Shortlist found{1};
     };
 
@@ -35,11 +37,14 @@ public:
             view.for_each_entry(k, 0, view.n_attributes(), [&](std::int64_t j, double value) { made.ranks_.push_back(made.rank(j, value)); });
             made.starts_.push_back(static_cast<std::int64_t>(made.ranks_.size()));
             made.has_moved_.push_back(0);
+            made.tiles_.reserve(k + 1);
+            made.keep(k, view.row(k));
         }
         return made;
     }
 
-    explicit MixedLearnt(Learned learned) : learned_(std::move(learned)), starts_(1, 0) {
+    explicit MixedLearnt(Learned learned) : learned_(std::move(learned)), starts_(1, 0), tiles_(learned_.n_attributes(), learned_.nominal) {
+        for (const double factor : learned_.factors) factors_.push_back(static_cast<float>(factor));
         for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
             if (!is_nominal(learned_.nominal, j)) continue;
             nominal_attributes_.push_back(j);
@@ -55,14 +60,19 @@ public:
         if (has_moved_.capacity() < n) has_moved_.reserve(n + n / 2 + 64);
         const std::size_t entries = ranks_.size() + static_cast<std::size_t>(x.n);
         if (ranks_.capacity() < entries) ranks_.reserve(entries + entries / 2);
+        tiles_.reserve(n_nodes);
     }
-    void enter(std::int64_t, const Row& x) noexcept {
+    void enter(std::int64_t node, const Row& x) noexcept {
         for (std::int64_t p = 0; p < x.n; ++p) ranks_.push_back(rank(x.keys[p], x.values[p]));
         starts_.push_back(static_cast<std::int64_t>(ranks_.size()));
         has_moved_.push_back(0);
+        keep(node, x);
     }
     // Ranks of a node that has moved are computed when they are needed, until the similarity is computed anew.
-    void move(std::int64_t node, const Row&) noexcept { has_moved_.data()[node] = 1; }
+    void move(std::int64_t node, const Row& x) noexcept {
+        has_moved_.data()[node] = 1;
+        tiles_.enter(node, x, [&](std::int64_t p) { return kept(x.keys[p], x.values[p], rank(x.keys[p], x.values[p])); });
+    }
     template <class RowOf>
     void withdraw(std::int64_t first, const RowOf&) noexcept {
         if (static_cast<std::int64_t>(has_moved_.size()) <= first) return;
@@ -72,20 +82,30 @@ public:
     }
 
     template <class RowOf, class F>
-    void compare(const Row* rows, const std::int64_t*, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop,
+    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop,
                  const F& f) const {
         space.probe.reserve(learned_.n_attributes());
         for (std::int64_t q = 0; q < n_rows; ++q) {
             stop.check();
             const Row& x = rows[q];
             const MixedProbe probe(learned_, nominal_weight_, x.keys, x.values, x.n, space.probe);
+            const auto key = [&](std::int64_t k) {
+                const Row y = row(k);
+                return probe.key(y.keys, y.values, ranks(k, y, space), y.n);
+            };
+            const auto own = [&](std::int64_t p) { return kept(x.keys[p], x.values[p], space.probe.ranks.data()[x.keys[p]]); };
+            const bool screens = tiles_.can() && tiles_.lay_out(x, own, space.tiles);
+            if (screens) tiles_.bound(n_nodes[q], learned_.r, factors_.data(), 1.0 - kernel(learned_.apart(), learned_.r), !learned_.sparse, PER_KEY, space.tiles, stop);
             const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
                 space.found.begin(n_wanted, limit);
                 space.found.skip(gone);
+                if (screens) {
+                    MixedTiles::list_nearest(low, high, space.tiles, space.found, key);
+                    return space.found;
+                }
                 for (std::int64_t k = low; k < high; ++k) {
                     if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-                    const Row y = row(k);
-                    space.found.offer(k, probe.key(y.keys, y.values, ranks(k, y, space), y.n));
+                    space.found.offer(k, key(k));
                 }
                 return space.found;
             };
@@ -109,6 +129,17 @@ public:
 
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
+
+    // What tiles keep of a value: its rank, other than zero unless the value is; the code of a category.
+    double kept(std::int64_t attribute, double value, std::int32_t rank) const noexcept {
+        if (is_missing(value) || value == 0.0 || is_nominal(learned_.nominal, attribute)) return value;
+        return rank == 0 ? 0.25 : static_cast<double>(rank);
+    }
+    // Put a node whose ranks are known in its tile.
+    void keep(std::int64_t node, const Row& y) noexcept {
+        const std::int32_t* own = ranks_.data() + starts_.data()[node];
+        tiles_.enter(node, y, [&](std::int64_t p) { return kept(y.keys[p], y.values[p], own[p]); });
+    }
 
     // Only ranks of numbers are ever looked at.
     std::int32_t rank(std::int64_t attribute, double value) const noexcept {
@@ -136,6 +167,8 @@ private:
     Array<std::int64_t> starts_;
     Array<std::int32_t> ranks_;
     Array<std::uint8_t> has_moved_;
+    MixedTiles tiles_;
+    Array<float> factors_;  // what each attribute weighs
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -2,8 +2,8 @@
 //
 // Rows and nodes are lists of entries other than zero, gaps as MISSING; dense tables are listed, too, so that there is one way for both.
 // A node is compared with an instance where either has an entry: first at the node's own, then at those of the instance that the node has not.
-// Terms are integers, put in full (mixed.hpp); nodes are not screened. Numbers are gathered first and then go through the kernel
-// together, as vectors.
+// Terms are integers, put in full (mixed.hpp). Numbers are gathered first and then go through the kernel together, as vectors. Under a common
+// bandwidth nodes are screened (mixed_tiles.hpp), unless rows are long.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "memory.hpp"
 #include "mixed.hpp"
 #include "mixed_learnt.hpp"
+#include "mixed_tiles.hpp"
 #include "mixed_window.hpp"
 #include "pairs.hpp"
 #include "query.hpp"
@@ -35,13 +36,17 @@ public:
         Array<std::int64_t> seen;           // the number of the last comparison in which the node had an entry there
         std::int64_t n_compared = 0;
         Array<std::int64_t> sums, sizes;    // of groups
+        MixedTiles::Space tiles;
     };
 
-    explicit MixedNodes(const Settings& told) : d_(told.n_features), nominal_(told.nominal), factors_(mode == Mode::individual ? told.n_features : 1) {}
+    explicit MixedNodes(const Settings& told)
+        : d_(told.n_features), screen_from_(told.screen_from), nominal_(told.nominal), factors_(mode == Mode::individual ? told.n_features : 1), tiles_(told.n_features, told.nominal),
+          ones_(static_cast<std::size_t>(told.n_features), 1.0f) {}
 
     void reserve(std::int64_t n_nodes, const Row& x) {
         weights_.reserve(x.n);
         if constexpr (mode == Mode::individual) factors_.reserve(n_nodes);
+        if constexpr (mode == Mode::common) tiles_.reserve(n_nodes);
     }
     // Make sure that a node can be moved towards x, or towards another node that was itself moved towards x.
     void reserve_move(std::int64_t node, const Row& x, std::int64_t towards = -1) {
@@ -56,6 +61,7 @@ public:
         if constexpr (mode == Mode::individual) {
             for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
         }
+        if constexpr (mode == Mode::common) tiles_.enter(node, x, [&](std::int64_t p) { return x.values[p]; });
     }
 
     // Move a node towards a target, entry by entry. Return whether it changed.
@@ -89,6 +95,7 @@ public:
             visited_.data()[target.keys[p]] = 0;
         }
         n_pairs_ += weights.length;
+        if constexpr (mode == Mode::common) tiles_.enter(node, row(node), [&](std::int64_t p) { return weights.values[p]; });
         return !same;
     }
 
@@ -122,6 +129,7 @@ public:
         for (std::int64_t j = 0; j < n; ++j) {
             Shortlist& found = *queries[j].found;
             found.clear();
+            if (search_screened(queries[j], space, stop)) continue;
             sum_within(queries[j], space, stop, [&] { return found.limit(); }, [&](std::int64_t k, std::int64_t total) { found.offer(k, total); });
         }
     }
@@ -135,6 +143,21 @@ public:
 private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 64;
     static constexpr std::int64_t TOGETHER_SUMMED = 32;
+
+    // List the nearest nodes by bounds, if there are some.
+    bool search_screened(const MixedQuery& query, Space& space, Stop& stop) const {
+        if constexpr (mode != Mode::common) return false;
+        const Row& x = query.x;
+        const auto value = [&](std::int64_t p) { return x.values[p]; };
+        if (query.n_nodes < screen_from_ || !tiles_.can() || !tiles_.lay_out(x, value, space.tiles)) return false;
+        tiles_.bound(query.n_nodes, query.r, ones_.data(), 1.0, true, static_cast<double>(d_) * PER_UNIT, space.tiles, stop);
+        grow_to(space.x, d_);
+        grow_to(space.seen, d_);
+        const Scattered<double> scattered(space.x, x, value);
+        Shortlist& found = *query.found;
+        MixedTiles::list_nearest(0, query.n_nodes, space.tiles, found, [&](std::int64_t k) { return whole_sum(query, k, found.limit(), space); });
+        return true;
+    }
 
     // The same; of a node whose sum is beyond the limit at the time, it may be any number beyond it.
     template <class Limit, class F>
@@ -230,11 +253,13 @@ private:
         return in_full(total, compared, grouping.n_groups);
     }
 
-    std::int64_t d_;
+    std::int64_t d_, screen_from_;
     Nominal nominal_;
     std::int64_t n_pairs_ = 0;
     PairRows<double> weights_;
     Rows<double> factors_;  // individual: each node's r
+    MixedTiles tiles_;      // common
+    Array<float> ones_;     // what each attribute weighs
     // Working space of `move`, zero between uses.
     Array<double> target_;
     Array<std::uint8_t> visited_;

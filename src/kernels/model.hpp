@@ -85,6 +85,7 @@ struct Model {
         std::int64_t n_attributes() const noexcept { return model_.settings.n_features; }
         std::int64_t n_slots() const noexcept { return n_slots_; }
         const Nominal& nominal() const noexcept { return model_.settings.nominal; }
+        Row row(std::int64_t node) const noexcept { return model_.nodes.row(node); }
         std::int64_t count(std::int64_t node) const noexcept { return model_.labels.node_counts.data()[node]; }
         std::int64_t birth(std::int64_t node) const noexcept { return model_.births[node]; }
         template <class F>

@@ -80,6 +80,34 @@ void rough_group_sums(const float* __restrict x, const float* __restrict tile, s
     std::copy_n(totals, TILE, sums);
 }
 
+void rough_mixed_sums(const float* __restrict x, const float* __restrict weights, const std::uint8_t* nominal, const float* __restrict tile, std::int64_t d,
+                      double r, float apart, bool zeros_count, float* __restrict above, float* __restrict below) {
+    const auto factor = static_cast<float>(r * SHRINK);
+    float sums[TILE] = {}, totals[TILE] = {};
+    for (std::int64_t i = 0; i < d; ++i) {
+        if (x[i] == GAP) continue;
+        const float* column = tile + TILE * i;
+        const float own = x[i], weight = weights[i];
+        if (nominal != nullptr && nominal[i]) {
+            for (std::int64_t j = 0; j < TILE; ++j) {
+                const float counted = column[j] != GAP ? weight : 0.0f;
+                sums[j] += column[j] != own ? counted * apart : 0.0f;
+                totals[j] += counted;
+            }
+        } else {
+            for (std::int64_t j = 0; j < TILE; ++j) {
+                const float counted = column[j] != GAP ? weight : 0.0f;
+                sums[j] += counted * (1.0f - rough_kernel(own - column[j], factor));
+                totals[j] += counted;
+            }
+            if (zeros_count || own != 0.0f) continue;
+            for (std::int64_t j = 0; j < TILE; ++j) totals[j] -= column[j] == 0.0f ? weight : 0.0f;
+        }
+    }
+    std::copy_n(sums, TILE, above);
+    std::copy_n(totals, TILE, below);
+}
+
 float rough_kernel_at(float difference, float r) { return rough_kernel(difference, static_cast<float>(static_cast<double>(r) * SHRINK)); }
 
 float rough_root_kernel_at(float difference, float r) { return rough_root_kernel(difference, r); }

@@ -27,6 +27,14 @@ void rough_root_sums(const float* x, const float* tile, const float* factors, st
 void rough_group_sums(const float* x, const float* tile, std::int64_t n_groups, const std::int64_t* order, const std::int64_t* ends,
                       const double* factors, float* sums);
 
+// What stands for a gap in a tile, and in a row beside it.
+inline constexpr float GAP = 3.40282347e38f;
+
+// Write about the weighted sums of 1 - k over the attributes that row and node both have, and about the sums of these weights; for attributes that
+// are `nominal` (none: null), of `apart` where they differ. Numbers that are zero in both count or not.
+void rough_mixed_sums(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, double r, float apart,
+                      bool zeros_count, float* above, float* below);
+
 // The kernels themselves, of one attribute, for the test of their bounds.
 float rough_kernel_at(float difference, float r);
 float rough_root_kernel_at(float difference, float r);

@@ -113,7 +113,7 @@ class LearnedModel(StreamClassifier):
         """What speaks for each label: its strongest attributes, by the learned similarity's linear scores.
 
         Row k, column j: by how many deviations the score of label k rises, from the smallest value of attribute j that
-        nodes have to the largest. Empty before there are twenty nodes.
+        nodes have to the largest; of a category, with the value that says most. Empty before there are twenty nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -126,7 +126,13 @@ class LearnedModel(StreamClassifier):
         rows = np.repeat(np.arange(len(deviations)), np.diff(starts)) if len(starts) else np.empty(0, np.int64)
         varies = deviations[rows] > 0
         scores = state["background.data"][varies] * span / deviations[rows[varies]]
-        found = sparse.coo_array((scores, (rows[varies], state["background.indices"][varies])), shape=shape)
+        # Behind the attributes stand the values of those that are categories.
+        owners = np.concatenate([np.arange(learner.n_features), state["similarity.trait_attributes"]])
+        columns, rows = owners[state["background.indices"][varies]], rows[varies]
+        strongest = np.lexsort((-np.abs(scores), columns, rows))
+        places = np.stack([rows, columns])[:, strongest]
+        first = np.append(True, np.any(places[:, 1:] != places[:, :-1], axis=0))[: len(scores)]
+        found = sparse.coo_array((scores[strongest][first], tuple(places[:, first])), shape=shape)
         return found.tocsr()[1:]  # the first is that of having no label
 
     def novelty(self, X: Any) -> NDArray[np.float64]:

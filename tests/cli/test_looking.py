@@ -114,7 +114,7 @@ class TestInspect:
             assert node["values"]["season"] == "summer"
             assert node["values"]["temp"] == f"{loaded.weights_[node['node'], 0]:.4g}"
         _, out, _ = call("inspect", model)
-        assert "season summer" in out and "2 numeric, 1 categorical: 5 features" in out
+        assert "season summer" in out and "2 numeric, 1 categorical: 3 features" in out
 
     def test_typical_is_a_node_of_many_rows_with_the_label_and_few_without(self, tmp_path, call, call_json):
         path = write_csv(tmp_path / "a.csv", weather(600, 4))

@@ -190,7 +190,7 @@ def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
     recipe = recipe_of(load(model))
     assert [column.name for column in recipe.layout.learned()] == ["temp", "humidity", "season"]
     assert recipe.layout.labels.separator == "|"
-    again = load(model).partial_fit([[1.0, 60, 0, 0, 1]], [{"cold"}])
+    again = load(model).partial_fit([[1.0, 60, 3]], [{"cold"}])
     again.save(tmp_path / "again.mlca")
     assert recipe_of(load(tmp_path / "again.mlca")) == recipe
     again.fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "other.mlca")

@@ -19,11 +19,10 @@ nodes to the user's own terms, is `telling`.
 
 Four decisions run through all of it:
 
-* A category becomes one number a value (one-hot), since MLCA's similarity adds up the differences of numbers: codes 0,
-  1, 2 would make some categories nearer to each other than others. A value that nobody has learned is 0 in all of
-  them: like none of the known, equally far from all.
-* A missing number becomes the median of the first rows, which is neither here nor there; anything else that is missing
-  is 0. Empty cells, NA, N/A, NaN, null and ? are missing. All are counted and reported.
+* A category becomes a code, and the model is told that codes are equal or not: one attribute, however many values it
+  has or gets. A value that nobody has learned has a code of its own: like none of the known, equally far from all.
+* What is missing is a gap (NaN), which the model leaves out of each comparison; of a missing text no word is there.
+  Empty cells, NA, N/A, NaN, null and ? are missing. All are counted and reported.
 * A row is read by what was known when it came, so that portions do not matter.
 * Labels are text. An empty cell means that a row has none.
 """

@@ -169,11 +169,12 @@ def growth(
 
 def _with_new_codes(layout: TableLayout, cells: Cells, unusable: Collection[int]) -> TableLayout:
     """Give new categories the next codes, which makes no row wider."""
-    columns: list[Column] = []
-    for column in layout.columns:
-        new = _new_values(column, cells, unusable) if isinstance(column, Categorical) else []
-        columns.append(replace(column, values=(*column.values, *(text for _, text in new))) if new else column)
-    return replace(layout, columns=tuple(columns)) if tuple(columns) != layout.columns else layout
+    columns = list(layout.columns)
+    for place, column in enumerate(columns):
+        if isinstance(column, Categorical):
+            new = _new_values(column, cells, unusable)
+            columns[place] = Categorical(column.name, (*column.values, *(text for _, text in new)))
+    return layout if tuple(columns) == layout.columns else replace(layout, columns=tuple(columns))
 
 
 def _new_values(column: Categorical | OneHot, cells: Cells, unusable: Collection[int]) -> list[tuple[int, str]]:

@@ -70,6 +70,7 @@ NB_MODULE(MLCA_MODULE, module) {
     if (!processor_has(level)) {
         throw nb::import_error(("this processor lacks instructions of x86-64-" + level).c_str());
     }
+    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak, and nobody's business at exit
     module.def(
         "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
         "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");

@@ -86,9 +86,8 @@ public:
     // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
     // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `births` says how many nodes were made
     // before each, and where a node is.
-    template <class NearestIn>
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const Births& births, bool learning,
-                     const NearestIn& nearest_in) const {
+                     NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
             // The nearest of all are among the nearest of each part, so these are all voters if fewer vote than were listed.
@@ -232,8 +231,7 @@ private:
     }
 
     // A segment's nearest node is the first of it among the voters out of all nodes, if there is one.
-    template <class NearestIn>
-    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const Births& births, const NearestIn& nearest_in) const {
+    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const Births& births, NearestIn nearest_in) const {
         std::fill_n(poll.nearest, segments.n, Voter{0, -1, 0});
         const Voters& near = poll.voters[0];
         for (std::int64_t v = 0; v < near.size(); ++v) {

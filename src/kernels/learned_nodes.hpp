@@ -30,6 +30,8 @@ template <class Row>
 class LearnedNodes {
 public:
     static constexpr bool SPARSE_ROWS = std::is_same_v<Row, SparseRow>;
+    using RowOf = FunctionRef<Row(std::int64_t)>;
+    using Compared = FunctionRef<void(std::int64_t, NearestIn, FunctionRef<void(std::int64_t*)>)>;
 
     // Working space of a thread.
     struct Space {
@@ -93,8 +95,7 @@ public:
         lists_->leave(node);
     }
     // Unmake the nodes from `first` on; `row(node)` are their attributes.
-    template <class RowOf>
-    void withdraw(std::int64_t first, const RowOf& row) noexcept {
+    void withdraw(std::int64_t first, RowOf row) noexcept {
         while (lists_ && lists_->n_nodes() > first) {
             if constexpr (SPARSE_ROWS) {
                 const Row x = row(lists_->n_nodes() - 1);
@@ -108,8 +109,7 @@ public:
     // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
     // is called for one after the other: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
     // row's background.
-    template <class RowOf, class F>
-    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop, const F& f) const {
+    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
         if constexpr (!SPARSE_ROWS) {
             if (screen_) return compare_screened(rows, n_nodes, n_rows, gone, space, stop, f);
         }
@@ -176,8 +176,7 @@ private:
         return {keys, values, n};
     }
 
-    template <class F>
-    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const std::uint8_t* gone, Space& space, Stop& stop, const F& f) const {
+    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
         for (std::int64_t first = 0; first < n_rows; first += SCAN_ROWS) {
             stop.check();
             const auto n = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n_rows - first));
@@ -196,8 +195,7 @@ private:
         }
     }
 
-    template <class RowOf, class F>
-    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, const RowOf& row, const std::uint8_t* gone, Space& space, const F& f) const {
+    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Compared f) const {
         const Entries own = entries(x, space.keys, space.values);
         space.probe.reserve(learned_.n_attributes());
         const SparseProbe probe(learned_, own.keys, own.values, own.n, space.probe);

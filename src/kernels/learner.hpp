@@ -21,16 +21,17 @@
 #include <type_traits>
 #include <vector>
 
+#include "absorbing.hpp"
+#include "commit.hpp"
 #include "idle.hpp"
 #include "interface.hpp"
 #include "lock.hpp"
 #include "lookahead.hpp"
-#include "merging.hpp"
 #include "model.hpp"
 #include "prediction.hpp"
 #include "restoring.hpp"
 #include "stop.hpp"
-#include "vigilance.hpp"
+#include "window_estimates.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -86,7 +87,7 @@ public:
         } catch (...) {
             // Nothing here may fail: there may be no memory left.
             const std::lock_guard<Lock> guard(lock_);
-            walker_ = typename Window::Walker();
+            estimates_.begin_anew();
             model_.next_groups.reset();
             if (n_waiting() == 0) window_.drop_after(window_.learned);
             throw;
@@ -108,7 +109,7 @@ public:
         // Nobody is kept waiting by the learning, and it can be interrupted.
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
-        copy->find_vigilance(copy->model_, host, stop);
+        copy->resolve_vigilance(copy->model_, host, stop);
         copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting(), nullptr, host, stop);
         copy->forget_waiting();
         const std::shared_lock<Lock> guard(lock_);
@@ -173,25 +174,13 @@ public:
         const auto& other = dynamic_cast<const LearnerOf&>(some);
         const LongRead theirs(other.lock_);
         const std::lock_guard<Lock> ours(lock_);
-        model_.labels.reserve_labels(n_labels);
-        model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
         Stop stop(host.interrupted);
-        Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another
-        for (std::int64_t k = 0; k < other.model_.n_nodes; ++k) {
-            stop.check();
-            places.push_back(model_.births.made(model_.n_nodes));
-            replay(other.model_, k, columns, stop);
-        }
-        places.push_back(model_.births.made(model_.n_nodes));
-        if (settings().max_nodes > 0) absorb_lost(other.model_, columns);
-        if constexpr (mode == Mode::clustered) model_.groups.absorb(other.model_.groups, model_.settings.common_threshold(1));
-        if (model_.decision) absorb_decision(*model_.decision, *other.model_.decision, columns, n_labels + 1, places, other.model_.births, typename ModelHere::View(other.model_));
-        if (settings().learned) model_.take_similarity(model_.weighed(stop));
+        absorb_model(model_, other.model_, columns, n_labels, work_, stop);
         // The other's latest instances follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
         take_rows(other.window_, low, other.window_.learned);
         window_.learned = window_.filled;
-        walker_ = typename Window::Walker();
+        estimates_.begin_anew();
     }
 
 private:
@@ -262,7 +251,7 @@ private:
             window_.take(source, row, 1);
         }
         try {
-            find_vigilance(first, host, stop);
+            resolve_vigilance(first, host, stop);
             learn_stretch(first, window_.size, {starts.data(), labels.data()}, nullptr, host, stop);
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
@@ -284,7 +273,7 @@ private:
             const std::int64_t portion = std::min(window_.portion(), n - done);
             {
                 const std::lock_guard<Lock> guard(lock_);
-                walker_.shift(window_.take(source, done, portion));
+                estimates_.shift(window_.take(source, done, portion));
             }
             if (ahead) ahead->forget_bandwidths();
             learn_stretch(model_, window_.filled, {labels.indptr + done, labels.labels}, ahead ? &*ahead : nullptr, host, stop);
@@ -396,67 +385,15 @@ private:
         model.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
         const std::int64_t threshold = model.settings.threshold(work_.grouping);
         const bool joining = ModelHere::joins(work_.found, threshold);
-        if (!joining) estimate_bandwidths(position);
+        const double* bandwidths = joining ? nullptr : estimates_.bandwidths(window_, position, settings().bandwidth_width());
         const std::lock_guard<Lock> guard(lock_);
-        commit(model, instance, threshold, joining, bandwidths_.data());
+        commit(model, instance, threshold, joining, bandwidths, work_);
         ++window_.learned;
         renew_at_once(model);
     }
 
-    // Let the model learn an instance whose search is done. The model is locked.
-    void commit(ModelHere& model, const Instance& instance, std::int64_t threshold, bool joining, const double* bandwidths) {
-        const bool is_full = !joining && model.is_full();
-        const std::int64_t given_up = is_full ? model.drawn() : -1;
-        model.prepare(instance, work_.found, joining, work_);
-        if (joining) {
-            model.join_winner(instance, threshold, work_.found, work_.voting, work_);
-        } else if (is_full && given_up < 0) {
-            model.pass_by(instance, work_.found, work_.voting, work_);
-        } else {
-            model.reserve_node(model.n_nodes + 1, instance.x);
-            model.create_node(model.n_nodes, instance.x, bandwidths);
-            model.become_node(instance, bandwidths, work_.found, work_.voting, work_, given_up);
-        }
-    }
-
-    void estimate_bandwidths(std::int64_t position) {
-        bandwidths_.resize(static_cast<std::size_t>(settings().bandwidth_width()));
-        if constexpr (mode == Mode::common) {
-            bandwidths_[0] = walker_.common_bandwidth(window_, position);
-        } else {
-            walker_.bandwidths(window_, position, bandwidths_.data());
-        }
-    }
-
-    // Find the vigilance from the rows of the first window, or of all that have come, if that was asked for: rows are compared
-    // as nodes of that window would be when predicting, with the groups of vigilance .01.
-    void find_vigilance(ModelHere& model, const Host& host, Stop& stop) {
-        if (!model.settings.finds_vigilance()) return;
-        Settings usual = settings();
-        usual.vigilance = 0.01;
-        usual.learned = usual.calibrated = false;
-        ModelHere plain(usual);
-        typename ModelHere::Work work(usual);
-        if constexpr (mode == Mode::clustered) plain.groups = round_of_groups(plain, 1, host);
-        const std::int64_t n = window_.filled;
-        for (std::int64_t k = 0; k < n; ++k) {
-            stop.check();
-            estimate_bandwidths(k);
-            const Instance instance{window_.row(k), {nullptr, 0}};
-            plain.prepare(instance, work.found, false, work);
-            plain.reserve_node(k + 1, instance.x);
-            plain.create_node(k, instance.x, bandwidths_.data());
-            work.found.clear();
-            plain.become_node(instance, bandwidths_.data(), work.found, work.voting, work);
-        }
-        Array<double> nearest;
-        for (std::int64_t k = 0; k < n; ++k) {
-            stop.check();
-            Query<Row> query = plain.query_to_predict(window_.row(k), work.found, work.grouping, work.space);
-            plain.nodes.search(&query, 1, work.space.nodes, stop);
-            if (work.found.size() > 1) nearest.push_back(plain.correntropy_ruler(work.grouping).distance(work.found.sums[1]));
-        }
-        model.settings.vigilance = vigilance_of(nearest.data(), static_cast<std::int64_t>(nearest.size()));
+    void resolve_vigilance(ModelHere& model, const Host& host, Stop& stop) {
+        if (model.settings.finds_vigilance()) model.settings.vigilance = vigilance_of_window<ModelHere>(settings(), window_, estimates_, host, stop);
     }
 
     // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
@@ -465,24 +402,11 @@ private:
         if constexpr (mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
         if (number == 1 || number % size == 0) {
-            Groups next = round_of_groups(model, number, host);
+            Groups next = estimates_.round_of_groups(window_, model.groups, model.settings, number, host);
             const std::lock_guard<Lock> guard(lock_);
             model.next_groups = std::move(next);
         }
         return window_.learned + size - number % size;
-    }
-
-    Groups round_of_groups(const ModelHere& model, std::int64_t number, const Host& host) {
-        const Array<double>& means = walker_.means(window_, window_.learned);
-        const Array<std::int64_t> order = host.order_of_round(number / window_.size);
-        Array<double> values;
-        values.reserve(means.size());
-        for (const std::int64_t i : order) {
-            if (!is_missing(means.data()[i])) values.push_back(means.data()[i]);
-        }
-        Groups next = model.groups;
-        next.learn(values, window_.size, model.settings.common_threshold(1));
-        return next;
     }
 
     void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) const {
@@ -500,39 +424,6 @@ private:
             } while (first < end && Stop::Clock::now() - begun < SLICE);
         }
         idle_predictions_.give_back(std::move(prediction));
-    }
-
-    // Count the other's instances that none of its nodes stands for; for Bayes' rule, where most of their label fell.
-    void absorb_lost(const ModelHere& other, const std::int32_t* columns) {
-        Array<std::int64_t> lost(other.labels.totals);
-        std::int64_t rows = other.labels.n_learned;
-        for (std::int64_t k = 0; k < other.n_nodes; ++k) {
-            rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
-            const auto& own = other.labels.at_nodes[k];
-            for (std::int32_t place = 0; place < own.length; ++place) lost[static_cast<std::size_t>(own.keys[place])] -= own.values[place];
-        }
-        for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model_.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
-        model_.labels.n_learned += rows;
-        if (!model_.decision) model_.labels.n_voted += rows;
-        model_.n_candidates += other.n_candidates - other.n_nodes;
-    }
-
-    // Learn a node of another model as all the instances it stands for.
-    void replay(const ModelHere& other, std::int64_t node, const std::int32_t* columns, Stop& stop) {
-        const auto& own = other.labels.at_nodes[node];
-        Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
-        for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
-        if (auto successor = model_.nodes.successor(model_.n_nodes, model_.learning_r())) model_.nodes.take(std::move(*successor));
-        const Instance instance{other.nodes.row(node),
-                                {labels.data(), own.length, own.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
-                                other.labels.node_counts[static_cast<std::size_t>(node)],
-                                true};
-        Query<Row> query = model_.query_to_learn(instance.x, model_.n_nodes, model_.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
-        model_.nodes.search(&query, 1, work_.space.nodes, stop);
-        if (!model_.decision) model_.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
-        const std::int64_t threshold = model_.settings.threshold(work_.grouping);
-        const bool joining = ModelHere::joins(work_.found, threshold);
-        commit(model_, instance, threshold, joining, other.bandwidths[node]);
     }
 
     void restore(const State& state) {
@@ -566,8 +457,7 @@ private:
     ModelHere model_;
     Window window_;
     typename ModelHere::Work work_;
-    typename Window::Walker walker_;
-    Array<double> bandwidths_;
+    WindowEstimates<mode, Window> estimates_;
     // Labels of the instances that wait for the first window to fill.
     Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels_;

@@ -29,6 +29,7 @@ namespace mlca::MLCA_LEVEL {
 
 template <Mode mode, class NodesOf>
 struct Model {
+    static constexpr Mode MODE = mode;
     using Nodes = NodesOf;
     using Row = typename Nodes::Row;
     using Learnt = typename Nodes::Learnt;
@@ -182,11 +183,11 @@ struct Model {
 
     // Who votes on instances under the learned similarity: instance q among the first n[q] nodes, ascending numbers.
     // `with_scores`: fill in the background, too.
-    template <class VotingOf>
-    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, const VotingOf& voting_of, Space& space, Stop& stop) const {
+    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
+                     Stop& stop) const {
         if (!learnt) return;
         const auto row = [this](std::int64_t node) { return nodes.row(node); };
-        learnt->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, const auto& nearest_in, const auto& score) {
+        learnt->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
             Voting& voting = voting_of(q);
             if (with_scores && learnt->learned().has_background) {
                 grow_to(voting.poll.scores, learnt->learned().background.n_slots());

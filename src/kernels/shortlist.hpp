@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "function_ref.hpp"
 #include "memory.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -71,5 +72,8 @@ private:
     const std::uint8_t* gone_ = nullptr;
     std::int64_t size_ = 0;
 };
+
+// nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`.
+using NearestIn = FunctionRef<const Shortlist&(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
 
 }  // namespace mlca::MLCA_LEVEL

@@ -128,7 +128,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         model = self._frozen()
         rows = model._read_known_rows(X)
         if model.labels_.single:
-            classes: NDArray[Any] = model.classes_[np.argmax(model._probabilities(rows), axis=1)]
+            likeliest = np.argmax(model._probabilities(rows), axis=1)
+            # Names are asked for last: another thread may have learned new ones meanwhile.
+            classes: NDArray[Any] = model.classes_[likeliest]
             return classes
         return model._chosen(rows).astype(np.int64)
 
@@ -157,7 +159,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         float
         """
         model = self._frozen()
-        return exact_share(y, model.labels_, model.predict(X), sample_weight)
+        predicted = model.predict(X)
+        return exact_share(y, model.labels_, predicted, sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one.

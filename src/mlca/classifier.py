@@ -119,7 +119,9 @@ class MLCA(LearnedModel):
     -----
     Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
     model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of
-    the rows that `n_seen_` counts, which goes on as if nothing had happened.
+    the rows that `n_seen_` counts, which goes on as if nothing had happened. One exception: while a large model (above
+    200,000 numbers) computes its similarity anew, those who ask meanwhile are answered by the one before, rather than
+    kept waiting.
 
     References
     ----------
@@ -281,7 +283,10 @@ class MLCA(LearnedModel):
             raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
         row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
         attributes = frames.names_of_attributes(model)
-        explanation = Explanation.of(model._settled_learner(), row, model._labels.names, attributes)
+        learner = model._settled_learner()
+        numbers = learner.explain(row)
+        # Names are asked for last: another thread may have learned new ones meanwhile.
+        explanation = Explanation.of(learner, numbers, model._labels.names, attributes)
         return frames.with_values(model, explanation, row)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -120,12 +120,11 @@ class Explanation:
     def of(
         cls,
         learner: Learner,
-        x: NDArray[np.float64],
+        numbers: dict[str, Any],
         names: tuple[Hashable, ...],
         name_of_attribute: Callable[[int], str],
     ) -> Explanation:
-        """Tell what a settled learner says of one row; there may be names of labels that it does not know yet."""
-        numbers = learner.explain(x)
+        """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p = numbers.pop("probabilities")
         if learner.parameters.decision == "calibrated":

@@ -222,7 +222,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if not self._labels:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
         features = [str(feature) for feature in self._features] or ["nothing"]
-        return Explanation.of(self._learner.settled(), self._row(x)[0], tuple(self._labels), features.__getitem__)
+        learner = self._learner.settled()
+        numbers = learner.explain(self._row(x)[0])
+        return Explanation.of(learner, numbers, tuple(self._labels), features.__getitem__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, as `mlca.MLCA.save` does; `mlca.load` and the command line read it too.

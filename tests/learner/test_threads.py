@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ class Hammer:
     def __init__(self, model, answers, probes, folder):
         self.model, self.answers, self.probes, self.folder = model, answers, probes, folder
         self.stopped, self.failures, self.n_asked = threading.Event(), [], defaultdict(int)
-        questions = [self.predict, self.predict, self.explain, self.save, self.read, self.pickle]
+        questions = [self.predict, self.judge, self.explain, self.save, self.read, self.pickle]
         self.threads = [threading.Thread(target=self.run, args=(ask,)) for ask in questions]
 
     def __enter__(self):
@@ -86,6 +87,11 @@ class Hammer:
     def predict(self):
         for j, row in enumerate(self.model.predict_proba(self.probes)):
             assert row.tobytes() in self.answers.probabilities[j]
+
+    def judge(self):
+        names = {name for row in self.model.predict_labels(self.probes) for name in row}
+        assert names <= set(self.model.classes_.tolist())
+        assert 0 <= self.model.score(self.probes, [names] * len(self.probes)) <= 1
 
     def explain(self):
         assert self.answers.told(self.model.explain(self.probes[0])) in self.answers.explanations
@@ -136,6 +142,26 @@ def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, sec
         asked += sum(hammer.n_asked.values())
         assert_exactly_same(model, make().partial_fit(X, y))
     assert asked > 0
+
+
+def test_classes_that_come_while_others_ask(tmp_path):
+    """A class is named by what is known when the answer is there."""
+    X, classes = np.random.default_rng(3).normal(0, 1, (150, 4)), np.arange(150)
+
+    def ask():
+        while not learned.is_set():
+            told.update(model.predict(X[-5:]).tolist())
+            assert 0 <= model.score(X[:5], classes[:5]) <= 1
+
+    model, learned, told = MLCA(vigilance=0.0).partial_fit(X[:1], classes[:1]), threading.Event(), set()
+    with ThreadPoolExecutor(2) as pool:
+        asking = [pool.submit(ask) for _ in range(2)]
+        for i in range(1, 150):
+            model.partial_fit(X[i : i + 1], classes[i : i + 1])
+        learned.set()
+        for future in asking:
+            future.result(60)
+    assert told <= set(range(150))
 
 
 @pytest.mark.parametrize("kind", KINDS)

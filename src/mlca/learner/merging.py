@@ -47,12 +47,18 @@ def merged(learners: Sequence[Learner], columns: Sequence[Columns], n_labels: in
     for other, own in zip(learners[1:], columns[1:], strict=True):
         state = other.state()
         if len(state["waiting.indptr"]) > 1:
-            labels = own[state["waiting.indices"]]
+            labels = _ascending(state["waiting.indptr"], own[state["waiting.indices"]])
             whole.learn(_rows(state, "recent", other), state["waiting.indptr"], labels, n_labels)
         else:
             whole = whole.settled().copy()
             whole.absorb(_as_kind(other, whole.sparse_nodes), own, n_labels)
     return whole
+
+
+def _ascending(indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the labels of each row in ascending order, as learners take them."""
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return labels[np.lexsort((labels, rows))]
 
 
 def _no_rows(learner: Learner) -> Any:

@@ -1,11 +1,9 @@
 """A stream of table rows: numbers, categories, free text, dates, yes and no, gaps, and what comes late."""
 
-import json
-
 import numpy as np
 import pandas as pd
 
-WORDS = "printer screen keyboard password account invoice refund delivery parcel address crash update".split()
+WORDS = ["printer", "screen", "keyboard", "password", "account", "invoice", "refund", "delivery", "crash", "update"]
 SITES = ["A", "B", "C", "D"]
 
 
@@ -36,8 +34,3 @@ def frame_of(rows):
     """The rows as pandas has them, columns in the order in which the service meets them."""
     names = dict.fromkeys(name for row in rows for name in sorted(row["x"]))
     return pd.DataFrame({name: pd.Series([row["x"].get(name) for row in rows], dtype=object) for name in names})
-
-
-def packed(x):
-    """A row as the log has it."""
-    return json.dumps(x, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

@@ -33,12 +33,16 @@ def state_of(path):
     return header["labels"], header["parameters"], arrays
 
 
+def reader_of(columns):
+    """What reads the payload of a row, by the columns that a log has noted."""
+    return json.loads if columns is not None and json.loads(columns).get("table") else np.frombuffer
+
+
 def log_of(folder):
     """The rows of the log in SQLite, in order: position, id, x (numbers, or the cells of a table), labels."""
     connection = sqlite3.connect(folder / "log.sqlite")
     try:
-        columns = connection.execute("SELECT columns FROM mlca_log").fetchone()[0]
-        read = json.loads if columns is not None and json.loads(columns).get("table") else np.frombuffer
+        read = reader_of(connection.execute("SELECT columns FROM mlca_log").fetchone()[0])
         found = connection.execute(
             "SELECT position, id, x, labels FROM mlca_rows WHERE position IS NOT NULL ORDER BY 1"
         )

@@ -2,8 +2,8 @@
 
 >>> from mlca.client import Client
 >>> with Client("http://127.0.0.1:8000", token="...") as client:        # doctest: +SKIP
-...     client.learn([{"id": "r1", "x": [3.1, 0.4], "labels": ["storm"]}])
-...     client.predict([{"x": [3.0, 0.5]}])["rows"][0]["labels"]
+...     client.learn([{"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}])
+...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
 Every row has an id, and a row is learned once however often it is sent; so a request that got no answer is simply sent
 again. Rows without an id get one here, before the first attempt.
@@ -101,7 +101,8 @@ class Client:
         Parameters
         ----------
         rows : iterable of mappings
-            Each has `x` (a list or an array of numbers, or a mapping by column name), `labels`, and perhaps `id`.
+            Each has `x`, `labels`, and perhaps `id`. `x` is a list or an array of numbers, or a mapping or a frame's
+            row by column name: numbers, texts, dates, true, false, and None or NaN where nothing is known.
 
         Returns
         -------
@@ -348,12 +349,20 @@ def _plain_x(x: Any) -> Any:
     if hasattr(x, "tolist"):
         return x.tolist()
     if isinstance(x, Mapping):
-        return {str(name): _plain_number(value) for name, value in x.items()}
+        return {str(name): _plain_cell(value) for name, value in x.items()}
     return [_plain_number(value) for value in x]
 
 
 def _plain_number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
+
+
+def _plain_cell(value: Any) -> Any:
+    """Return a cell as JSON has it: dates as text, and null for all that says that nothing is known."""
+    value = _plain_number(value)
+    if not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>"):
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _refusal(status: int, content: bytes) -> ServiceError:

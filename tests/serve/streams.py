@@ -8,6 +8,7 @@ import zipfile
 import numpy as np
 
 from mlca import MLCA
+from mlca.serve.tablelearning import TableLearner
 
 
 def make_rows(n, start=0, seed=0, width=3):
@@ -32,15 +33,21 @@ def state_of(path):
     return header["labels"], header["parameters"], arrays
 
 
+def reader_of(columns):
+    """What reads the payload of a row, by the columns that a log has noted."""
+    return json.loads if columns is not None and json.loads(columns).get("table") else np.frombuffer
+
+
 def log_of(folder):
-    """The rows of the log in SQLite, in order: position, id, x, labels."""
+    """The rows of the log in SQLite, in order: position, id, x (numbers, or the cells of a table), labels."""
     connection = sqlite3.connect(folder / "log.sqlite")
     try:
+        read = reader_of(connection.execute("SELECT columns FROM mlca_log").fetchone()[0])
         found = connection.execute(
             "SELECT position, id, x, labels FROM mlca_rows WHERE position IS NOT NULL ORDER BY 1"
         )
         return [
-            (position, id, None if x is None else np.frombuffer(x), None if labels is None else json.loads(labels))
+            (position, id, None if x is None else read(x), None if labels is None else json.loads(labels))
             for position, id, x, labels in found
         ]
     finally:
@@ -51,6 +58,10 @@ def fit_log(log, path, **parameters):
     """Fit the service's model to the rows of a log in one go, save it, and return its state."""
     here = [row for row in log if row[2] is not None]
     model = MLCA(**{"recency": True} | parameters)
-    model.fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
+    x, labels = [row[2] for row in here], [tuple(row[3]) for row in here]
+    if isinstance(x[0], dict):
+        TableLearner(model).learn(x, labels)
+    else:
+        model.fit(np.array(x), labels)
     model.save(path)
     return state_of(path)

@@ -5,8 +5,10 @@ import json
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from mlca import MLCA
 from mlca.cli import main
 from mlca.client import Client, ServiceError
 from tests.serve.running import until
@@ -123,7 +125,7 @@ def test_a_file_is_sent_once_and_its_growth_later(serve, table, capsys):
     assert send(capsys, table(100), server, *words) == (0, {"sent": 100, "known": 0, "position": 100})
     assert send(capsys, table(130), server, *words) == (0, {"sent": 30, "known": 100, "position": 130})
     log = log_of(server.data)
-    assert [(row[1], row[2].tolist(), row[3]) for row in log] == [
+    assert [(row[1], list(row[2].values()), row[3]) for row in log] == [
         (row["id"], row["x"], row["labels"]) for row in make_rows(130)
     ]
     assert server.get("/v1/model")["columns"]["names"] == ["a", "b", "c"]
@@ -145,8 +147,12 @@ def test_ids_are_made_up_of_file_and_number(serve, table, capsys):
     until(lambda: b"mlca_pairs_total 50" in server.ask("GET", "/metrics")[1], "50 pairs")
 
 
-def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys):
-    server = serve()
+def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
+    """A service that began with a model of named numbers takes nothing else."""
+    first = make_rows(20, start=100)
+    frame = pd.DataFrame([row["x"] for row in first], columns=["a", "b", "c"])
+    MLCA(recency=True).fit(frame, [tuple(row["labels"]) for row in first]).save(tmp_path / "numbers.mlca")
+    server = serve("--model", tmp_path / "numbers.mlca")
     path = table(10)
     lines = path.read_text().splitlines()
     lines[4] = "1,many,3,red,r3"

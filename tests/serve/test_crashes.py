@@ -9,13 +9,15 @@ import pytest
 
 from tests.serve.running import ask, until
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
+from tests.serve.tables import make_table
 
 
 class Load:
     """Clients that learn, predict, keep and label, each with rows of its own, until the service is gone."""
 
-    def __init__(self, port, first, clients=4):
+    def __init__(self, port, first, make, clients=4):
         self.acknowledged, self.errors = {}, []
+        self._make = make
         self._threads = [
             threading.Thread(target=self._run, args=(port, first + 100_000 * number, number))
             for number in range(clients)
@@ -35,7 +37,7 @@ class Load:
     def _run(self, port, number, kind):
         try:
             while True:
-                rows = make_rows(7, number)
+                rows = self._make(7, number)
                 number += 7
                 if kind == 0:  # as a stream is: predicted first, labelled later
                     bare = [{"id": row["id"], "x": row["x"]} for row in rows]
@@ -64,7 +66,7 @@ def check(server, acknowledged, tmp_path):
     assert set(acknowledged) <= set(ids)
     for _, id, x, labels in log:
         if id in acknowledged:
-            assert x.tolist() == acknowledged[id]["x"]
+            assert (x if isinstance(x, dict) else x.tolist()) == acknowledged[id]["x"]
             assert labels == acknowledged[id]["labels"]
     status, content, headers = server.ask("GET", "/v1/model/file")
     assert (status, int(headers["mlca-position"])) == (200, len(log))
@@ -72,12 +74,12 @@ def check(server, acknowledged, tmp_path):
     assert state_of(tmp_path / "served.mlca") == fit_log(log, tmp_path / "fitted.mlca")
 
 
-def crash_and_check(serve, tmp_path, times):
+def crash_and_check(serve, tmp_path, times, make=make_rows):
     rng = np.random.default_rng(times)
     server = serve()
     acknowledged = {}
     for turn in range(times):
-        load = Load(server.port, 1_000_000 * turn)
+        load = Load(server.port, 1_000_000 * turn, make)
         load.wait_for_something()
         time.sleep(rng.uniform(0, 0.7))
         if turn % 2:  # also with a snapshot on the way
@@ -88,8 +90,9 @@ def crash_and_check(serve, tmp_path, times):
         server.start()
         check(server, acknowledged, tmp_path)
         if turn % 3 == 2:  # and from a snapshot, which a graceful end takes
+            settled = server.get("/v1/model")["columns"]["settled"]
             server.stop()
-            assert list((server.data / "snapshots").glob("*.mlca"))
+            assert bool(list((server.data / "snapshots").glob("*.mlca"))) == settled
             server.start()
             check(server, acknowledged, tmp_path)
     assert len(acknowledged) > 20 * times
@@ -97,6 +100,10 @@ def crash_and_check(serve, tmp_path, times):
 
 def test_killed_five_times(serve, tmp_path):
     crash_and_check(serve, tmp_path, 5)
+
+
+def test_killed_while_learning_a_table(serve, tmp_path):
+    crash_and_check(serve, tmp_path, 3, make_table)
 
 
 @pytest.mark.slow

@@ -6,12 +6,12 @@ import shutil
 import threading
 from importlib.util import find_spec
 
-import numpy as np
 import pytest
 
 from tests.serve.cluster import BINARIES, MISSING, Cluster
 from tests.serve.running import ask, until
-from tests.serve.streams import fit_log, make_rows, state_of
+from tests.serve.streams import fit_log, make_rows, reader_of, state_of
+from tests.serve.tables import make_table
 
 pytestmark = pytest.mark.skipif(BINARIES is None or not find_spec("psycopg"), reason=MISSING)
 
@@ -27,11 +27,12 @@ def log_of(url):
     import psycopg
 
     with psycopg.connect(url) as connection:
+        read = reader_of(connection.execute("SELECT columns FROM mlca_log").fetchone()[0])
         rows = connection.execute(
             "SELECT position, id, x, labels FROM mlca_rows WHERE position IS NOT NULL ORDER BY position"
         ).fetchall()
     return [
-        (position, id, None if x is None else np.frombuffer(x), None if labels is None else json.loads(labels))
+        (position, id, None if x is None else read(x), None if labels is None else json.loads(labels))
         for position, id, x, labels in rows
     ]
 
@@ -129,6 +130,19 @@ def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster,
     assert not list((third.data / "snapshots").glob("000000006000-000000.mlca"))
     fitted = fit_log(log_of(url), tmp_path / "fitted.mlca", vigilance=0.3)
     assert served(third, 6000, 1, tmp_path) == (fitted, 6000, 1)
+
+
+def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
+    url = cluster.url("tables")
+    servers = [serve("--log", url, data=f"data{number}") for number in range(2)]
+    rows = make_table(120)
+    for number, start in enumerate(range(0, 120, 15)):
+        servers[number % 2].learn(rows[start : start + 15])
+    fitted = fit_log(log_of(url), tmp_path / "fitted.mlca")
+    for server in servers:
+        assert served(server, 120, 0, tmp_path) == (fitted, 120, 0)
+    asked = {"rows": [{"x": {"note": "printer crash", "height": 2}}], "top": 1000}
+    assert servers[0].post("/v1/predict", asked) == servers[1].post("/v1/predict", asked)
 
 
 def test_two_that_begin_a_log_at_once_begin_one(nursery, serve, cluster):

@@ -56,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
     with Client(args.to, _token(args)) as client, ByteStream(args.data) as stream, Progress() as progress:
         source = open_source(stream, args.format)
         try:
-            skipped, rows = _behind_known(_rows(args, source, Faults(args)), client)
+            to_x = _cells if _takes_tables(client) else _numbers
+            skipped, rows = _behind_known(_rows(args, source, to_x, Faults(args)), client)
             known += skipped
             position = None
             while batch := list(islice(rows, args.batch)):
@@ -81,9 +82,27 @@ def _token(args: argparse.Namespace) -> str | None:
     return Path(args.token_file).read_text(encoding="utf-8").strip()
 
 
-def _rows(args: argparse.Namespace, source: Source, on_fault: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the file as the service takes them."""
-    from mlca.tables.cells import as_number, as_text, is_number
+def _takes_tables(client: Client) -> bool:
+    """Whether the service learns tables; a token that is good for learning only is not told, and most do."""
+    from mlca.client import ServiceError
+
+    try:
+        columns = client.model()["columns"]
+    except ServiceError as error:
+        if error.status != 403:
+            raise
+        return True
+    return columns is None or bool(columns["table"])
+
+
+def _rows(
+    args: argparse.Namespace,
+    source: Source,
+    to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
+    on_fault: Callable[[str], None],
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
+    from mlca.tables.cells import as_text
     from mlca.tables.labels import LabelReader, decide_labels
     from mlca.tables.sources import Fault
 
@@ -93,7 +112,7 @@ def _rows(args: argparse.Namespace, source: Source, on_fault: Callable[[str], No
     first = list(islice(rows, _FIRST_ROWS))
     looked_at = [cells for _, cells in first if not isinstance(cells, Fault)]
     reader = LabelReader(decide_labels(source, looked_at, args.labels, args.separator), source.columns)
-    numbers = [(i, name) for i, name in enumerate(source.columns) if name not in (*reader.columns, args.id)]
+    columns = [(i, name) for i, name in enumerate(source.columns) if name not in (*reader.columns, args.id)]
     made_up = f"{PurePath(source.name).name}-{_fingerprint(source.columns, first)}"
     for count, (line, cells) in enumerate(chain(first, rows), 1):
         labels = cells if isinstance(cells, Fault) else reader.read(cells)
@@ -101,14 +120,40 @@ def _rows(args: argparse.Namespace, source: Source, on_fault: Callable[[str], No
             assert isinstance(labels, Fault)
             on_fault(f"{source.name}, {source.place} {line}: {labels.problem}")
             continue
-        wrong = next((name for i, name in numbers if not is_number(cells[i])), None)
-        if wrong is not None:
-            on_fault(
-                f"{source.name}, {source.place} {line}: {wrong!r} is no number, and the service takes nothing else"
-            )
+        try:
+            x = to_x((name, cells[i]) for i, name in columns)
+        except ValueError as error:
+            on_fault(f"{source.name}, {source.place} {line}: {error}")
             continue
         id = f"{made_up}:{count}" if args.id is None else as_text(cells[source.columns.index(args.id)])
-        yield {"id": id, "x": {name: as_number(cells[i]) for i, name in numbers}, "labels": labels}
+        yield {"id": id, "x": x, "labels": labels}
+
+
+def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the cells of a row as a table's service takes them; none of it is changed: 007 stays a text."""
+    from mlca.tables.cells import as_number, as_text, is_missing, is_number
+
+    x: dict[str, Any] = {}
+    for name, cell in row:
+        if is_missing(cell):
+            x[name] = None
+        elif isinstance(cell, bool):
+            x[name] = cell
+        else:
+            is_plain = is_number(cell) and as_text(as_number(cell)) == as_text(cell)
+            x[name] = as_number(cell) if is_plain else as_text(cell)
+    return x
+
+
+def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
+    """Return the numbers of a row, as a service that learns nothing else takes them."""
+    from mlca.tables.cells import as_number, is_number
+
+    x = dict(row)
+    for name, cell in x.items():
+        if not is_number(cell):
+            raise ValueError(f"{name!r} is no number, and this service takes nothing else")
+    return {name: as_number(cell) for name, cell in x.items()}
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:

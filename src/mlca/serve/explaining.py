@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlca.serve.rows import Columns
+
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
 
-def explanation_to_json(explanation: Explanation, top: int, columns: tuple[str, ...] | None = None) -> dict[str, Any]:
+def explanation_to_json(explanation: Explanation, top: int, columns: Columns) -> dict[str, Any]:
     """Return the nodes that voted, and the most likely labels with how they came about.
 
     Parameters
@@ -19,11 +21,11 @@ def explanation_to_json(explanation: Explanation, top: int, columns: tuple[str, 
         What `MLCA.explain` returned.
     top : int
         The number of labels beside those predicted.
-    columns : tuple of str, optional
-        The names of the columns, which the model knows as x0, x1, ...
+    columns : Columns
+        What rows consist of. The model of a table knows its columns, that of numbers calls them x0, x1, ...
     """
     names = explanation.labels
-    called = {f"x{place}": name for place, name in enumerate(columns or ())}
+    called = {f"x{place}": name for place, name in enumerate(columns.names or ())}
     calibrated = explanation.none is not None
     order = np.argsort(-explanation.posterior, kind="stable")
     predicted = [name for name in names if name in explanation.predicted]
@@ -63,6 +65,9 @@ def explanation_to_json(explanation: Explanation, top: int, columns: tuple[str, 
         "experts": dict(zip(explanation.experts, explanation.expert_weights.tolist(), strict=True)),
         "segments": explanation.trust.tolist(),
         "agreement": {called.get(name, name): share for name, share in explanation.agreement},
+        "values": [{"column": name, "row": cells[0], "nodes": list(cells[1:])} for name, cells in explanation.values]
+        if columns.table
+        else [],
     }
 
 

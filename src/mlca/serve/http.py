@@ -27,7 +27,7 @@ from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_ROWS, MOST_TOP, describe_routes
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
 from mlca.serve.requests import Forget, Keep, Label, Learn
-from mlca.serve.rows import check_keys, check_list, pack, read_id, read_labels, read_rows, unpack
+from mlca.serve.rows import check_keys, check_list, pack_rows, read_id, read_labels, read_rows, unpack_rows
 from mlca.serve.service import Service
 from mlca.serve.tokens import Tokens
 
@@ -88,8 +88,9 @@ class Routes:
         plain = await read_object(request, ("rows",))
         self._service.refuse_if_behind()
         batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_ROWS)
+        self._service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
-        receipt = await self._service.write(Learn(batch.ids, pack(batch.x), batch.labels, batch.columns))
+        receipt = await self._service.write(Learn(batch.ids, pack_rows(batch.x), batch.labels, batch.columns))
         return JSONResponse(_taken(receipt))
 
     async def label(self, request: Request) -> Response:
@@ -114,6 +115,7 @@ class Routes:
         live = await self._live(plain)
         columns = service.columns
         batch = read_rows(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_ROWS)
+        service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
             nothing = np.zeros((len(batch.ids), 0))
@@ -135,7 +137,7 @@ class Routes:
             ],
         }
         if keep:
-            receipt = await service.write(Keep(batch.ids, pack(batch.x), decided, batch.columns))
+            receipt = await service.write(Keep(batch.ids, pack_rows(batch.x), decided, batch.columns))
             answer["kept"] = receipt.taken
         return JSONResponse(answer)
 
@@ -152,18 +154,20 @@ class Routes:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
         if "x" in plain:
             rows = [{"x": plain["x"]}]
-            x = read_rows(rows, columns, need_ids=False, need_labels=False, most=1).x
+            batch = read_rows(rows, columns, need_ids=False, need_labels=False, most=1)
+            service.refuse_unreadable(batch)
+            x = batch.x
         else:
             _, _, packed = await asyncio.to_thread(self._find, read_id(plain["id"], None))
             if packed is None:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
-            x = unpack([packed], columns.width)
-        facts, explanation = await asyncio.to_thread(live.explain, x[0])
+            x = unpack_rows([packed], columns)
+        facts, explanation = await asyncio.to_thread(live.explain, x)
         return JSONResponse(
             {
                 "position": facts.position,
                 "generation": facts.generation,
-                **explanation_to_json(explanation, top, columns.names),
+                **explanation_to_json(explanation, top, columns),
             }
         )
 

@@ -26,6 +26,7 @@ _CHUNK = 50
 # Rows that are read at once, and learned at once while nobody waits; fewer where they are wide.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
+_TABLE_CHAPTER = 250
 # Seconds after which the log is looked at even if nobody called.
 _POLL = 0.5
 # A snapshot is due after so many rows, or after so many seconds with any; never sooner than the first number.
@@ -104,7 +105,8 @@ class Follower:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
                 self._snapshots.drop_from(forgotten)  # and none of a model that knows what must be forgotten
-            elif live.facts.seen:
+            elif live.facts.seen and live.facts.settled:
+                # Before that, a model does not tell the rows that decide about its columns: they are read again.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
@@ -157,12 +159,11 @@ class Follower:
                 live.adopt(chapter.head.generation)
                 self._on_progress(0)
             return True
-        width = 0 if chapter.head.columns is None else chapter.head.columns.width
         if self._watch is None:
             self._watch = Watch(facts.labels)
         for start in range(0, len(chapter.rows), _CHUNK):
             rows = chapter.rows[start : start + _CHUNK]
-            count = live.learn(rows, width)
+            count = live.learn(rows, chapter.head.columns)
             self._on_progress(count)
             for label in live.facts.labels[len(facts.labels) :]:
                 self._on_event("label", {"label": label, "position": live.facts.position})
@@ -206,8 +207,7 @@ class Follower:
             learned.generation = chapter.head.generation
             if not chapter.rows:
                 return True
-            width = 0 if chapter.head.columns is None else chapter.head.columns.width
-            learned.learn(chapter.rows, width)
+            learned.learn(chapter.rows, chapter.head.columns)
             learned.measures.note(learned.position, learned.facts().nodes)
         return False
 
@@ -253,4 +253,8 @@ class Follower:
 
     def _limit(self) -> int:
         columns = self._log.head.columns
-        return _CHAPTER if columns is None else max(1, min(_CHAPTER, _CHAPTER_BYTES // (8 * columns.width)))
+        if columns is None:
+            return _CHAPTER
+        if columns.table:  # of which a row may be long
+            return _TABLE_CHAPTER
+        return max(1, min(_CHAPTER, _CHAPTER_BYTES // (8 * columns.width)))

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mlca.recipes import recipe_of
 from mlca.serve.log import Row
 from mlca.serve.measures import LogMeasures
-from mlca.serve.rows import unpack
+from mlca.serve.rows import Columns, RowsOfX, unpack_rows
+from mlca.serve.tablelearning import TableLearner
+from mlca.tables.layout import TableLayout
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -31,7 +34,10 @@ NOTE = "snapshot"
 
 @dataclass(frozen=True)
 class Facts:
-    """What anybody may know about the model without waiting for it."""
+    """What anybody may know about the model without waiting for it; of a table, also what its columns mean.
+
+    `settled` tells whether the columns are decided about for good.
+    """
 
     position: int
     generation: int
@@ -39,6 +45,8 @@ class Facts:
     nodes: int = 0
     width: int | None = None
     labels: tuple[str, ...] = ()
+    layout: TableLayout | None = None
+    settled: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,13 +95,27 @@ class Learned:
     measures: LogMeasures = field(default_factory=LogMeasures)
     position: int = 0
     generation: int = 0
+    table: TableLearner | None = None
 
-    def learn(self, rows: Sequence[Row], width: int) -> int:
+    def __post_init__(self) -> None:
+        """Find out whether the model is one of a table."""
+        if hasattr(self.model, "classes_"):
+            recipe = recipe_of(self.model)
+            if recipe is not None and isinstance(recipe.layout, TableLayout):
+                self.table = TableLearner(self.model)
+
+    def learn(self, rows: Sequence[Row], columns: Columns | None) -> int:
         """Learn the rows that are not forgotten; return their number."""
         here = [row for row in rows if row.x is not None]
         if here:
-            x = unpack([row.x for row in here if row.x is not None], width)
-            self.model.partial_fit(x, [row.labels for row in here])
+            assert columns is not None  # the first row has decided on them
+            x = unpack_rows([row.x for row in here if row.x is not None], columns)
+            labels = [row.labels for row in here]
+            if isinstance(x, list):
+                self.table = self.table or TableLearner(self.model)
+                self.table.learn(x, labels)
+            else:
+                self.model.partial_fit(x, labels)
             self.measures.add(here)
         if rows:
             self.position = rows[-1].position
@@ -103,10 +125,24 @@ class Learned:
         """Return what anybody may know."""
         if not hasattr(self.model, "classes_"):
             return Facts(self.position, self.generation)
-        names = tuple(self.model.classes_.tolist())
+        model, table = self.model, self.table
         return Facts(
-            self.position, self.generation, self.model.n_seen_, self.model.n_nodes_, self.model.n_features_in_, names
+            self.position,
+            self.generation,
+            model.n_seen_,
+            model.n_nodes_,
+            model.n_features_in_,
+            tuple(model.classes_.tolist()),
+            None if table is None else table.layout,
+            table is None or table.settled,
         )
+
+    def encode(self, x: RowsOfX) -> Any:
+        """Return rows as the model takes them."""
+        if not isinstance(x, list):
+            return x
+        assert self.table is not None  # the model has learned rows of this kind
+        return self.table.encode(x)
 
 
 class LiveModel:
@@ -123,10 +159,10 @@ class LiveModel:
         self._learned = learned
         self.facts = learned.facts()
 
-    def learn(self, rows: Sequence[Row], width: int) -> int:
+    def learn(self, rows: Sequence[Row], columns: Columns | None) -> int:
         """Learn some rows; return how many there were."""
         with self._guard():
-            count = self._learned.learn(rows, width)
+            count = self._learned.learn(rows, columns)
             self._tell()
             return count
 
@@ -142,19 +178,19 @@ class LiveModel:
             self._learned = learned
             self._tell()
 
-    def predict(self, x: NDArray[np.float64]) -> Judgement:
+    def predict(self, x: RowsOfX) -> Judgement:
         """Judge some rows."""
         with self._guard():
             facts, model = self.facts, self._learned.model
             if facts.width is None:
                 return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
-            judged = model.judge(x)
+            judged = model.judge(self._learned.encode(x))
             return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
 
-    def explain(self, x: NDArray[np.float64]) -> tuple[Facts, Explanation]:
-        """Tell why one row is judged as it is."""
+    def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
+        """Tell why a row, the only one of `x`, is judged as it is."""
         with self._guard():
-            return self.facts, self._learned.model.explain(x)
+            return self.facts, self._learned.model.explain(self._learned.encode(x))
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
         """Save the model with a note of where it stands; return where that is."""

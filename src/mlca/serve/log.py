@@ -27,7 +27,8 @@ from mlca.serve.refusals import RefusalError
 from mlca.serve.requests import Head, Request, carry_out
 from mlca.serve.rows import Columns
 
-VERSION = 1
+# Logs of tables are of version 2, all others of version 1, which older services read.
+VERSIONS = (1, 2)
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS mlca_log (version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, "
@@ -106,10 +107,9 @@ class Log:
                 "SELECT version, identity, parameters, start FROM mlca_log"
             )[0]
             self.head = _head(session)
-        if version != VERSION:
-            raise LogError(
-                f"the log has format version {version}; this mlca reads {VERSION}: use the mlca that wrote it"
-            )
+        if version not in VERSIONS:
+            known = " and ".join(map(str, VERSIONS))
+            raise LogError(f"the log has format version {version}; this mlca reads {known}: use the mlca that wrote it")
         self.beginning = Beginning(identity, json.loads(parameters), None if start is None else bytes(start))
 
     def write(self, requests: Sequence[Request]) -> list[Receipt | RefusalError]:
@@ -125,8 +125,8 @@ class Log:
                     outcomes.append(refusal)
             if head != before:
                 session.execute(
-                    "UPDATE mlca_log SET position = ?, generation = ?, columns = ?",
-                    (head.position, head.generation, None if head.columns is None else head.columns.to_json()),
+                    "UPDATE mlca_log SET position = ?, generation = ?, columns = ?, version = ?",
+                    (head.position, head.generation, *_columns_and_version(head.columns)),
                 )
         self.head = head
         if head != before:
@@ -210,15 +210,9 @@ def create_log(database: Database, parameters: dict[str, Any], start: bytes | No
         _make_tables(database, session)
         if not session.execute("SELECT version FROM mlca_log"):
             session.execute(
-                "INSERT INTO mlca_log (version, identity, parameters, start, columns, position, generation) "
+                "INSERT INTO mlca_log (identity, parameters, start, columns, version, position, generation) "
                 "VALUES (?, ?, ?, ?, ?, 0, 0)",
-                (
-                    VERSION,
-                    uuid.uuid4().hex,
-                    json.dumps(parameters),
-                    start,
-                    None if columns is None else columns.to_json(),
-                ),
+                (uuid.uuid4().hex, json.dumps(parameters), start, *_columns_and_version(columns)),
             )
     return Log(database)
 
@@ -226,6 +220,10 @@ def create_log(database: Database, parameters: dict[str, Any], start: bytes | No
 def _make_tables(database: Database, session: Session) -> None:
     for statement in _TABLES:
         session.execute(statement.format(blob=database.blob, serial=database.serial))
+
+
+def _columns_and_version(columns: Columns | None) -> tuple[str | None, int]:
+    return (None, VERSIONS[0]) if columns is None else (columns.to_json(), VERSIONS[columns.table])
 
 
 def _head(session: Session) -> Head:

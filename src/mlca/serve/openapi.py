@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mlca import __version__
-from mlca.serve.rows import LONGEST_NAME, MOST_COLUMNS, MOST_LABELS
+from mlca.serve.naming import LONGEST_NAME
+from mlca.serve.rows import MOST_COLUMNS, MOST_LABELS
+from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS
 
 MOST_ROWS = 5000
 MOST_TOP = 1000
@@ -38,6 +40,7 @@ def _or_null(kind: str) -> Schema:
 
 _NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": r"^[^\x00]*$"}
 _NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
+_CELL = {**_NUMBER, "type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
 _POSITION = _whole(description="Rows of the log that the model knows, or that the log has.")
 _GENERATION = _whole(description="Rises with each forgetting.")
 _FLAG = {"type": "boolean"}
@@ -48,15 +51,16 @@ _REALS_BY_NAME = {"type": "object", "additionalProperties": _REAL}
 _SCHEMAS: dict[str, Schema] = {
     "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
     "X": {
-        "description": "The numbers of a row: a list, or an object by column name. The first row decides on columns.",
+        "description": "A row: a list of numbers, or the cells of a table by column name. The first row decides "
+        "which. Rows of a table may lack columns, or bring new ones; null is a value that is not known.",
         "oneOf": [
             _list(_NUMBER, 1, MOST_COLUMNS),
             {
                 "type": "object",
                 "propertyNames": _NAME,
-                "additionalProperties": _NUMBER,
+                "additionalProperties": _CELL,
                 "minProperties": 1,
-                "maxProperties": MOST_COLUMNS,
+                "maxProperties": MOST_CELLS,
             },
         ],
     },
@@ -134,6 +138,10 @@ _SCHEMAS: dict[str, Schema] = {
         experts={**_REALS_BY_NAME, "description": "How far nodes, recent labels and segments are trusted."},
         segments={**_list(_REAL), "description": "How far parts of the past are trusted, oldest first."},
         agreement={**_REALS_BY_NAME, "description": "The columns in which the voters are most like the row."},
+        values={
+            **_list(_object(column=_TEXT, row=_TEXT, nodes=_list(_TEXT))),
+            "description": "Of a table: what the row says, and beside it what the nearest nodes say.",
+        },
     ),
     "Forgotten": _object(
         position=_POSITION,
@@ -156,7 +164,19 @@ _SCHEMAS: dict[str, Schema] = {
         rows=_whole(),
         nodes=_whole(),
         waiting=_whole(),
-        columns={"type": ["object", "null"]},
+        columns={
+            "description": "What rows consist of; of a table, the columns that are known by now.",
+            "oneOf": [
+                _object(
+                    table=_FLAG,
+                    width=_whole(),
+                    names={"type": ["array", "null"], "items": _TEXT},
+                    kinds={"type": ["array", "null"], "items": _TEXT},
+                    settled={**_FLAG, "description": "Whether the kinds of columns are decided about for good."},
+                ),
+                {"type": "null"},
+            ],
+        },
         parameters={"type": "object"},
         labels=_list(
             _object(label=_TEXT, count=_whole(), first=_whole(), at={"type": "number"}, f1=_or_null("number"))

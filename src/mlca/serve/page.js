@@ -215,10 +215,22 @@ function showColumns(now) {
   if (key === columns || !now) return;
   columns = key;
   const names = now.names;
-  write("x-hint", names ? `${names.length} columns: ${names.slice(0, 30).join(", ")}${names.length > 30 ? " …" : ""}`
+  const named = (name, i) => (now.kinds ? `${name} (${now.kinds[i]})` : name);
+  write("x-hint", names ? `${plural(names.length, "column", "columns")}: ${names.slice(0, 30).map(named).join(", ")}${names.length > 30 ? " …" : ""}`
     : `A list of ${plural(now.width, "number", "numbers")}.`);
-  const example = names ? Object.fromEntries(names.map((name) => [name, 0])) : Array(now.width).fill(0);
-  if (!$("x").value) $("x").value = JSON.stringify(example).replaceAll(",", ", ").replaceAll(":", ": ");
+  if (!$("x").value && now.width) $("x").value = exampleRow(now);
+}
+
+function exampleRow({ names, kinds, width }) {
+  if (!names) return `[${Array(width).fill(0).join(", ")}]`;
+  const cells = names.map((name, i) => [name, exampleOf(kinds?.[i])]).filter(([, value]) => value !== undefined);
+  return `{${cells.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`).join(", ")}}`;
+}
+
+function exampleOf(kind) {
+  if (kind === "ignored") return undefined;
+  if (kind === "boolean") return false;
+  return kind === undefined || kind === "numeric" ? 0 : "";
 }
 
 /* Drawing */
@@ -374,6 +386,16 @@ function remarks(found) {
   return texts;
 }
 
+function valuesTable(found) {
+  if (!found.values.length) return [];
+  const nodes = found.nodes.slice(0, found.values[0].nodes.length).map((node) => `node ${node.node}`);
+  const head = ["column", "this row", ...nodes].map((name) => element("th", { scope: "col" }, name));
+  const rows = found.values.map((one) => element("tr", {}, element("th", { scope: "row" }, one.column),
+    ...[one.row, ...one.nodes].map((cell) => element("td", {}, cell))));
+  return [element("h3", {}, "What it says, and the nearest prototypes"),
+    element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows)))];
+}
+
 async function explain(what, title) {
   write("explanation-title", title);
   const body = $("explanation-body");
@@ -391,6 +413,7 @@ async function explain(what, title) {
       element("p", {}, "Predicted by the model at position ", whole.format(found.position), ": ", ...chips(found.labels, () => "")),
       element("h3", {}, "Probabilities"), bars(found.probabilities.map((one) => [one.label, one.probability])),
       ...remarks(found).map((text) => element("p", { class: "note" }, text)),
+      ...valuesTable(found),
       element("h3", {}, "The nearest prototypes, which voted"),
       element("div", { class: "scroll" }, element("table", {}, head, element("tbody", {}, ...rows))));
   } catch (error) {

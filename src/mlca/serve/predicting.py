@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mlca.serve.gathering import Gatherer
 from mlca.serve.live import Judgement, LiveModel
 from mlca.serve.refusals import RefusalError
+from mlca.serve.rows import RowsOfX
 
 # Rows that one call judges, and that may wait.
 _TOGETHER = 200
@@ -24,7 +24,7 @@ _WAITING = 20_000
 
 @dataclass(frozen=True)
 class _Job:
-    x: NDArray[np.float64]
+    x: RowsOfX
     future: asyncio.Future[Judgement]
     loop: asyncio.AbstractEventLoop
 
@@ -44,7 +44,7 @@ class Predictor:
         self.start, self.stop = self._jobs.start, self._jobs.stop
         self._waiting = 0
 
-    async def judge(self, x: NDArray[np.float64]) -> Judgement:
+    async def judge(self, x: RowsOfX) -> Judgement:
         """Judge rows together with those of others."""
         if self._waiting + len(x) > _WAITING:
             raise RefusalError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
@@ -62,10 +62,19 @@ class Predictor:
         try:
             live = self._live()
             assert live is not None  # nobody asks before there is a model
-            outcome = live.predict(jobs[0].x if len(jobs) == 1 else np.vstack([job.x for job in jobs]))
+            outcome = live.predict(_together([job.x for job in jobs]))
         except Exception as error:
             outcome = error
         jobs[0].loop.call_soon_threadsafe(partial(_deliver, jobs, outcome))
+
+
+def _together(parts: list[RowsOfX]) -> RowsOfX:
+    if len(parts) == 1:
+        return parts[0]
+    tables = [part for part in parts if isinstance(part, list)]
+    if tables:
+        return [cells for part in tables for cells in part]
+    return np.vstack([part for part in parts if not isinstance(part, list)])
 
 
 def _deliver(jobs: list[_Job], outcome: Judgement | Exception) -> None:

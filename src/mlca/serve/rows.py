@@ -2,8 +2,9 @@
 
 What passes here can be learned: a row that the model would refuse must not become durable, since the log is
 replayed for ever. So everything is checked that any later stage could stumble over, and a fault is told by
-row, field and remedy. `x` is a list of numbers, or an object of numbers by column name; the first row that
-is kept or learned decides which, and how many.
+row, field and remedy. `x` is a list of numbers, or an object by column name; the first row that is kept or learned
+decides which, and of a list how many. Objects are rows of a table, read in `tablerows`. In logs of the time before
+there were tables, and where learning goes on from a model of named numbers, an object is another way to write the list.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mlca.limits import LARGEST_VALUE
+from mlca.serve.naming import kind_of, read_name, shown
 from mlca.serve.refusals import RefusalError, bad_row
+from mlca.serve.tablerows import Cells, pack_cells, read_cells, unpack_cells
 
-# Squares of larger numbers would overflow: `mlca.MLCA` refuses them.
-LARGEST_VALUE = 1e150
 MOST_COLUMNS = 100_000
-LONGEST_NAME = 200
 MOST_LABELS = 1000
 
 _NUMBERS = {int, float}
@@ -35,23 +36,32 @@ class Columns:
     Attributes
     ----------
     width : int
-        The number of columns.
+        The number of numbers; 0 of a table, whose rows say themselves what they have.
     names : tuple of str or None
-        Their names; None where rows come as lists.
+        The names of the numbers, where they have some.
+    table : bool
+        Whether rows are those of a table.
     """
 
     width: int
     names: tuple[str, ...] | None = None
+    table: bool = False
 
     def to_json(self) -> str:
         """Return the columns as the log keeps them."""
-        return json.dumps({"width": self.width, "names": self.names})
+        return json.dumps({"width": self.width, "names": self.names} | ({"table": True} if self.table else {}))
 
     @classmethod
     def from_json(cls, text: str) -> Columns:
         """Read what `to_json` wrote."""
         plain = json.loads(text)
-        return cls(plain["width"], None if plain["names"] is None else tuple(plain["names"]))
+        names = None if plain["names"] is None else tuple(plain["names"])
+        return cls(plain["width"], names, plain.get("table", False))
+
+
+TABLE = Columns(0, table=True)
+
+RowsOfX: TypeAlias = NDArray[np.float64] | list[Cells]
 
 
 @dataclass(frozen=True)
@@ -62,8 +72,8 @@ class RequestRows:
     ----------
     ids : list of str
         Their ids; empty strings where none were given and none are needed.
-    x : ndarray of shape (n_rows, n_columns)
-        Their numbers.
+    x : ndarray of shape (n_rows, n_columns) or list of dict
+        Their numbers, or the cells of each.
     labels : list of tuples of str
         Their labels; empty where none were asked for.
     columns : Columns
@@ -71,7 +81,7 @@ class RequestRows:
     """
 
     ids: list[str]
-    x: NDArray[np.float64]
+    x: RowsOfX
     labels: list[tuple[str, ...]]
     columns: Columns
 
@@ -101,26 +111,29 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 
     Examples
     --------
-    >>> batch = read_rows([{"id": "a", "x": {"t": 3, "u": 0.5}}], None, need_ids=True, need_labels=False, most=9)
-    >>> batch.x.tolist(), batch.columns.names
-    ([[3.0, 0.5]], ('t', 'u'))
+    >>> batch = read_rows([{"id": "a", "x": [3, 0.5]}], None, need_ids=True, need_labels=False, most=9)
+    >>> batch.x.tolist(), batch.columns.width
+    ([[3.0, 0.5]], 2)
     >>> read_rows([{"id": "a", "x": [1, "2"]}], None, need_ids=True, need_labels=False, most=9)
     Traceback (most recent call last):
     mlca.serve.refusals.RefusalError: x[1] is a string, not a number; send numbers
     """
     check_list(rows, most)
-    ids, values, labels = [], [], []
+    ids: list[str] = []
+    values: list[Any] = []
+    labels: list[tuple[str, ...]] = []
     for number, row in enumerate(rows):
         check_keys(row, number, _FIELDS if need_labels else _FIELDS[:2])
         ids.append(read_id(row.get("id"), number) if need_ids or "id" in row else "")
         if "x" not in row:
             raise bad_row(number, "x", "the row has no x", "send a list of numbers, or an object by column name")
         columns = columns or _columns_of(row["x"], number)
-        values.append(_values_of(row["x"], columns, number))
+        read = read_cells(row["x"], number) if columns.table else _values_of(row["x"], columns, number)
+        values.append(read)
         if need_labels:
             labels.append(read_labels(row, number))
     assert columns is not None  # there is at least one row
-    return RequestRows(ids, _matrix(values, columns), labels, columns)
+    return RequestRows(ids, values if columns.table else _matrix(values, columns), labels, columns)
 
 
 def check_list(rows: Any, most: int) -> None:
@@ -134,7 +147,7 @@ def check_list(rows: Any, most: int) -> None:
 
 def read_id(value: Any, number: int | None) -> str:
     """Check an id."""
-    return _read_name(value, number, "id", "give every row an id of its own, such as a UUID")
+    return read_name(value, number, "id", "give every row an id of its own, such as a UUID")
 
 
 def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
@@ -145,45 +158,27 @@ def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
         raise bad_row(number, "labels", "labels is missing or no list", remedy)
     if len(labels) > MOST_LABELS:
         raise bad_row(number, "labels", f"the row has more than {MOST_LABELS} labels", "send fewer")
-    names = (_read_name(label, number, f"labels[{i}]", remedy) for i, label in enumerate(labels))
+    names = (read_name(label, number, f"labels[{i}]", remedy) for i, label in enumerate(labels))
     return tuple(dict.fromkeys(names))
 
 
 def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
     """Refuse a row that is no object, or has fields that mean nothing here."""
     if not isinstance(row, dict):
-        raise bad_row(number, "", f"row {number} is {_kind(row)}, not an object", f"send {', '.join(fields)}")
+        raise bad_row(number, "", f"row {number} is {kind_of(row)}, not an object", f"send {', '.join(fields)}")
     for key in row:
         if key not in fields:
-            raise bad_row(number, _shown(key), f"a row has no {_shown(key)!r} here", f"send {', '.join(fields)}")
-
-
-def _read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
-    if not isinstance(value, str):
-        raise bad_row(number, field, f"{field} is {_kind(value)}, not a string", remedy)
-    if not 0 < len(value) <= LONGEST_NAME:
-        raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME}")
-    if "\0" in value or not _is_text(value):
-        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send proper Unicode text")
-    return value
-
-
-def _is_text(value: str) -> bool:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+            raise bad_row(number, shown(key), f"a row has no {shown(key)!r} here", f"send {', '.join(fields)}")
 
 
 def _columns_of(x: Any, number: int) -> Columns:
     """Let the first row decide what rows consist of."""
     if not isinstance(x, list | dict) or not 0 < len(x) <= MOST_COLUMNS:
-        problem = f"x is {_kind(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
-        raise bad_row(number, "x", problem, f"send 1 to {MOST_COLUMNS:,} numbers: a list, or an object by column name")
-    if isinstance(x, list):
-        return Columns(len(x))
-    return Columns(len(x), tuple(_read_name(name, number, "x", "name the columns by text") for name in x))
+        problem = f"x is {kind_of(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
+        raise bad_row(
+            number, "x", problem, f"send a list of 1 to {MOST_COLUMNS:,} numbers, or an object by column name"
+        )
+    return Columns(len(x)) if isinstance(x, list) else TABLE
 
 
 def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
@@ -199,11 +194,11 @@ def _values_of(x: Any, columns: Columns, number: int) -> list[Any]:
             raise bad_row(number, "x", problem, f"send a list of {columns.width:,} numbers")
         values, fields = _named_values(x, columns.names, number), columns.names
     else:
-        raise bad_row(number, "x", f"x is {_kind(x)}", "send a list of numbers, or an object by column name")
+        raise bad_row(number, "x", f"x is {kind_of(x)}", "send a list of numbers, or an object by column name")
     if not set(map(type, values)) <= _NUMBERS:
         place = next(i for i, value in enumerate(values) if type(value) not in _NUMBERS)
         field = f"x[{place if fields is None else fields[place]!r}]"
-        raise bad_row(number, field, f"{field} is {_kind(values[place])}, not a number", "send numbers")
+        raise bad_row(number, field, f"{field} is {kind_of(values[place])}, not a number", "send numbers")
     return values
 
 
@@ -216,7 +211,7 @@ def _named_values(x: dict[str, Any], names: tuple[str, ...], number: int) -> lis
     missing = next((name for name in names if name not in x), None)
     if missing is not None:
         raise bad_row(number, f"x[{missing!r}]", f"x lacks the column {missing!r}", "send a number for every column")
-    unknown = _shown(next(name for name in x if name not in set(names)))
+    unknown = shown(next(name for name in x if name not in set(names)))
     remedy = f"the columns are those of the first row: {', '.join(map(repr, names[:20]))}"
     raise bad_row(number, f"x[{unknown!r}]", f"there is no column {unknown!r}", remedy)
 
@@ -236,16 +231,6 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
     raise bad_row(number, field, problem, "send finite numbers, rescaled if they are that large")
 
 
-def _kind(value: Any) -> str:
-    """Name a kind of JSON without showing what the row holds."""
-    kinds = {str: "a string", bool: "a boolean", dict: "an object", list: "a list", type(None): "null"}
-    return kinds.get(type(value), "a number")
-
-
-def _shown(name: Any) -> str:
-    return str(name)[:40].encode(errors="replace").decode()
-
-
 def pack(matrix: NDArray[np.float64]) -> list[bytes]:
     """Return each row of a matrix as the log keeps it: float64, little-endian.
 
@@ -262,3 +247,13 @@ def pack(matrix: NDArray[np.float64]) -> list[bytes]:
 def unpack(rows: Sequence[bytes], width: int) -> NDArray[np.float64]:
     """Return the matrix of packed rows."""
     return np.frombuffer(b"".join(rows), dtype="<f8").reshape(len(rows), width).astype(np.float64)
+
+
+def pack_rows(x: RowsOfX) -> list[bytes]:
+    """Return each row of a request as the log keeps it."""
+    return [pack_cells(cells) for cells in x] if isinstance(x, list) else pack(x)
+
+
+def unpack_rows(rows: Sequence[bytes], columns: Columns) -> RowsOfX:
+    """Return the rows that `pack_rows` made."""
+    return [unpack_cells(row) for row in rows] if columns.table else unpack(rows, columns.width)

@@ -16,15 +16,16 @@ from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell, write_out
 from mlca.serve.events import Events
 from mlca.serve.learning import Follower
-from mlca.serve.live import LiveModel, new_model, new_parameters
+from mlca.serve.live import Facts, Learned, LiveModel, new_model, new_parameters
 from mlca.serve.log import Log, Receipt, create_log, open_log
 from mlca.serve.measures import Traffic
 from mlca.serve.predicting import Predictor
 from mlca.serve.refusals import RefusalError, unavailable
 from mlca.serve.requests import Request
-from mlca.serve.rows import Columns
+from mlca.serve.rows import TABLE, Columns, RequestRows
 from mlca.serve.snapshots import Snapshots
 from mlca.serve.sqlite import SQLite
+from mlca.serve.tablerows import check_cells
 
 # Rows that the model may lag behind the log before new ones are refused for a while.
 MOST_BEHIND = 100_000
@@ -135,6 +136,15 @@ class Service:
         """Make a request durable."""
         return await asyncio.wrap_future(self.committer.submit(request))
 
+    def refuse_unreadable(self, rows: RequestRows) -> None:
+        """Refuse cells that do not fit their columns, once these are decided about.
+
+        Rows that get past while they are not, or at another service, are learned with gaps in these places.
+        """
+        live = self.follower.live
+        if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
+            check_cells(rows.x, live.facts.layout)
+
     def refuse_if_behind(self) -> None:
         """Refuse new rows while the model lags too far behind, except while it is rebuilt."""
         if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
@@ -237,7 +247,7 @@ class Service:
             "rows": facts.seen if facts else 0,
             "nodes": facts.nodes if facts else 0,
             "waiting": self.log.count_waiting(),
-            "columns": None if columns is None else {"width": columns.width, "names": columns.names},
+            "columns": None if columns is None else _columns_to_json(columns, facts),
             "parameters": self.log.beginning.parameters,
             "labels": labels,
             "snapshots": self.snapshots.positions(),
@@ -269,6 +279,19 @@ class Service:
                     "last": list(measures.last)[::-1],
                 }
         return about
+
+
+def _columns_to_json(columns: Columns, facts: Facts | None) -> dict[str, Any]:
+    if not columns.table:
+        return {"table": False, "width": columns.width, "names": columns.names, "kinds": None, "settled": True}
+    own = () if facts is None or facts.layout is None else facts.layout.columns
+    return {
+        "table": True,
+        "width": len(own),
+        "names": [column.name for column in own],
+        "kinds": [column.kind for column in own],
+        "settled": facts is not None and facts.layout is not None and facts.settled,
+    }
 
 
 class FolderLock:
@@ -333,13 +356,18 @@ def _read_start(path: Path) -> tuple[bytes, Columns]:
 
     from mlca.classifier import load
 
-    model = load(path)
+    learned = Learned(load(path))
+    model = learned.model
     if not all(isinstance(name, str) for name in model.classes_.tolist()):
         raise ValueError(f"{path}: its labels are numbers, but the service's are names; train it with label names")
     names = getattr(model, "feature_names_in_", None)
     columns = Columns(model.n_features_in_, None if names is None else tuple(map(str, names)))
     try:
-        model.partial_fit(np.zeros((1, columns.width)), [()])
+        if learned.table is not None:
+            learned.table.learn([{}], [()])
+            columns = TABLE
+        else:
+            model.partial_fit(np.zeros((1, columns.width)), [()])
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return path.read_bytes(), columns

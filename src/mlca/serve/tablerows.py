@@ -1,0 +1,131 @@
+"""Rows of a table: cells by column name, each a number, a text, true, false or nothing.
+
+The log keeps such a row as JSON, always written the same way. Any row may lack columns and bring new ones. What passes
+`read_cells` can be learned for ever, whatever the recipe makes of the columns; `check_cells` refuses beforehand what a
+recipe that has settled could only take as missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from mlca.limits import LARGEST_VALUE
+from mlca.serve.naming import is_unicode, kind_of, read_name, shown
+from mlca.serve.refusals import bad_row
+from mlca.tables.cells import is_missing
+from mlca.tables.kinds import Boolean, Date, Numeric
+from mlca.tables.layout import TableLayout
+
+Cells: TypeAlias = dict[str, Any]
+
+# Columns that a row may have, and a log may learn.
+MOST_CELLS = 10_000
+LONGEST_TEXT = 20_000
+# The characters of all texts of a row, names among them.
+LONGEST_ROW = 400_000
+
+# What a column asks for, by its kind; categories and texts take whatever comes.
+_WANTED = {
+    Numeric: ("no number within bounds", "send a number"),
+    Boolean: ("neither true nor false", "send true or false"),
+    Date: ("no date", "send a date such as 2026-01-31"),
+}
+
+
+def read_cells(x: Any, number: int) -> Cells:
+    """Check the cells of a row.
+
+    Examples
+    --------
+    >>> read_cells({"temp": 3.1, "site": "A", "calm": None}, 0)
+    {'temp': 3.1, 'site': 'A', 'calm': None}
+    >>> read_cells({"temp": [3.1]}, 0)
+    Traceback (most recent call last):
+    mlca.serve.refusals.RefusalError: x['temp'] is a list; send a number, a string, true, false or null
+    """
+    if not isinstance(x, dict):
+        remedy = "send an object by column name, as the first row was one"
+        raise bad_row(number, "x", f"x is {kind_of(x)}, but rows are objects here", remedy)
+    if not 0 < len(x) <= MOST_CELLS:
+        raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
+    length = 0
+    for name, cell in x.items():
+        read_name(name, number, "x", "name the columns by text")
+        length += len(name)
+        if type(cell) is str:
+            _check_text(name, cell, number)
+            length += len(cell)
+        elif type(cell) in (int, float):
+            if not abs(cell) <= LARGEST_VALUE:
+                problem = f"{_field(name)} is beyond {LARGEST_VALUE:g}, where squares overflow"
+                raise bad_row(number, _field(name), problem, "send finite numbers, rescaled if they are that large")
+        elif cell is not None and type(cell) is not bool:
+            problem = f"{_field(name)} is {kind_of(cell)}"
+            raise bad_row(number, _field(name), problem, "send a number, a string, true, false or null")
+    if length > LONGEST_ROW:
+        problem = f"the texts and names of x have {length:,} characters"
+        raise bad_row(number, "x", problem, f"send at most {LONGEST_ROW:,}")
+    return x
+
+
+def _check_text(name: str, cell: str, number: int) -> None:
+    if len(cell) > LONGEST_TEXT:
+        problem = f"{_field(name)} has {len(cell):,} characters"
+        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones will do")
+    if not is_unicode(cell):
+        problem = f"{_field(name)} holds half of a surrogate pair"
+        raise bad_row(number, _field(name), problem, "send proper Unicode text")
+
+
+def _field(name: str) -> str:
+    return f"x[{shown(name)!r}]"
+
+
+def check_cells(rows: Sequence[Cells], layout: TableLayout) -> None:
+    """Refuse rows with cells that do not fit their columns, or with more columns than can be learned."""
+    for column in layout.learned():
+        wanted = _WANTED.get(type(column))
+        if wanted is None:
+            continue
+        faulty = column.encode([cells.get(column.name) for cells in rows]).faulty
+        if faulty:
+            field = _field(column.name)
+            problem = f"{field} is {wanted[0]}, but the column is {column.kind} here"
+            raise bad_row(faulty[0], field, problem, f"{wanted[1]}, or null where there is none")
+    known = known_names(layout)
+    for number, cells in enumerate(rows):
+        new = new_names(cells, layout, known)
+        known.update(new)
+        if new and len(known) > MOST_CELLS:
+            problem = f"there are {len(layout.columns):,} columns here, and {shown(new[-1])!r} is one too many"
+            raise bad_row(number, _field(new[-1]), problem, f"send columns of other names only up to {MOST_CELLS:,}")
+
+
+def known_names(layout: TableLayout) -> set[str]:
+    """Return the names that bring nothing new."""
+    return {column.name for column in layout.columns} | {layout.id or ""}
+
+
+def new_names(cells: Cells, layout: TableLayout, known: set[str]) -> list[str]:
+    """Return the columns that a row brings: with a value, and neither known nor labels in the files that began it."""
+    new = [name for name, cell in cells.items() if name not in known and not is_missing(cell)]
+    return new if layout.labels is None else [name for name in new if not layout.labels.among([name])]
+
+
+def pack_cells(cells: Cells) -> bytes:
+    """Return a row as the log keeps it.
+
+    Examples
+    --------
+    >>> pack_cells({"site": "A", "age": 3.0, "calm": None})
+    b'{"age":3.0,"calm":null,"site":"A"}'
+    """
+    return json.dumps(cells, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def unpack_cells(packed: bytes) -> Cells:
+    """Return the cells of a row of the log."""
+    cells: Cells = json.loads(packed)
+    return cells

@@ -1,0 +1,287 @@
+"""Tables at the service: cells of any kind are learned by one recipe, however they come, and nothing trips over it."""
+
+import json
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlca import MLCA, load
+from mlca.client import Client
+from mlca.serve.live import Learned, LiveModel
+from mlca.serve.log import Row
+from mlca.serve.refusals import RefusalError
+from mlca.serve.rows import TABLE, pack_rows
+from mlca.serve.snapshots import Snapshots
+from mlca.serve.tablelearning import TableLearner
+from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS, check_cells, read_cells
+from mlca.tables import columns as deciding
+from tests.serve.streams import fit_log, log_of, state_of
+from tests.serve.tables import frame_of, make_table
+
+
+@pytest.fixture
+def early(monkeypatch):
+    """Recipes settle after 40 rows."""
+    monkeypatch.setattr(deciding, "FIRST_ROWS", 40)
+
+
+def saved(model):
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model.mlca")
+        return state_of(Path(folder) / "model.mlca")
+
+
+def learned(rows, cuts=()):
+    """The model of rows that come in portions, as the log has them."""
+    model = MLCA(recency=True)
+    table = TableLearner(model)
+    for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True):
+        if stop > start:
+            cells = [dict(sorted(row["x"].items())) for row in rows[start:stop]]
+            table.learn(cells, [tuple(row["labels"]) for row in rows[start:stop]])
+    return model
+
+
+def test_the_model_is_that_of_the_same_frame_in_python(monkeypatch):
+    rows = make_table(128)
+    labels = [tuple(row["labels"]) for row in rows]
+    assert saved(learned(rows, [1, 50])) == saved(MLCA(recency=True).fit(frame_of(rows), labels))
+    monkeypatch.setattr(deciding, "FIRST_ROWS", 50)  # and when the recipe has settled on the way
+    rows = make_table(128, late=False)
+    labels = [tuple(row["labels"]) for row in rows]
+    assert saved(learned(rows, [1, 30, 77])) == saved(MLCA(recency=True).partial_fit(frame_of(rows), labels))
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_portions_do_not_matter(early, texts):
+    rows = make_table(140, texts=texts)
+    expected = saved(learned(rows))
+    for seed in range(4):
+        cuts = np.sort(np.random.default_rng(seed).integers(0, 140, 12)).tolist()
+        assert saved(learned(rows, cuts)) == expected
+
+
+CELLS = (
+    st.none() | st.booleans() | st.integers(-5, 5) | st.integers(-(10**150), 10**150) | st.text(max_size=5)
+    | st.floats(-1e150, 1e150) | st.sampled_from(["", "?", "1,234", "1,5", "1_0", "nan", "inf", "2026-02-30",
+       "0001-01-01", "9999-12-31T23:59", "yes", "no", "a b c d e", "two words", "\0", "٣", "1e999"])
+)  # fmt: skip
+NAMES = st.sampled_from(["a", "b*", "b[*]", "id", "Unnamed: 0", " ", "date"])
+ANY_ROWS = st.lists(st.dictionaries(NAMES, CELLS, min_size=1, max_size=4), min_size=1, max_size=14)
+
+
+@settings(max_examples=80, deadline=None)
+@given(ANY_ROWS, st.integers(1, 12), st.lists(st.integers(0, 14), max_size=3))
+def test_whatever_passes_the_door_is_learned_for_ever(rows, first_rows, cuts):
+    before = deciding.FIRST_ROWS
+    deciding.FIRST_ROWS = first_rows
+    try:
+        rows = [{"x": read_cells(x, 0), "labels": [f"l{len(x)}"]} for x in rows]
+        cuts = sorted(min(cut, len(rows)) for cut in cuts)
+        model = learned(rows, cuts)
+        assert model.n_seen_ == len(rows)
+        assert saved(model) == saved(learned(rows))
+        model.judge(TableLearner(model).encode([row["x"] for row in rows]))
+    finally:
+        deciding.FIRST_ROWS = before
+
+
+def test_a_cell_that_the_settled_recipe_cannot_read_is_refused_at_the_door_and_a_gap_behind_it(early):
+    rows = make_table(40, texts=False)
+    good = learned(rows)
+    layout = TableLearner(good).layout
+    for cells, place in [({"temp": "warm"}, "x['temp']"), ({"urgent": 7}, "x['urgent']")]:
+        with pytest.raises(RefusalError) as caught:
+            check_cells([{"temp": 1}, cells], layout)
+        assert (caught.value.status, caught.value.row, caught.value.field) == (422, 1, place)
+        assert "null" in caught.value.remedy
+    check_cells([{"temp": "3.5", "site": 7, "urgent": "yes", "new": "x"}, {"temp": None}, {"temp": "?"}], layout)
+    full = {f"c{i}": 1 for i in range(MOST_CELLS)}
+    with pytest.raises(RefusalError, match="one too many"):
+        check_cells([full], layout)
+    one, other = ({"id": "z", "x": {"temp": cell, "site": "A"}, "labels": ["north"]} for cell in ("warm", None))
+    assert saved(learned([*rows, one])) == saved(learned([*rows, other]))
+    assert saved(learned([*rows, one])) != saved(learned([*rows, {**one, "x": {"temp": 3, "site": "A"}}]))
+
+
+def test_late_columns_begin_with_their_first_value(early):
+    rows = make_table(60, texts=False, late=False)
+    nothing = {"id": "n", "x": {"height": None, "width": "?", "site": "B"}, "labels": []}
+    layout = TableLearner(learned([*rows, nothing])).layout
+    assert [column.name for column in layout.columns] == ["site", "temp", "urgent"]
+    brought = {"id": "b", "x": {"height": 3, "width": "a rather long text it is"}, "labels": []}
+    layout = TableLearner(learned([*rows, nothing, brought])).layout
+    assert [(column.name, column.kind) for column in layout.columns[3:]] == [("height", "numeric"), ("width", "text")]
+
+
+def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tmp_path):
+    rows = make_table(130)
+
+    logged = [
+        Row(place, x, tuple(row["labels"]), None, row["id"], 0.0)
+        for place, (row, x) in enumerate(zip(rows, pack_rows([row["x"] for row in rows]), strict=True), 1)
+    ]
+    live = LiveModel(Learned(MLCA(recency=True)))
+    live.learn(logged[0:39], TABLE)
+    assert not live.facts.settled
+    live.learn(logged[39:95], TABLE)
+    assert live.facts.settled
+    snapshots = Snapshots(tmp_path / "snapshots", "this log", print)
+    snapshots.save(live)
+    again = LiveModel(snapshots.newest(lambda position, generation: True))
+    assert again.facts == live.facts
+    again.learn(logged[95:130], TABLE)
+    again.snapshot(tmp_path / "again.mlca", {})
+    assert state_of(tmp_path / "again.mlca") == saved(learned(rows))
+
+
+@pytest.mark.parametrize(
+    ("x", "field"),
+    [
+        ({"a": [1]}, "x['a']"),
+        ({"a": {"b": 1}}, "x['a']"),
+        ({"a": 1e151}, "x['a']"),
+        ({"a": 10**400}, "x['a']"),
+        ({"a": float("nan")}, "x['a']"),
+        ({"a": "\ud800"}, "x['a']"),
+        ({"a": "x" * (LONGEST_TEXT + 1)}, "x['a']"),
+        ({f"c{i}": "x" * LONGEST_TEXT for i in range(30)}, "x"),
+        ({f"c{i}": 1 for i in range(MOST_CELLS + 1)}, "x"),
+        ({"": 1}, "x"),
+        ({"n" * 201: 1}, "x"),
+        ({}, "x"),
+        ([1.0], "x"),
+        ("a", "x"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_cells_that_are_none_are_refused(x, field):
+    with pytest.raises(RefusalError) as caught:
+        read_cells(x, 3)
+    assert (caught.value.status, caught.value.row, caught.value.field) == (422, 3, field)
+
+
+def served(server, position, tmp_path):
+    status, content, _ = server.ask("GET", f"/v1/model/file?min_position={position}")
+    assert status == 200, content
+    (tmp_path / "served.mlca").write_bytes(content)
+    return state_of(tmp_path / "served.mlca")
+
+
+def test_a_table_from_the_first_row_on(serve, tmp_path):
+    server = serve()
+    row = {"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}
+    assert server.learn([row]) == {"position": 1, "generation": 0, "learned": 1, "duplicates": []}
+    rows = make_table(120)
+    server.learn(rows[:40])
+    for portion in range(40, 120, 16):
+        server.learn(rows[portion : portion + 16])
+    server.post("/v1/predict", {"rows": [{"x": {"sky": "blue"}}], "min_position": 121})
+    columns = server.get("/v1/model")["columns"]
+    kinds = dict(zip(columns["names"], columns["kinds"], strict=True))
+    known = {"site": "categorical", "temp": "numeric", "note": "text", "urgent": "boolean", "height": "numeric"}
+    assert (kinds, columns["settled"]) == (known, False)
+    before = served(server, 121, tmp_path)
+    assert before == fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+    asked = [{"note": "the printer has a crash", "site": "Z", "temp": None}, {"height": 1}, rows[3]["x"]]
+    answer = server.post("/v1/predict", {"rows": [{"x": x} for x in asked], "top": 1000})
+    here = load(tmp_path / "served.mlca")
+    expected = here.predict_proba(frame_of([*({"x": x} for x in asked), rows[100]]).reindex(columns=list(known)))[:3]
+    found = [[row["probabilities"][name] for name in here.classes_] for row in answer["rows"]]
+    assert found == expected.tolist()
+    explained = server.post("/v1/explain", {"x": asked[0]})
+    assert {"column": "site", "row": "other"}.items() <= next(
+        v for v in explained["values"] if v["column"] == "site"
+    ).items()
+    assert server.post("/v1/explain", {"id": "t3"})["nodes"][0]["distance"] == 0
+    # Forgotten rows take what they alone brought with them.
+    server.learn([{"id": "person", "x": {"secret": "unmistakable"}, "labels": ["secret"]}])
+    assert server.post("/v1/forget", {"ids": ["person", "t7"], "wait": True})["rebuilt"]
+    assert "secret" not in server.get("/v1/model")["columns"]["names"]
+    forgotten = served(server, 122, tmp_path)
+    assert forgotten == fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+    assert forgotten != before
+    server.kill()
+    assert "unmistakable" not in server.err.read_text()
+    server.start()
+    assert served(server, 122, tmp_path) == forgotten
+
+
+def test_a_settled_table_refuses_what_does_not_fit_and_learns_what_slipped_in(serve, tmp_path):
+    server = serve()
+    rows = make_table(1010, texts=False)
+    odd = {"id": "odd", "x": {"temp": "warm", "site": "B"}}
+    server.learn(rows[:500])
+    server.post("/v1/predict", {"rows": [odd], "keep": True})  # while nobody can tell that it will not fit
+    server.learn(rows[500:1000])
+    server.post("/v1/predict", {"rows": [{"x": {"temp": 1}}], "min_position": 1000})
+    assert server.get("/v1/model")["columns"]["settled"]
+    for path in ("learn", "predict"):
+        bad = {"id": "bad", "x": {"temp": "cold"}} | ({"labels": []} if path == "learn" else {})
+        error = server.post(f"/v1/{path}", {"rows": [bad]}, 422)["error"]
+        assert (error["row"], error["field"]) == (0, "x['temp']")
+    server.post("/v1/explain", {"x": {"urgent": "perhaps"}}, 422)
+    assert server.post("/v1/labels", {"rows": [{"id": "odd", "labels": ["north"]}]})["position"] == 1001
+    server.learn(rows[1000:])
+    expected = served(server, 1011, tmp_path)
+    assert expected == fit_log(log_of(server.data), tmp_path / "fitted.mlca")
+    server.stop()
+    assert list((server.data / "snapshots").glob("*1011-*.mlca"))
+    server.start()
+    assert served(server, 1011, tmp_path) == expected
+
+
+def test_a_model_of_tables_begins(serve, tmp_path):
+    rows = make_table(90, late=False)
+    start = MLCA(recency=True).fit(frame_of(rows[:70]), [tuple(row["labels"]) for row in rows[:70]])
+    start.save(tmp_path / "start.mlca")
+    server = serve("--model", tmp_path / "start.mlca")
+    assert server.get("/v1/model")["columns"]["settled"]
+    with Client(server.url) as client:
+        table = frame_of(rows[70:])
+        table["temp"] = table["temp"].astype(float)  # None becomes NaN
+        parts = [
+            {"id": row["id"], "x": x, "labels": row["labels"]}
+            for row, (_, x) in zip(rows[70:], table.iterrows(), strict=True)
+        ]
+        assert client.learn(parts)["learned"] == 20
+        client.predict([{"x": {"seen": pd.Timestamp("2026-01-31"), "count": np.int64(3), "ok": np.True_}}])
+    start.partial_fit(frame_of(rows[70:]), [tuple(row["labels"]) for row in rows[70:]])
+    assert served(server, 20, tmp_path) == saved(start)
+
+
+def test_a_log_from_before_there_were_tables(serve, tmp_path):
+    (tmp_path / "data").mkdir()
+    with sqlite3.connect(tmp_path / "data" / "log.sqlite") as connection:
+        connection.executescript(Path(__file__).with_name("log_of_version_1.sql").read_text())
+    connection.close()
+    server = serve()
+    columns = server.get("/v1/model")["columns"]
+    assert (columns["table"], columns["names"]) == (False, ["heat", "wind", "rain"])
+    here = [row for row in log_of(server.data) if row[2] is not None]
+    model = MLCA(recency=True).fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
+    assert (len(here), served(server, 60, tmp_path)) == (59, saved(model))
+    server.learn([{"id": "n1", "x": {"wind": 1, "heat": 2, "rain": 3}, "labels": []}])
+    server.learn([{"id": "n2", "x": [1, 2, 3], "labels": []}])
+    assert [row[2].tolist() for row in log_of(server.data)[60:]] == [[2, 1, 3], [1, 2, 3]]
+    for x, field in [({"heat": 1}, "x['wind']"), ({"heat": 1, "wind": 1, "rain": "no"}, "x['rain']")]:
+        assert server.learn([{"id": "n3", "x": x, "labels": []}], 422)["error"]["field"] == field
+    version = sqlite3.connect(server.data / "log.sqlite").execute("SELECT version FROM mlca_log").fetchone()
+    assert version == (1,)
+
+
+def test_the_log_keeps_one_form_and_tells_its_version(serve):
+    server = serve()
+    server.learn([{"id": "a", "x": {"b": 1, "a": "ä", "c": None}, "labels": []}])
+    connection = sqlite3.connect(server.data / "log.sqlite")
+    assert connection.execute("SELECT version FROM mlca_log").fetchone() == (2,)
+    packed = connection.execute("SELECT x FROM mlca_rows").fetchone()[0]
+    connection.close()
+    assert packed == '{"a":"ä","b":1,"c":null}'.encode()
+    assert json.loads(packed) == {"a": "ä", "b": 1, "c": None}

@@ -17,21 +17,7 @@ from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel, extras_of
-from mlca.options import (
-    ATTRIBUTES,
-    DECISIONS,
-    DRIFTS,
-    PUBLISHED,
-    RULES,
-    SIMILARITIES,
-    VOTES,
-    Attributes,
-    Decision,
-    Drift,
-    Rule,
-    Similarity,
-    Vote,
-)
+from mlca.options import CHOICES, PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_flag, check_real, check_whole, refuse_arguments
 
@@ -322,18 +308,14 @@ class MLCA(LearnedModel):
         check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
         check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
-        check_choice("similarity", self.similarity, SIMILARITIES)
-        check_choice("decision", self.decision, DECISIONS)
+        for name, words in CHOICES.items():
+            check_choice(name, getattr(self, name), words)
         check_flag("recency", self.recency)
-        check_choice("drift", self.drift, DRIFTS)
         if self.max_nodes is not None:
             check_whole("max_nodes", self.max_nodes, at_least=2)
         if self.decision != "calibrated" and (self.recency or self.drift != "off"):
             raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
         check_categories(self.categorical_features)
-        check_choice("attributes", self.attributes, ATTRIBUTES)
-        check_choice("rule", self.rule, RULES)
-        check_choice("vote", self.vote, VOTES)
         check_whole("epochs", self.epochs, at_least=1)
 
     def _check_continuation(self) -> None:

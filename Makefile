@@ -9,7 +9,7 @@ INSTALL := pip install --quiet --disable-pip-version-check
 # What was built is out of date when one of these changes; Python files are used where they lie.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/* src/kernels/peers/*)
 
-.PHONY: demo serve soak test test-all sanitized lint types bench docs clean
+.PHONY: demo serve soak test test-all sanitized lint types bench docs wheel check-wheel clean
 .DELETE_ON_ERROR:
 
 $(BIN)/pip:
@@ -44,6 +44,9 @@ soak: $(VENV)/.installed  ## the service under load for an hour: memory, threads
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema github-workflows-require-timeout .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 types: $(VENV)/.installed
 	$(BIN)/mypy
@@ -75,6 +78,21 @@ sanitized: $(SANITIZED)/.installed
 
 bench: $(VENV)/.installed  ## speed, as ratios to this machine's own limits
 	$(BIN)/mlca bench
+
+# What is published, in dist/: the sources, and a wheel that is built of them and of nothing else. MLCA_LEVELS=best is for
+# trying: such a wheel is for processors like this one.
+MLCA_LEVELS ?= all
+wheel: | $(BIN)/pip  ## an sdist, and a wheel made of it, in dist/
+	$(BIN)/$(INSTALL) "build>=1.2"
+	rm -rf dist
+	$(BIN)/python -m build --config-setting=cmake.define.MLCA_LEVELS=$(MLCA_LEVELS)
+
+EMPTY := $(VENV)/empty
+check-wheel:  ## the wheel of dist/ in an empty environment, where it learns, explains, saves and is asked by its command
+	rm -rf $(EMPTY)
+	$(PYTHON) -m venv $(EMPTY)
+	$(EMPTY)/bin/$(INSTALL) --only-binary :all: dist/mlca-*.whl
+	cd $(EMPTY) && bin/python -I $(CURDIR)/tests/smoke.py
 
 docs: $(VENV)/.installed  ## the site, in site/; any warning is an error
 	$(BIN)/mkdocs build --strict

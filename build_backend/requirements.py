@@ -1,6 +1,7 @@
 """Print what an extra of mlca needs, one requirement a line: `python build_backend/requirements.py dev`.
 
-So that packages can be installed while mlca itself is being built.
+So that packages can be installed while mlca itself is being built. With `--oldest` the lowest version that is allowed
+of each, so that a test can show that it is enough.
 """
 
 from __future__ import annotations
@@ -23,4 +24,5 @@ def requirements(project: dict[str, Any], extra: str) -> set[str]:
 
 if __name__ == "__main__":
     pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    print(*sorted(requirements(pyproject["project"], sys.argv[1])), sep="\n")
+    found = sorted(requirements(pyproject["project"], sys.argv[1]))
+    print(*(line.replace(">=", "==") if "--oldest" in sys.argv[2:] else line for line in found), sep="\n")

@@ -54,9 +54,9 @@ def main() -> None:
     """Write three months of tickets and go through them."""
     with TemporaryDirectory() as folder:
         january, february, march, new = (Path(folder, f"{month}.csv") for month in ("jan", "feb", "mar", "new"))
-        write_tickets(january, 3000, 1, attacks=False)
-        write_tickets(february, 3000, 2, attacks=True)
-        write_tickets(march, 1000, 3, attacks=True)
+        write_tickets(january, 1000, 1, attacks=False)
+        write_tickets(february, 1000, 2, attacks=True)
+        write_tickets(march, 300, 3, attacks=True)
         write_tickets(new, 3, 4, attacks=True)
         model = str(Path(folder, "tickets.mlca"))
 

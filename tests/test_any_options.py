@@ -114,7 +114,7 @@ def assert_all_holds(seed, path):
 @pytest.mark.parametrize("part", [*range(6), *(pytest.param(part, marks=pytest.mark.slow) for part in range(6, 100))])
 def test_what_is_guaranteed_holds(part, tmp_path):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("error", RuntimeWarning)
         for seed in range(20 * part, 20 * part + 20):
             try:
                 assert_all_holds(seed, tmp_path / "model.mlca")

@@ -245,7 +245,9 @@ class TestShell:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["flags", "emotions", "birds", "yeast", "genbase"])
+@pytest.mark.parametrize(
+    "name", ["flags", "emotions", "birds", "yeast", pytest.param("genbase", marks=pytest.mark.slow)]
+)
 def test_real_tables_with_names(name, monkeypatch):
     """Categories by their names, numbers, gaps; learned in portions with shuffled columns."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)

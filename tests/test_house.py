@@ -6,12 +6,12 @@ import sys
 import tomllib
 from collections import defaultdict
 from importlib import import_module
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import mlca
+from tests.docs.pages import blocks_of, pages
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 MOST_LINES = 420
 
 # Packages that are imported under another name than they are installed.
-DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "markdown_it": "markdown-it-py"}
 
 
 def name_of(path):
@@ -129,16 +129,14 @@ def test_every_package_that_is_required_is_imported():
 def test_packages_of_the_tests_are_declared():
     declared = requirements(PROJECT["dependencies"])
     declared |= requirements(line for lines in PROJECT["optional-dependencies"].values() for line in lines)
-    homes = packages_distributions()
-    undeclared = set()
+    imports = set()
     for path in (ROOT / "tests").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            packages = {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"mlca"}
-            installed = packages & homes.keys()
-            undeclared |= {name for name in installed if not declared & {home.lower() for home in homes[name]}}
-    assert undeclared == set()
+            imports |= {name.split(".")[0] for name in names}
+    foreign = imports - sys.stdlib_module_names - {"docs", "mlca", "tests"}
+    assert {DISTRIBUTIONS.get(name, name.replace("_", "-")) for name in foreign} - declared == set()
 
 
 def test_extras_are_never_imported_unannounced():
@@ -180,6 +178,23 @@ def test_what_is_public_is_there_under_the_name_that_the_page_has():
         home = import_module(module)
         assert hasattr(home, name), f"{module} has no {name}"
         assert name in getattr(home, "__all__", [name]), f"{name} is not in the __all__ of {module}"
+
+
+ROOMS = ("active", "client", "dask", "datasets", "metrics", "peers", "plots", "river", "statistics", "tables")
+
+
+@pytest.mark.parametrize("module", ["mlca", *(f"mlca.{room}" for room in ROOMS)])
+def test_every_public_name_is_on_the_page_with_an_example_that_runs(module):
+    """Examples are a docstring's, which are doctests, or those of a page, which run in tests/docs."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^::: mlca[\w.]*\.(\w+)$", text, re.MULTILINE))
+    blocks = [block for page in pages() for block in blocks_of(page.read_text(encoding="utf-8"))]
+    examples = "".join(block.text for block in blocks if block.kind == "python")
+    home = import_module(module)
+    for name in set(home.__all__) - {"__version__"}:
+        assert name in shown, f"docs/api.md does not show {module}.{name}"
+        tells = ">>>" in (getattr(home, name).__doc__ or "") or re.search(rf"\b{name}\b", examples)
+        assert tells, f"{module}.{name} has no example, neither in its docstring nor on a page"
 
 
 def test_one_version_number():

@@ -302,8 +302,8 @@ def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():
     assert measured.get() > 0.05
 
 
-def test_without_river_the_error_says_what_to_install():
-    code = "import sys; sys.modules['river'] = None; import mlca.river"
+@pytest.mark.parametrize("module", ["mlca.river", "mlca.river_metrics"])
+def test_without_river_the_error_says_what_to_install(module):
+    code = f"import sys; sys.modules['river'] = None; import {module}"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ImportError: mlca.river" in answer.stderr
-    assert 'needs river: pip install "mlca[river]"' in answer.stderr
+    assert answer.stderr.splitlines()[-1] == f'ImportError: {module} needs river: pip install "mlca[river]"'

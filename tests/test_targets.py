@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mlca import labels_from
-from mlca.targets import LabelSet, exact_share, read_targets
+from mlca.targets import LabelSet, exact_share, read_targets, read_truth
 from mlca.targets.text import list_in_text
 
 NAMES = [["sea"], ["sea", "sun"], []]
@@ -230,3 +230,24 @@ class TestExactMatch:
     def test_a_frame_without_a_known_label_is_refused(self):
         with pytest.raises(ValueError, match=r"lacks the columns of known labels \['sun'\]"):
             exact_share(pd.DataFrame({"sea": [1, 0]}), self.KNOWN, np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "message"),
+    [
+        ({"sea": 1}, None, "y must have one entry per row; a dict has none"),
+        ("sea", None, "y must have one entry per row; a str has none"),
+        (pd.DataFrame(INDICATOR, columns=["sea", "sea"]), None, "two columns of the same name"),
+        (INDICATOR, ["sea"], "y has 2 columns but `classes` names 1 labels; name them all"),
+        (NAMES, [["sea"], ["sun"]], "`classes` must list hashable label names"),
+        (NAMES, ["sea", "sun", "sea"], "`classes` names a label twice"),
+    ],
+)
+def test_what_is_no_target_is_refused_by_name(y, classes, message):
+    with pytest.raises(ValueError, match=message):
+        read_targets(y, None, classes)
+
+
+def test_truth_in_no_form_at_all_is_refused_as_targets_are():
+    with pytest.raises(ValueError, match="one entry per row"):
+        read_truth("sea", LabelSet(("sea", "sun")))

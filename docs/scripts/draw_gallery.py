@@ -1,4 +1,4 @@
-"""Run the code of docs/gallery.md and docs/comparing.md, and put the pictures that it draws into docs/images.
+"""Run the code of gallery.md, comparing.md and streams.md in docs, and put the pictures that it draws into docs/images.
 
 Run from the root of the repository: python -m docs.scripts.draw_gallery
 """
@@ -32,5 +32,5 @@ def draw(page: str) -> None:
 
 
 if __name__ == "__main__":
-    for page in ("gallery.md", "comparing.md"):
+    for page in ("gallery.md", "comparing.md", "streams.md"):
         draw(page)

@@ -2,10 +2,11 @@
 
     mlca reproduce beyond --out reproduction
     mlca reproduce streams --out reproduction     # and drift, budget
-    python docs/scripts/write_proof_pages.py reproduction
+    python docs/scripts/write_proof_pages.py reproduction [PAGE ...]
 
-Nothing is computed here: what the folder's store has is put on `docs/beyond.md` and `docs/streams-proof.md`, figures
-beside them, with how many folds there are and what did not finish.
+Nothing is computed here: what the folder's store has is put on `docs/beyond.md` and `docs/streams-proof.md`, or on the
+one that is named, figures beside them, with how many folds there are and what did not finish. What somebody wrote
+between the commands at the top of a page and its first section stays.
 """
 
 import re
@@ -29,12 +30,13 @@ PAGES = {
 }
 
 
-def main(folder: Path) -> None:
-    """Write all pages."""
+def main(folder: Path, wanted: list[str]) -> None:
+    """Write the pages that are wanted, or all."""
     matplotlib.use("agg")
     scope = scope_of()
     with Store(folder / STORE) as store:
-        for page, (title, names) in PAGES.items():
+        for page in wanted or PAGES:
+            title, names = PAGES[page]
             sections = []
             for name in names:
                 outcomes = store.get(dict.fromkeys(STUDIES[name].tasks(scope)))
@@ -56,8 +58,15 @@ def write_page(page: str, report: Report, names: tuple[str, ...]) -> None:
     commands = "\n".join(f"mlca reproduce {name} --out reproduction" for name in names)
     head, rest = text.split("\n", 1)
     again = f"Again, on your own machine (`--quick` takes a minute or two):\n\n```\n{commands}\n```\n"
-    (DOCS / f"{page}.md").write_text(f"{head}\n\n{again}{rest}", encoding="utf-8")
+    path = DOCS / f"{page}.md"
+    path.write_text(f"{head}\n\n{again}{_own_words(path)}{rest}", encoding="utf-8")
+
+
+def _own_words(path: Path) -> str:
+    """Return what a page says between the commands at its top and its first section."""
+    found = re.search(r"^```\n.*?^```\n(.*?)\n## ", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -2,8 +2,8 @@
 //
 // Rows and nodes are lists of entries other than zero, gaps as MISSING; dense tables are listed, too, so that there is one way for both.
 // A node is compared with an instance where either has an entry: first at the node's own, then at those of the instance that the node has not.
-// Terms are integers, put in full (mixed.hpp). Numbers are gathered first and then go through the kernel together, as vectors. Under a common
-// bandwidth nodes are screened (mixed_tiles.hpp), unless rows are long.
+// Terms are integers, put in full (mixed.hpp). Numbers are gathered first and then go through the kernel together, as vectors. Nodes are
+// screened (mixed_tiles.hpp), unless rows are long or their attributes in groups.
 #pragma once
 
 #include <algorithm>
@@ -40,13 +40,13 @@ public:
     };
 
     explicit MixedNodes(const Settings& told)
-        : d_(told.n_features), screen_from_(told.screen_from), nominal_(told.nominal), factors_(mode == Mode::individual ? told.n_features : 1), tiles_(told.n_features, told.nominal),
+        : d_(told.n_features), screen_from_(told.screen_from), nominal_(told.nominal), factors_(mode == Mode::individual ? told.n_features : 1), tiles_(told.n_features, told.nominal, mode == Mode::individual),
           ones_(static_cast<std::size_t>(told.n_features), 1.0f) {}
 
     void reserve(std::int64_t n_nodes, const Row& x) {
         weights_.reserve(x.n);
         if constexpr (mode == Mode::individual) factors_.reserve(n_nodes);
-        if constexpr (mode == Mode::common) tiles_.reserve(n_nodes);
+        if constexpr (mode != Mode::clustered) tiles_.reserve(n_nodes);
     }
     // Make sure that a node can be moved towards x, or towards another node that was itself moved towards x.
     void reserve_move(std::int64_t node, const Row& x, std::int64_t towards = -1) {
@@ -61,7 +61,7 @@ public:
         if constexpr (mode == Mode::individual) {
             for (std::int64_t i = 0; i < d_; ++i) factors_[node][i] = SCALE / bandwidths[i];
         }
-        if constexpr (mode == Mode::common) tiles_.enter(node, x, [&](std::int64_t p) { return x.values[p]; });
+        if constexpr (mode != Mode::clustered) keep(node, x);
     }
 
     // Move a node towards a target, entry by entry. Return whether it changed.
@@ -95,7 +95,7 @@ public:
             visited_.data()[target.keys[p]] = 0;
         }
         n_pairs_ += weights.length;
-        if constexpr (mode == Mode::common) tiles_.enter(node, row(node), [&](std::int64_t p) { return weights.values[p]; });
+        if constexpr (mode != Mode::clustered) keep(node, row(node));
         return !same;
     }
 
@@ -144,9 +144,13 @@ private:
     static constexpr std::int64_t NODES_BETWEEN_CHECKS = 64;
     static constexpr std::int64_t TOGETHER_SUMMED = 32;
 
+    void keep(std::int64_t node, const Row& y) noexcept {
+        tiles_.enter(node, y, [&](std::int64_t p) { return y.values[p]; }, mode == Mode::individual ? factors_[node] : nullptr);
+    }
+
     // List the nearest nodes by bounds, if there are some.
     bool search_screened(const MixedQuery& query, Space& space, Stop& stop) const {
-        if constexpr (mode != Mode::common) return false;
+        if constexpr (mode == Mode::clustered) return false;
         const Row& x = query.x;
         const auto value = [&](std::int64_t p) { return x.values[p]; };
         if (query.n_nodes < screen_from_ || !tiles_.can() || !tiles_.lay_out(x, value, space.tiles)) return false;
@@ -258,7 +262,7 @@ private:
     std::int64_t n_pairs_ = 0;
     PairRows<double> weights_;
     Rows<double> factors_;  // individual: each node's r
-    MixedTiles tiles_;      // common
+    MixedTiles tiles_;      // unless clustered
     Array<float> ones_;     // what each attribute weighs
     // Working space of `move`, zero between uses.
     Array<double> target_;

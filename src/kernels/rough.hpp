@@ -30,10 +30,21 @@ void rough_group_sums(const float* x, const float* tile, std::int64_t n_groups, 
 // What stands for a gap in a tile, and in a row beside it.
 inline constexpr float GAP = 3.40282347e38f;
 
-// Write about the weighted sums of 1 - k over the attributes that row and node both have, and about the sums of these weights; for attributes that
-// are `nominal` (none: null), of `apart` where they differ. Numbers that are zero in both count or not.
-void rough_mixed_sums(const float* x, const float* weights, const std::uint8_t* nominal, const float* tile, std::int64_t d, double r, float apart,
-                      bool zeros_count, float* above, float* below);
+// What is compared in a tile of mixed rows: a row, the weights of attributes, which of them are nominal (none: null), and the term of categories that
+// differ. Numbers that are zero in both count or not.
+struct RoughMixed {
+    const float *x, *weights;
+    const std::uint8_t* nominal;
+    std::int64_t d;
+    float apart;
+    bool zeros_count;
+};
+
+// Write about the weighted sums of 1 - k over the attributes that row and node both have, and about the sums of these weights.
+void rough_mixed_sums(const RoughMixed& compared, const float* tile, double r, float* above, float* below);
+
+// The same with sqrt(1 - k), each node with its own factors.
+void rough_mixed_root_sums(const RoughMixed& compared, const float* tile, const float* factors, float* above, float* below);
 
 // The kernels themselves, of one attribute, for the test of their bounds.
 float rough_kernel_at(float difference, float r);

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mlca.merging import merge as merge
     from mlca.targets.text import labels_from as labels_from
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["MLCA", "Explanation", "__version__", "labels_from", "load", "merge"]
 
 _HOMES = {

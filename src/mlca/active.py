@@ -18,6 +18,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
 
+__all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
+
 # Rows among which those to label are sought; distances between all of them are kept.
 MOST_CANDIDATES = 2000
 # Nodes that vote on a node's labels, and how many votes the label's frequency among all rows counts for.

@@ -23,6 +23,8 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
 
+__all__ = ["Batches", "Client", "Event", "ServiceError"]
+
 Row = Mapping[str, Any]
 
 # What may succeed when it is sent again.

@@ -40,6 +40,8 @@ class Explanation:
 
     Attributes
     ----------
+    n_seen, n_represented : int
+        How many rows were learned, and how many of them the nodes stand for: with `max_nodes` not all.
     labels : tuple
         The names of the labels; every array with one entry a label is in this order.
     predicted : frozenset
@@ -88,6 +90,8 @@ class Explanation:
         nodes have.
     """
 
+    n_seen: int
+    n_represented: int
     labels: tuple[Hashable, ...]
     predicted: frozenset[Hashable]
     posterior: NDArray[np.float64]
@@ -144,6 +148,10 @@ class Explanation:
         for place, share in zip(agreeing, agreement, strict=True):
             name = name_of_attribute(place)
             named[name] = named.get(name, 0.0) + share
+        # Without a bound every row has its node, and the whole state need not be read.
+        bounded = learner.parameters.max_nodes is not None
+        numbers["n_seen"] = learner.n_seen
+        numbers["n_represented"] = int(learner.state()["counts"].sum()) if bounded else learner.n_seen
         return cls(labels=labels, predicted=predicted, agreement=tuple(named.items()), **numbers)
 
     def __str__(self) -> str:
@@ -163,6 +171,8 @@ class Explanation:
             yield line + (", ".join(own) or "none")
         if len(self.nodes) > _SHOWN_VOTERS:
             yield f"... and {len(self.nodes) - _SHOWN_VOTERS} more, farther away"
+        if self.n_represented < self.n_seen:
+            yield f"All nodes together stand for {self.n_represented:,} of the {self.n_seen:,} rows learned."
 
     def _bayes_in_words(self, names: list[str]) -> Iterator[str]:
         width = max(map(len, names), default=5)
@@ -189,6 +199,8 @@ class Explanation:
         if mixed:
             trusted = (f"{who} {weight:.3f}" for who, weight in zip(self.experts, self.expert_weights, strict=True))
             yield "Experts and how far they are trusted: " + ", ".join(trusted)
+        if len(self.trust) > 1:
+            yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in self.trust)
         if self.novelty is not None:
             yield f"Novelty {self.novelty:.3f}: so many of the rows learned were nearer to what was known before them."
 

@@ -26,12 +26,13 @@ from mlca.learner.widening import widened
 from mlca.limits import LARGEST_VALUE
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
-from mlca.river_metrics import ExactMatch, ExampleF1, HammingLoss, Jaccard, MacroF1, MicroF1
 from mlca.targets import LabelSet
 
 with needing("mlca.river", "river"):
     import pandas as pd
     from river import base
+
+    from mlca.river_metrics import ExactMatch, ExampleF1, HammingLoss, Jaccard, MacroF1, MicroF1
 
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+_IS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
 
 
 def check_real(
@@ -21,14 +24,14 @@ def check_real(
     """Raise ValueError unless `value` is a finite number within the bounds that are given."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not np.isfinite(float(value)):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
-    _check_bounds(name, value, above=above, at_least=at_least, below=below, at_most=at_most)
+    _check_bounds(name, value, {"above": above, "at least": at_least, "below": below, "at most": at_most})
 
 
 def check_whole(name: str, value: Any, *, at_least: int | None = None, at_most: int | None = None) -> None:
     """Raise ValueError unless `value` is a whole number within the bounds that are given."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
-    _check_bounds(name, value, at_least=at_least, at_most=at_most)
+    _check_bounds(name, value, {"at least": at_least, "at most": at_most})
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -55,20 +58,8 @@ def refuse_arguments(unsupported: dict[str, Any]) -> None:
         raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
 
 
-def _check_bounds(
-    name: str,
-    value: Any,
-    above: float | None = None,
-    at_least: float | None = None,
-    below: float | None = None,
-    at_most: float | None = None,
-) -> None:
-    checks = (
-        ("above", above, above is None or value > above),
-        ("at least", at_least, at_least is None or value >= at_least),
-        ("below", below, below is None or value < below),
-        ("at most", at_most, at_most is None or value <= at_most),
-    )
-    wanted = [f"{word} {bound}" for word, bound, _ in checks if bound is not None]
-    if not all(fits for _, _, fits in checks):
-        raise ValueError(f"{name} must be {' and '.join(wanted)}, not {value!r}")
+def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> None:
+    stated = {word: bound for word, bound in bounds.items() if bound is not None}
+    if not all(_IS[word](value, bound) for word, bound in stated.items()):
+        wanted = " and ".join(f"{word} {bound}" for word, bound in stated.items())
+        raise ValueError(f"{name} must be {wanted}, not {value!r}")

@@ -112,8 +112,9 @@ READERS = {
 }
 
 
+@pytest.mark.parametrize("n_files", [500, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", READERS)
-def test_two_thousand_damaged_files(tmp_path, name):
+def test_damaged_files(tmp_path, name, n_files):
     read, build = READERS[name]
     seed = build(tmp_path)
     path = tmp_path / name
@@ -126,7 +127,7 @@ def test_two_thousand_damaged_files(tmp_path, name):
     refused = 0
     tracemalloc.start()
     try:
-        for _ in range(2000):
+        for _ in range(n_files):
             damaged = mutate(seed, rng)
             path.write_bytes(damaged)
             tracemalloc.reset_peak()
@@ -142,7 +143,7 @@ def test_two_thousand_damaged_files(tmp_path, name):
             assert peak < GROWTH * len(damaged) + INTERPRETER, damaged
     finally:
         tracemalloc.stop()
-    assert 200 < refused < 2000  # the damage is neither too small nor total
+    assert n_files / 10 < refused < n_files  # the damage is neither too small nor total
 
 
 def short_names(count):

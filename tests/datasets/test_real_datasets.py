@@ -45,7 +45,10 @@ def load(name):
     return load_dataset(name)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+LARGE = ("tmc2007-500", "delicious", "mediamill")  # read in seconds to minutes, by the readers that the others meet
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in LARGE else []) for n in PUBLISHED])
 def test_published_statistics(name):
     data = load(name)
     instances, numeric, categorical, labels, cardinality, n_train = PUBLISHED[name]
@@ -99,6 +102,7 @@ def test_emotions_is_the_same_in_matlab_and_in_mulan_format():
     assert (matlab.Y != mulan.Y).nnz == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bibtex", "delicious"])
 def test_both_formats_have_the_same_official_split(name):
     base = str(DATA / name / name)

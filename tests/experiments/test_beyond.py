@@ -187,10 +187,27 @@ def test_following_a_change_is_held_against_its_goals():
         }
 
     section = drift.section(scope, outcomes_of(drift.tasks(scope), values))
-    assert "is +0.020 below a model of the new part only (0.480, 0.500; goal: 0.03)" in section.verdict
+    assert "is 0.020 below a model of the new part only (0.480, 0.500; goal: 0.03)" in section.verdict
     assert "costs +0.0010 exact match on average" in section.verdict
     assert "takes 1.50 times the time" in section.verdict
     assert "it has 0.400, a sliding window 0.300" in section.verdict
+
+
+def test_what_is_worse_on_generated_streams_comes_first():
+    scope = Scope(datasets=(), repetitions=1)
+    follow = in_order(drift.FOLLOW.parameters)
+
+    def values(task):
+        gap = {"hyperplane": 0.01, "RBF": -0.02, "tree": 0.2}[task.dataset] if task.parameters == follow else 0.0
+        return {"exact_match": 0.6 - gap / 10, "exact_match@after": 0.5 - gap, "exact_match@first": 0.4 - gap}
+
+    section = drift.section(scope, outcomes_of(drift.tasks(scope), values))
+    first = "0.200 below it on tree (0.300, 0.500), 0.010 below it on hyperplane (0.490, 0.500), 0.020 above it on RBF"
+    assert first in section.verdict
+    assert "costs there +0.0200 on tree, +0.0010 on hyperplane, -0.0020 on RBF" in section.verdict
+    assert "0.200 beside 0.400 on tree, 0.390 beside 0.400 on hyperplane, 0.420 beside 0.400 on RBF" in section.verdict
+    new_part = next(row for row in table(section, "Exact match, generated streams").rows if row[1] == drift.NEW_PART)
+    assert new_part == ("hyperplane", drift.NEW_PART, None, 0.5, None, None, None, None)
 
 
 def test_the_budget_counts_training_rows_and_tells_what_is_lost():

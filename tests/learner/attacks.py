@@ -24,20 +24,29 @@ def stream(n, d, kind="dense", seed=0):
     return KINDS[kind](X), y
 
 
-def assert_whole_rows(model, make, X, y):
-    """Assert that a model is exactly that of the rows it has seen, and that it goes on to the end as if nothing was."""
-    n = model.n_seen_ if hasattr(model, "labels_") else 0
-    clean = make()
-    if n == 0:
-        assert not hasattr(model, "labels_") or model._learner.n_seen == 0
-    else:
-        clean.partial_fit(X[:n], y[:n])
-        assert_exactly_same(model, clean)
-        np.testing.assert_array_equal(model.predict_proba(X[:3]), clean.predict_proba(X[:3]))
-    if n < X.shape[0]:
-        model.partial_fit(X[n:], y[n:])
-        clean.partial_fit(X[n:], y[n:])
-    assert_exactly_same(model, clean)
+class WholeRows:
+    """What models must be after so many rows of a stream, whatever happened on the way; each is learned once."""
+
+    def __init__(self, make, X, y):
+        self.make, self.X, self.y = make, X, y
+        self.clean = {}
+
+    def after(self, n):
+        if n not in self.clean:
+            self.clean[n] = self.make().partial_fit(self.X[:n], self.y[:n])
+        return self.clean[n]
+
+    def check(self, model):
+        """Assert that a model is exactly that of the rows it has seen, and goes on to the end as if nothing was."""
+        n = model.n_seen_ if hasattr(model, "labels_") else 0
+        if n == 0:
+            assert not hasattr(model, "labels_") or model._learner.n_seen == 0
+        else:
+            assert_exactly_same(model, self.after(n))
+            np.testing.assert_array_equal(model.predict_proba(self.X[:3]), self.after(n).predict_proba(self.X[:3]))
+        if n < self.X.shape[0]:
+            model.partial_fit(self.X[n:], self.y[n:])
+        assert_exactly_same(model, self.after(self.X.shape[0]))
 
 
 def assert_saves_and_pickles(model, folder):

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy import sparse
 
+from mlca import MLCA
 from mlca.learner.core import Learner
 from mlca.learner.parameters import SCREEN_FROM, Parameters
 from mlca.learner.state import capture
@@ -52,6 +53,14 @@ def assert_exactly_same(first, second):
     """Compare two models as a file would hold them: waiting rows, the window, names and all."""
     assert_same_arrays(capture(first._learner), capture(second._learner))
     assert (first.labels_.names, first.labels_.single) == (second.labels_.names, second.labels_.single)
+
+
+def assert_threads_do_not_matter(X, Y, chosen):
+    """Assert that one thread and three learn the same model and predict the same; return both."""
+    one, three = (MLCA(**chosen, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 3))
+    assert_exactly_same(one, three)
+    np.testing.assert_array_equal(one.predict_proba(X), three.predict_proba(X))
+    return one, three
 
 
 def assert_same_arrays(first, second):

@@ -113,3 +113,14 @@ def test_a_reservoir_is_an_even_sample_of_the_stream():
     thirds = np.bincount((kept // 1000).astype(int), minlength=3)
     assert (np.abs(thirds - 200) < 5 * np.sqrt(200 * 2 / 3)).all()
     assert (np.diff(kept) > 0).all()
+
+
+def test_an_explanation_tells_how_many_rows_the_nodes_stand_for():
+    X, Y = stream()
+    bounded, whole = (MLCA(max_nodes=bound).fit(X, Y) for bound in (50, None))
+    told = bounded.explain(X[0])
+    assert (told.n_seen, told.n_represented) == (300, bounded.counts_.sum())
+    assert f"stand for {told.n_represented} of the 300 rows learned" in str(told)
+    told = whole.explain(X[0])
+    assert told.n_seen == told.n_represented == whole.counts_.sum()
+    assert "stand for" not in str(told)

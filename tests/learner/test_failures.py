@@ -1,15 +1,18 @@
 """Memory that runs out, at every allocation in turn: the model is that of the rows it has seen, and goes on."""
 
 import pickle
+from bisect import bisect_left
+from itertools import product
 
 import numpy as np
 import pytest
 
-from mlca import MLCA
-from mlca.dask import merge
+from mlca import MLCA, merge
 from mlca.kernels import native
-from tests.learner.attacks import KINDS, MODES, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, MODES, WholeRows, stream
 from tests.learner.states import assert_exactly_same
+
+MOST_ALLOCATIONS, MOST_OF_A_FEW_ROWS = 100_000, 8192
 
 
 @pytest.fixture(autouse=True)
@@ -18,24 +21,95 @@ def nothing_fails_later():
     native.fail_allocation(-1)
 
 
-def failing(attempt, step=1):
+def failing(attempt, step=1, first=0):
     """Let each step-th allocation of an attempt fail, one an attempt; yield what `attempt` was given to work on."""
-    for n in range(0, 100_000, step):
-        subject, act = attempt()
-        native.fail_allocation(n)
-        try:
-            act()
-        except MemoryError:
-            native.fail_allocation(-1)
-            yield subject
-        else:
-            native.fail_allocation(-1)
+    for n in range(first, MOST_ALLOCATIONS, step):
+        subject, has_failed = with_a_failure(attempt, n)
+        if not has_failed:
             return
+        yield subject
     raise AssertionError("allocations never ended")
 
 
+def with_a_failure(attempt, n):
+    """Let an attempt's allocation n fail; return what it worked on, and whether there were so many."""
+    subject, act = attempt()
+    native.fail_allocation(n)
+    try:
+        act()
+    except MemoryError:
+        return subject, True
+    finally:
+        native.fail_allocation(-1)
+    return subject, False
+
+
+def going_on(half, X, y, n_jobs):
+    """Return attempts to learn rows behind those that a model knows."""
+    known = pickle.dumps(half)
+
+    def attempt():
+        model = pickle.loads(known)
+        return model, lambda: model.set_params(n_jobs=n_jobs).partial_fit(X[half.n_seen_ :], y[half.n_seen_ :])
+
+    return attempt
+
+
+def first_allocation_behind(attempt, n_rows):
+    """Return the first allocation, by its number, that is made when more than so many rows have been learned."""
+    return bisect_left(
+        range(MOST_OF_A_FEW_ROWS),
+        True,
+        key=lambda n: not (tried := with_a_failure(attempt, n))[1] or tried[0].n_seen_ > n_rows,
+    )
+
+
+def n_allocations(attempt):
+    return bisect_left(range(MOST_OF_A_FEW_ROWS), True, key=lambda n: not with_a_failure(attempt, n)[1])
+
+
+def assert_failures_while_threads_look_ahead(make, kind, step):
+    """Let allocations fail behind the first rows; fewer are left out between two than looking ahead makes.
+
+    Threads look ahead in the first rows that are worth it, whatever the clock says: it is asked from then on.
+    """
+    X, y = wide_stream(kind)
+    half = make().partial_fit(X[:70], y[:70])
+    attempt = going_on(half, X, y, n_jobs=2)
+    first = first_allocation_behind(attempt, 70)
+    whole_rows, seen = WholeRows(make, X, y), []
+    for model in failing(attempt, step, first):
+        seen.append(model.n_seen_)
+        whole_rows.check(model)
+        if seen[-1] > 100:
+            break  # what looking ahead takes, it takes in its first block
+    assert len(seen) > 2 and min(seen) > 70
+
+
+def assert_looking_ahead_allocates(make, kind, step):
+    """Assert that threads that look ahead make more than `step` allocations that one thread does not."""
+    X, y = wide_stream(kind)
+    half = make().partial_fit(X[:70], y[:70])
+    behind = []
+    for n_jobs in (1, 2):
+        attempt = going_on(half, X, y, n_jobs)
+        behind.append(n_allocations(attempt) - first_allocation_behind(attempt, 70))
+    assert behind[1] - behind[0] > step
+
+
+def wide_stream(kind):
+    """Return rows of which 70 behind 70 others are enough, and wide enough, for threads to look ahead."""
+    return stream(140, {"dense": 300, "sparse": 900}[kind], kind)
+
+
 @pytest.mark.parametrize(
-    ("rule", "step"), [("published", 4), ("text", 9), pytest.param("text", 1, marks=pytest.mark.slow)]
+    ("rule", "step"),
+    [
+        ("published", 29),
+        ("text", 61),
+        pytest.param("published", 3, marks=pytest.mark.slow),
+        pytest.param("text", 1, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
@@ -49,25 +123,26 @@ def test_learning_goes_on_after_any_allocation_failed(attributes, kind, rule, st
         model = make()
         return model, lambda: model.partial_fit(X, y)
 
+    whole_rows = WholeRows(make, X, y)
     for model in failing(attempt, step):
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("attributes", MODES)
+STEP = 19
+
+
+FEW = [("common", "dense"), ("common", "sparse"), ("individual", "dense")]
+OTHERS = [pytest.param(*pair, marks=pytest.mark.slow) for pair in product(MODES, KINDS) if pair not in FEW]
+
+
+@pytest.mark.parametrize(("attributes", "kind"), FEW + OTHERS)
 def test_the_same_while_threads_look_ahead(attributes, kind):
-    X, y = stream(150, 300, kind)
-    half = make(attributes).partial_fit(X[:70], y[:70])
+    assert_failures_while_threads_look_ahead(lambda: make(attributes), kind, STEP)
 
-    def attempt():
-        model = pickle.loads(pickle.dumps(half))
-        return model, lambda: model.set_params(n_jobs=2).partial_fit(X[70:], y[70:])
 
-    seen = []
-    for model in failing(attempt, step=67):
-        seen.append(model.n_seen_)
-        assert_whole_rows(model, lambda: make(attributes), X, y)
-    assert len(seen) > 2  # how far a failing run came depends on whether threads looked ahead
+@pytest.mark.parametrize(("attributes", "kind"), FEW + OTHERS)
+def test_looking_ahead_takes_memory_of_its_own(attributes, kind):
+    assert_looking_ahead_allocates(lambda: make(attributes), kind, STEP)
 
 
 def make(attributes):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mlca import MLCA
-from tests.learner.attacks import KINDS, MODES, assert_saves_and_pickles, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, MODES, WholeRows, assert_saves_and_pickles, stream
 from tests.learner.states import assert_exactly_same
 
 D = 300
@@ -38,20 +38,12 @@ def alarm_interrupts():
     signal.signal(signal.SIGPROF, before)
 
 
-@pytest.mark.parametrize("n_interrupts", [2, pytest.param(124 // 12, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("attributes", MODES)
-def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
-    X, y = stream(600 if kind == "dense" else 250, D, kind)
-
-    def make():
-        return MLCA(attributes=attributes, vigilance=0.05, n_jobs=n_jobs)
-
+def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
+    """Interrupt learning at random moments, so many times, and assert that each model is that of whole rows."""
     start = time.process_time()
     make().partial_fit(X, y)
     duration = time.process_time() - start
-    rng = np.random.default_rng(n_jobs)
+    whole_rows, rng = WholeRows(make, X, y), np.random.default_rng(n_interrupts)
     hits = attempts = 0
     while hits < n_interrupts:
         attempts += 1
@@ -62,8 +54,21 @@ def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_
             continue
         hits += 1
         if hits == 1 and hasattr(model, "labels_"):
-            assert_saves_and_pickles(model, tmp_path)
-        assert_whole_rows(model, make, X, y)
+            assert_saves_and_pickles(model, folder)
+        whole_rows.check(model)
+
+
+@pytest.mark.parametrize("n_interrupts", [2, pytest.param(124 // 12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("attributes", MODES)
+def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
+    X, y = stream(600 if kind == "dense" else 250, D, kind)
+
+    def make():
+        return MLCA(attributes=attributes, vigilance=0.05, n_jobs=n_jobs)
+
+    assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -42,7 +42,8 @@ def learn(learner, rows, Y, n_jobs=1):
 
 
 def fitted(parameters, rows, Y, n_jobs=1):
-    return learn(Learner(parameters, rows.shape[1], sparse.issparse(rows)), rows, Y, n_jobs)
+    """Return a learner of the rows that screens from the first node on."""
+    return learn(Learner(parameters, rows.shape[1], sparse.issparse(rows), screen_from=1), rows, Y, n_jobs)
 
 
 def queries_of(X):

@@ -7,7 +7,6 @@ computed by whoever asks, and before the next row is learned.
 import copy
 import pickle
 import threading
-import time
 from collections import defaultdict
 
 import numpy as np
@@ -15,12 +14,21 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.merging import merge
-from tests.learner.attacks import KINDS, assert_saves_and_pickles, assert_whole_rows, stream
+from tests.learner.attacks import KINDS, WholeRows, stream
 from tests.learner.rules import RULES
 from tests.learner.states import assert_exactly_same
-from tests.learner.test_failures import failing, nothing_fails_later  # noqa: F401
-from tests.learner.test_interrupts import alarm_interrupts, interrupted  # noqa: F401
-from tests.learner.test_threads import Answers, Hammer, digest, switch_often  # noqa: F401
+from tests.learner.test_failures import (
+    assert_failures_while_threads_look_ahead,
+    assert_looking_ahead_allocates,
+    failing,
+    nothing_fails_later,  # noqa: F401
+)
+from tests.learner.test_interrupts import (
+    alarm_interrupts,  # noqa: F401
+    assert_interrupts_leave_whole_rows,
+    interrupted,
+)
+from tests.learner.test_threads import Answers, Hammer, digest, hammer_while_learning, switch_often  # noqa: F401
 
 
 def maker(rule, attributes="common", **chosen):
@@ -46,10 +54,10 @@ def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
         model = make()
         return model, lambda: model.partial_fit(X, y)
 
-    due = 0
+    whole_rows, due = WholeRows(make, X, y), 0
     for model in failing(attempt, step):
         due += hasattr(model, "labels_") and similarity_is_due(model)
-        assert_whole_rows(model, make, X, y)
+        whole_rows.check(model)
     assert due > 0 or RULES[rule]["similarity"] == "correntropy"
 
 
@@ -81,22 +89,19 @@ def test_everybody_who_asks_gets_the_similarity_that_a_failure_prevented(rule, k
         )
 
 
+STEP = 37
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["all", "correntropy all"])
 def test_the_same_while_threads_look_ahead(rule, kind):
-    X, y = stream(130, 300, kind)
-    make = maker(rule)
-    half = make().partial_fit(X[:70], y[:70])
+    assert_failures_while_threads_look_ahead(maker(rule), kind, STEP)
 
-    def attempt():
-        model = pickle.loads(pickle.dumps(half))
-        return model, lambda: model.set_params(n_jobs=2).partial_fit(X[70:], y[70:])
 
-    seen = []
-    for model in failing(attempt, step=179):
-        seen.append(model.n_seen_)
-        assert_whole_rows(model, make, X, y)
-    assert len(seen) > 2  # how far a failing run came depends on whether threads looked ahead
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rule", ["correntropy all", pytest.param("all", marks=pytest.mark.slow)])
+def test_looking_ahead_takes_memory_of_its_own(rule, kind):
+    assert_looking_ahead_allocates(maker(rule), kind, STEP)
 
 
 @pytest.mark.parametrize("rule", ["all", "learned bayes"])
@@ -126,20 +131,7 @@ def test_questions_that_fail_change_nothing(rule):
 @pytest.mark.parametrize("rule", ["calibrated", "all", "learned bayes"])
 def test_an_interrupted_model_is_that_of_whole_rows(rule, kind, n_jobs, n_interrupts, tmp_path):
     X, y = stream(200, 300, kind)
-    make = maker(rule, n_jobs=n_jobs)
-    start = time.process_time()
-    make().partial_fit(X, y)
-    duration = time.process_time() - start
-    rng = np.random.default_rng(n_jobs)
-    hits = attempts = 0
-    while hits < n_interrupts:
-        attempts += 1
-        assert attempts < 20 * n_interrupts, "learning ends before it is interrupted"
-        model = make()
-        hits += interrupted(lambda model=model: model.partial_fit(X, y), rng.uniform(0.05, 0.8) * duration)
-        if attempts == 1 and hasattr(model, "labels_"):
-            assert_saves_and_pickles(model, tmp_path)
-        assert_whole_rows(model, make, X, y)
+    assert_interrupts_leave_whole_rows(maker(rule, n_jobs=n_jobs), X, y, n_interrupts, tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -172,8 +164,8 @@ class AllAnswers(Answers):
 class HarderHammer(Hammer):
     """Asks for novelty and for copies, too."""
 
-    def __init__(self, model, answers, probes, folder):
-        super().__init__(model, answers, probes, folder)
+    def __init__(self, model, answers, folder):
+        super().__init__(model, answers, folder)
         self.threads += [threading.Thread(target=self.run, args=(ask,)) for ask in (self.novelty, self.copy)]
 
     def novelty(self):
@@ -191,19 +183,11 @@ def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, 
     n, d = 130, 60
     X, y = stream(n, d, kind)
     probes = np.random.default_rng(1).normal(0, 1, (3, d))
-    answers = AllAnswers(maker(rule), X, y, probes)
-    rng, asked, end = np.random.default_rng(2), 0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        model = maker(rule, n_jobs=2)().partial_fit(X[:1], y[:1])
-        with HarderHammer(model, answers, probes, tmp_path) as hammer:
-            low = 1
-            while low < n:
-                high = min(n, low + int(rng.choice([1, 7, 70])))
-                model.partial_fit(X[low:high], y[low:high])
-                low = high
-        asked += sum(hammer.n_asked.values())
-        assert_exactly_same(model, maker(rule)().partial_fit(X, y))
-    assert asked > 0
+
+    def make(n_jobs=None):
+        return maker(rule, n_jobs=n_jobs)()
+
+    hammer_while_learning(make, X, y, HarderHammer, AllAnswers(make, X, y, probes), seconds, tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,7 +15,7 @@ from scipy import sparse
 from mlca import MLCA, load
 from mlca.learner.state import capture
 from tests.learner.rules import RULES, rule_parameters, rule_streams, rules, stream_of, told_by
-from tests.learner.states import assert_exactly_same
+from tests.learner.states import assert_exactly_same, assert_threads_do_not_matter
 
 FEW = settings(max_examples=30, deadline=None)
 # Generated streams are kept here; oracles of datasets lie beside the datasets.
@@ -116,9 +116,7 @@ def test_sparse_rows_give_the_same_model(stream, chosen):
 )
 def test_any_number_of_threads_gives_the_same_model(stream, chosen, kind):
     X, Y = kind(stream[0]), stream[1]
-    one, three = MLCA(**chosen, n_jobs=1).fit(X, Y), MLCA(**chosen, n_jobs=3).fit(X, Y)
-    assert_exactly_same(one, three)
-    assert_same_answers(one, three, X)
+    assert_same_answers(*assert_threads_do_not_matter(X, Y, chosen), X)
 
 
 @FEW

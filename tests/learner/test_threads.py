@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from mlca import MLCA, load
+from mlca.learner.core import Learner
 from mlca.learner.state import capture
 from tests.learner.attacks import KINDS, MODES, stream
 from tests.learner.states import assert_exactly_same
 
-N, WINDOW = 240, 30
+N, WINDOW = 160, 30
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ class Answers:
     """What a model says after each number of rows: everything that any thread may be told."""
 
     def __init__(self, make, X, y, probes):
-        self.states, self.names = {}, []
+        self.probes, self.states, self.names = probes, {}, []
         self.probabilities, self.explanations = defaultdict(set), set()
         model = make()
         for n in range(X.shape[0]):
@@ -58,8 +59,8 @@ class Answers:
 class Hammer:
     """Threads that ask one model everything, again and again, until they are told to stop."""
 
-    def __init__(self, model, answers, probes, folder):
-        self.model, self.answers, self.probes, self.folder = model, answers, probes, folder
+    def __init__(self, model, answers, folder):
+        self.model, self.answers, self.probes, self.folder = model, answers, answers.probes, folder
         self.stopped, self.failures, self.n_asked = threading.Event(), [], defaultdict(int)
         questions = [self.predict, self.judge, self.explain, self.save, self.read, self.pickle]
         self.threads = [threading.Thread(target=self.run, args=(ask,)) for ask in questions]
@@ -117,6 +118,23 @@ class Hammer:
         assert self.model.n_seen_ >= before
 
 
+def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
+    """Learn the rows by portions again and again for so long, while threads of a kind of hammer ask."""
+    rng, asked, end = np.random.default_rng(2), 0, time.monotonic() + seconds
+    whole = make().partial_fit(X, y)
+    while time.monotonic() < end:
+        model = make(n_jobs=2).partial_fit(X[:1], y[:1])
+        with kind(model, answers, folder) as hammer:
+            low = 1
+            while low < len(y):
+                high = min(len(y), low + int(rng.choice([1, 7, 100])))
+                model.partial_fit(X[low:high], y[low:high])
+                low = high
+        asked += sum(hammer.n_asked.values())
+        assert_exactly_same(model, whole)
+    assert asked > 0
+
+
 @pytest.mark.parametrize("seconds", [0.8, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
@@ -127,21 +145,7 @@ def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, sec
     def make(n_jobs=None):
         return MLCA(attributes=attributes, vigilance=0.05, window=WINDOW, n_jobs=n_jobs)
 
-    answers = Answers(make, X, y, probes)
-    rng = np.random.default_rng(2)
-    asked = 0
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        model = make(n_jobs=2).partial_fit(X[:1], y[:1])
-        with Hammer(model, answers, probes, tmp_path) as hammer:
-            low = 1
-            while low < N:
-                high = min(N, low + int(rng.choice([1, 7, 100])))
-                model.partial_fit(X[low:high], y[low:high])
-                low = high
-        asked += sum(hammer.n_asked.values())
-        assert_exactly_same(model, make().partial_fit(X, y))
-    assert asked > 0
+    hammer_while_learning(make, X, y, Hammer, Answers(make, X, y, probes), seconds, tmp_path)
 
 
 def test_classes_that_come_while_others_ask(tmp_path):
@@ -180,7 +184,7 @@ def test_threads_that_learn_take_turns(kind):
         thread.join(60)
     assert model.n_seen_ == model.counts_.sum() == 3 * N
     counted = dict(zip(model.classes_.tolist(), model.label_counts_.sum(axis=0).tolist(), strict=True))
-    expected = dict.fromkeys("abc", N) | {f"{name} {part}": 80 for name in "abc" for part in range(3)}
+    expected = dict.fromkeys("abc", N) | {f"{name} {part}": 80 for name in "abc" for part in range(N // 80)}
     assert counted == expected
 
 
@@ -215,3 +219,17 @@ def test_a_model_that_is_fitted_anew_answers_as_the_old_one_or_the_new_one():
     stopped.set()
     thread.join(60)
     assert not failures
+
+
+@pytest.mark.parametrize("decision", ["calibrated", "bayes"])
+def test_a_label_that_comes_while_a_row_is_explained_has_its_name(decision, monkeypatch):
+    X, _ = stream(30, 4)
+    model = MLCA(window=5, decision=decision).fit(X, [["early"]] * 30)
+    explain = Learner.explain
+
+    def meanwhile(learner, x):
+        model.partial_fit(X[:1], [["late"]])  # as another thread might
+        return explain(learner, x)
+
+    monkeypatch.setattr(Learner, "explain", meanwhile)
+    assert model.explain(X[0]).labels == ("early", "late")

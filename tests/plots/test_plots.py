@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -5,11 +6,12 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy import sparse
 
 from mlca import MLCA
 from mlca.datasets import three_discs
-from mlca.metrics import Alarm, Prequential, Record, StreamMeasures
-from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream
+from mlca.metrics import Alarm, Prequential, Record, StreamMeasures, prequential
+from mlca.plots import plot_critical_difference, plot_folds, plot_grid, plot_nodes, plot_stream, plot_trust
 from mlca.plots.style import ACCENT, COLOURS, MARKERS
 from mlca.statistics import nemenyi_test
 from tests.plots.render import assert_told_apart_in_grey, assert_well_drawn, pixels
@@ -156,8 +158,33 @@ class TestNodes:
         plot_nodes(Discs(20), ax=axes[1])
         assert_well_drawn(figure)
 
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+    def test_more_attributes_are_projected_and_the_axes_say_so(self, form):
+        """Two directions hold all of the variance but a little; attributes of other units do not change the picture."""
+        rng = np.random.default_rng(0)
+        plane = rng.normal(size=(60, 2)) * [3, 1]
+        X = plane @ rng.normal(size=(2, 40)) + rng.normal(scale=0.01, size=(60, 40))
+        model = MLCA(vigilance=0.0).fit(form(X), (plane > 0).astype(int))
+        ax = plot_nodes(model)
+        assert_well_drawn(ax.figure)
+        said = re.compile(r"principal component (\d): (\d+) % of the variance")
+        names = [said.fullmatch(name) for name in (ax.get_xlabel(), ax.get_ylabel())]
+        assert [name[1] for name in names] == ["1", "2"]
+        assert sum(int(name[2]) for name in names) in (99, 100, 101)
+        drawn = np.concatenate([group.get_offsets() for group in ax.collections])
+        scaled = plot_nodes(form(X * 2.0 ** np.arange(40)), [[]] * 60).collections[0].get_offsets()
+        assert len(drawn) == 60
+        np.testing.assert_allclose(np.sort(np.abs(drawn), axis=0), np.sort(np.abs(scaled), axis=0), atol=1e-8)
+
+    def test_gaps_are_drawn_where_the_others_are_on_average(self):
+        X = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0], [np.nan, np.nan, np.nan]])
+        ax = plot_nodes(X, [[]] * 4)
+        np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
+
     def test_complaints(self):
-        with pytest.raises(ValueError, match=r"weights have shape \(2, 3\): project them first"):
+        with pytest.raises(ValueError, match=r"two attributes or more, but the weights have shape \(2, 1\)"):
+            plot_nodes(np.zeros((2, 1)), [[], []])
+        with pytest.raises(ValueError, match="2 nodes of 3 attributes: to project them takes three at least"):
             plot_nodes(np.zeros((2, 3)), [[], []])
         with pytest.raises(ValueError, match="2 nodes, but 1 label sets"):
             plot_nodes(np.zeros((2, 2)), [[]])
@@ -313,6 +340,45 @@ class TestFolds:
     def test_complaints(self):
         with pytest.raises(ValueError, match="no results to draw"):
             plot_folds({})
+
+
+class TestTrust:
+    MEASURED = StreamMeasures(0.5, 0.5, 0.5, 0.5, 0.5)
+
+    def told(self, *segments):
+        records = [
+            Record(100 * (i + 1), self.MEASURED, self.MEASURED, 2, None, 1.0, 1, own) for i, own in enumerate(segments)
+        ]
+        return Prequential(tuple(records), {}, 100)
+
+    def test_an_old_meaning_that_returns_votes_again(self):
+        rng = np.random.default_rng(0)
+        X = rng.uniform(-1, 1, (1200, 2))
+        Y = np.column_stack((X[:, 0] > 0, X[:, 0] <= 0)).astype(np.uint8)
+        Y[400:800] = Y[400:800, ::-1]
+        model = MLCA(drift="follow")
+        result = prequential(model, ((X[i : i + 1], Y[i : i + 1]) for i in range(1200)), every=100, alarms=False)
+        assert result.records[-1].segments == model.segments_
+        oldest = [record.segments[0][1] for record in result.records]
+        assert max(oldest[5:8]) < 0.2 < 0.8 < min(oldest[9:])
+        assert [one[1] for one in model.segments_] == model.explain(X[0]).trust.tolist()
+        assert f"oldest first, and how far: {oldest[-1]:.2f}, " in str(model.explain(X[0]))
+        assert_well_drawn(plot_trust(result).figure)
+
+    def test_who_votes_is_coloured_and_who_does_not_is_grey(self):
+        result = self.told(((0, 0.5),), ((0, 0.5), (128, 0.8)))
+        figure, ax = plt.subplots(layout="constrained")
+        assert plot_trust(result, ax=ax) is ax
+        grey, coloured = (mesh.get_array().filled(np.nan) for mesh in ax.collections)
+        nothing = np.nan
+        np.testing.assert_array_equal(grey, [[nothing, 0.5], [nothing, 0.5], [nothing, nothing]])
+        np.testing.assert_array_equal(coloured, [[0.5, nothing], [nothing, nothing], [nothing, 0.8]])
+        assert_well_drawn(figure)
+
+    def test_a_model_that_follows_nothing_has_nothing_to_draw(self):
+        assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
+        with pytest.raises(ValueError, match="no record tells of segments"):
+            plot_trust(self.told((), ()))
 
 
 class TestStyle:

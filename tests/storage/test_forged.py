@@ -93,6 +93,8 @@ FORGERIES = {
     "seed": ("learned", set_parameter("resolved", seed=-1), "seed is -1"),
     "seed of no kind": ("learned", set_parameter("parameters", random_state="x"), "random_state is 'x'"),
     "unknown resolved": ("learned", set_parameter("resolved", charm=1), "resolved parameters are"),
+    "categories of no kind": ("learned", set_parameter("resolved", categorical_features=["a"]), r"are \['a'\]"),
+    "categories out of order": ("learned", set_parameter("resolved", categorical_features=[2, 1]), "do not ascend"),
     "array missing": ("learned", lambda header, arrays: arrays.pop("counts"), "lacks the array 'counts'"),
     "array too many": ("learned", lambda header, arrays: arrays.update(evil=np.ones(1)), "'evil.npy' that no model"),
     "path": ("learned", lambda header, arrays: arrays.update({"../x": np.ones(1)}), r"'\.\./x\.npy' that no model"),

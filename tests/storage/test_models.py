@@ -68,9 +68,12 @@ def test_labels_that_a_file_cannot_hold_are_named(tmp_path):
 
 
 def golden():
-    for version in (1, 2, 3):
-        answers = json.loads((GOLDEN / f"golden_v{version}.json").read_text())
-        yield from (pytest.param(version, name, answers[name], id=f"{version} {name}") for name in answers)
+    answers = {version: json.loads((GOLDEN / f"golden_v{version}.json").read_text()) for version in (1, 2, 3)}
+    return [
+        pytest.param(version, name, found, id=f"{version} {name}")
+        for version, names in answers.items()
+        for name, found in names.items()
+    ]
 
 
 @pytest.mark.parametrize(("version", "name", "answers"), golden())

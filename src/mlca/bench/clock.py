@@ -32,10 +32,13 @@ class PeakMemory:
     ----------
     growth : int or None
         The largest growth seen, in bytes; None where the system does not tell.
+    peak : int or None
+        All that the process had then.
     """
 
     def __init__(self) -> None:
         self.growth: int | None = None
+        self.peak: int | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -56,6 +59,7 @@ class PeakMemory:
         while not done:
             done = self._stop.wait(0.005)
             self.growth = max(self.growth or 0, _resident() - self._start)
+            self.peak = self._start + self.growth
 
 
 def _resident() -> int:

@@ -146,8 +146,9 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure what takes long: a million rows, every one of them a node, by the published rule and by our own."""
+    """Measure what takes long: ten million rows in constant memory, and a million, every one of them a node."""
     bench = Bench()
+    _bounded(bench)
     line, share = workloads.million()
     bench.add(line)
     bench.aim("a million rows of 32 attributes, two threads", 15, line.seconds / 60, "minutes", at_most=True)
@@ -156,6 +157,21 @@ def run_long() -> Results:
     bench.add(line)
     bench.aim("recomputing the similarity, a million rows", 3, 100 * share, "% of the time", at_most=True)
     return bench.results()
+
+
+def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: int = 10_000) -> None:
+    tenths = []
+    for tenth in workloads.bounded(n, max_nodes, chunk):
+        print(tenth, file=sys.stderr, flush=True)
+        tenths.append(tenth)
+    rates = [tenth.rows_per_second for tenth in tenths]
+    seconds = sum(n / len(rates) / rate for rate in rates)
+    note = f"{max_nodes:,} nodes; rows/s tenth by tenth: " + ", ".join(f"{rate:,.0f}" for rate in rates)
+    bench.add(Line(f"learn a stream of {n:,} x 10, generated", "MLCA(max_nodes), 1 thread", n, seconds, None, note))
+    bench.aim(f"{n:,} rows, the slowest tenth", 0.8, min(rates) / rates[0], "of the first one's rows/s")
+    peaks = [tenth.peak for tenth in tenths if tenth.peak is not None]
+    if peaks:
+        bench.aim(f"{n:,} rows, peak memory of the last tenth", 1.05, peaks[-1] / peaks[0], "of the first's", True)
 
 
 def _growth(bench: Bench) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -14,8 +17,10 @@ from mlca.bench.clock import PeakMemory, best_time, single_time
 from mlca.bench.data import Sample, generated
 from mlca.bench.results import Line
 from mlca.bench.rivals import PlainNumPy, brute_force, river_models, river_rows
+from mlca.datasets import random_rbf
 
 NUMPY_ROWS = 3000
+TENTHS = 10
 
 # The rule of this package, beside the paper's algorithms by their own names.
 RULE = "MLCA()"
@@ -207,6 +212,37 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, 
     pairs, share = float(n) * model.n_nodes_ / 2 * n_features, recomputing / seconds
     note = f"{model.n_nodes_:,} nodes; {share:.2%} of the time recomputes the similarity"
     return Line(f"learn ({n:,} x {n_features}, generated)", "MLCA(), 2 threads", n, seconds, pairs, note), share
+
+
+@dataclass(frozen=True)
+class Tenth:
+    """A tenth of a long stream: rows a second of the processor's time, and the most memory that the process had."""
+
+    number: int
+    rows_per_second: float
+    peak: int | None
+
+    def __str__(self) -> str:
+        memory = "" if self.peak is None else f", at most {self.peak / 2**20:,.0f} MiB"
+        return f"tenth {self.number}: {self.rows_per_second:,.0f} rows/s{memory}"
+
+
+def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
+    """Learn a generated stream that moves all the time with so many nodes at most; yield tenth after tenth.
+
+    Time is the processor's: what is asked is whether it stays level, and others on the machine would be read as waves.
+    """
+    model = model_of(RULE, max_nodes=max_nodes)
+    stream = random_rbf(n, chunk=chunk)
+    for number in range(1, TENTHS + 1):
+        seconds, n_rows = 0.0, 0
+        with PeakMemory() as memory:
+            for X, Y in islice(stream, n // chunk // TENTHS):
+                started = process_time()
+                model.partial_fit(X, Y)
+                seconds += process_time() - started
+                n_rows += len(X)
+        yield Tenth(number, n_rows / seconds, memory.peak)
 
 
 def _recomputations(n: int, first: int = 50) -> list[int]:

@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("what", nargs="?", choices=("learner", "serve"), default="learner", help="what is measured")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--long", action="store_true", help="a million rows instead: takes most of an hour")
+    parser.add_argument("--long", action="store_true", help="millions of rows instead: takes about an hour")
 
 
 def run(args: argparse.Namespace) -> int:

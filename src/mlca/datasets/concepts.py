@@ -24,6 +24,33 @@ _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
 # The random tree's attributes.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
+N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
+
+
+@dataclass(frozen=True)
+class Size:
+    """How wide rows and label sets are, and how many labels a row has.
+
+    Attributes
+    ----------
+    n_features, n_labels : int
+        Attributes and labels.
+    density : float
+        The share of the labels that a row has on the average.
+    """
+
+    n_features: int
+    n_labels: int
+    density: float
+
+    @classmethod
+    def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
+        """Return the size by the number of labels that a row has on the average."""
+        if not 0.0 < cardinality < n_labels:
+            raise ValueError(
+                f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}"
+            )
+        return cls(n_features, n_labels, cardinality / n_labels)
 
 
 class Concept(Protocol):
@@ -40,25 +67,22 @@ class Hyperplanes:
     ----------
     seed : SeedSequence
         Where all random numbers come from.
-    n_features, n_labels : int
-        Width of rows and of label sets.
-    density : float
-        Share of the rows on the labelled side; one half is MOA's.
+    size : Size
+        Of rows and label sets. Its density is the share of the rows on the labelled side; one half is MOA's.
     noise : float
         Share of label cells that are flipped.
     speed : float
         How far every weight steps after each row; 0 stands still.
     """
 
-    def __init__(
-        self, seed: np.random.SeedSequence, n_features: int, n_labels: int, density: float, noise: float, speed: float
-    ) -> None:
+    def __init__(self, seed: np.random.SeedSequence, size: Size, noise: float, speed: float) -> None:
+        shape = (size.n_labels, size.n_features)
         drawing, self._for_rows, self._for_noise, self._for_turns = map(np.random.default_rng, seed.spawn(4))
         # MOA's weights are positive. With several labels all would lean the same way, hence both signs.
-        self._weights = drawing.uniform(-1.0, 1.0, size=(n_labels, n_features))
-        self._way = np.ones((n_labels, n_features), dtype=np.int64)
-        self._steps = np.zeros((n_labels, n_features), dtype=np.int64)
-        self._height = NormalDist().inv_cdf(1.0 - density)
+        self._weights = drawing.uniform(-1.0, 1.0, size=shape)
+        self._way = np.ones(shape, dtype=np.int64)
+        self._steps = np.zeros(shape, dtype=np.int64)
+        self._height = NormalDist().inv_cdf(1.0 - size.density)
         self._noise, self._speed = noise, speed
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
@@ -87,31 +111,21 @@ class Centroids:
     ----------
     seed : SeedSequence
         Where all random numbers come from.
-    n_features, n_labels : int
-        Width of rows and of label sets.
-    density : float
-        The chance of a label in the set of a centroid.
+    size : Size
+        Of rows and label sets. Its density is the chance of a label in the set of a centroid.
     n_centroids : int
         Their number.
     speed : float
         How far every centroid goes between two rows; at the walls of the unit cube it turns back.
     """
 
-    def __init__(
-        self,
-        seed: np.random.SeedSequence,
-        n_features: int,
-        n_labels: int,
-        density: float,
-        n_centroids: int,
-        speed: float,
-    ) -> None:
+    def __init__(self, seed: np.random.SeedSequence, size: Size, n_centroids: int, speed: float) -> None:
         drawing, self._for_choices, self._for_ways, self._for_lengths = map(np.random.default_rng, seed.spawn(4))
-        self._centres = drawing.random((n_centroids, n_features))
+        self._centres = drawing.random((n_centroids, size.n_features))
         self._spreads = drawing.random(n_centroids)
         self._shares = drawing.random(n_centroids).cumsum()
-        self._labels = label_sets(drawing, n_centroids, n_labels, density)
-        ways = drawing.uniform(-1.0, 1.0, size=(n_centroids, n_features))
+        self._labels = label_sets(drawing, n_centroids, size)
+        ways = drawing.uniform(-1.0, 1.0, size=(n_centroids, size.n_features))
         self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
@@ -144,21 +158,19 @@ class LabelTree:
     ----------
     seed : SeedSequence
         Where all random numbers come from.
-    n_labels : int
-        Width of label sets.
-    density : float
-        The chance of a label in the set of a leaf.
+    size : Size
+        Of rows and label sets. Its density is the chance of a label in the set of a leaf.
     over : int
         Rows over which the leaves, one after another, get another label set; 0 if they never do.
     """
 
-    def __init__(self, seed: np.random.SeedSequence, n_labels: int, density: float, over: int) -> None:
+    def __init__(self, seed: np.random.SeedSequence, size: Size, over: int) -> None:
         drawing, self._for_numbers, self._for_values = map(np.random.default_rng, seed.spawn(3))
         self._n_leaves = 0
         free = list(range(N_NUMBERS + N_CATEGORIES))
         self._root = self._grow(drawing, 0, free, np.zeros(N_NUMBERS), np.ones(N_NUMBERS))
-        self._first = label_sets(drawing, self._n_leaves, n_labels, density)
-        self._second = label_sets(drawing, self._n_leaves, n_labels, density)
+        self._first = label_sets(drawing, self._n_leaves, size)
+        self._second = label_sets(drawing, self._n_leaves, size)
         turn = drawing.permutation(self._n_leaves) + 1
         self._changes_at = turn * over / (self._n_leaves + 1) if over else np.full(self._n_leaves, np.inf)
 
@@ -212,10 +224,10 @@ class LabelTree:
                 self._descend(child, numbers, values, below, leaves)
 
 
-def label_sets(drawing: np.random.Generator, n_sets: int, n_labels: int, density: float) -> Labels:
+def label_sets(drawing: np.random.Generator, n_sets: int, size: Size) -> Labels:
     """Draw label sets: each label with the same chance; a set that stays empty gets one label."""
-    sets = (drawing.random((n_sets, n_labels)) < density).astype(np.uint8)
-    spare = drawing.integers(n_labels, size=n_sets)
+    sets = (drawing.random((n_sets, size.n_labels)) < size.density).astype(np.uint8)
+    spare = drawing.integers(size.n_labels, size=n_sets)
     empty = np.flatnonzero(~sets.any(axis=1))
     sets[empty, spare[empty]] = 1
     return sets

@@ -13,7 +13,7 @@ meaning changes is the same for all streams (`_is_changed`), and so is what the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from mlca.datasets.concepts import Centroids, Concept, Hyperplanes, Labels, LabelTree, Rows
+from mlca.datasets.concepts import N_COLUMNS, Centroids, Concept, Hyperplanes, Labels, LabelTree, Rows, Size
 
 Change = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
 CHANGES = ("none", "sudden", "gradual", "incremental", "recurrent")
@@ -78,11 +78,8 @@ def rotating_hyperplane(
     (1000, 10) (1000, 5) [409 418 406 378 411]
     (500, 10) (500, 5) [182 195 194 198 204]
     """
-    density = _density(cardinality, n_labels)
-    moving = speed if change == "incremental" else 0.0
-    seeds = _seeds(random_state)
-    concepts = [Hyperplanes(seed, n_features, n_labels, density, noise, moving) for seed in seeds[:2]]
-    return _stream(concepts, n_rows, change, chunk, seeds[2])
+    size, moving = Size.of(n_features, n_labels, cardinality), speed if change == "incremental" else 0.0
+    return _stream(lambda seed: Hyperplanes(seed, size, noise, moving), n_rows, change, chunk, random_state)
 
 
 def random_rbf(
@@ -132,11 +129,8 @@ def random_rbf(
     >>> X.shape, Y.shape, int(Y.sum())
     ((1000, 10), (1000, 5), 2213)
     """
-    density = _density(cardinality, n_labels)
-    moving = speed if change == "incremental" else 0.0
-    seeds = _seeds(random_state)
-    concepts = [Centroids(seed, n_features, n_labels, density, n_centroids, moving) for seed in seeds[:2]]
-    return _stream(concepts, n_rows, change, chunk, seeds[2])
+    size, moving = Size.of(n_features, n_labels, cardinality), speed if change == "incremental" else 0.0
+    return _stream(lambda seed: Centroids(seed, size, n_centroids, moving), n_rows, change, chunk, random_state)
 
 
 def random_tree(
@@ -182,11 +176,8 @@ def random_tree(
     >>> X.shape, int(X[0, 5:].sum()), Y.shape
     ((1000, 30), 5, (1000, 3))
     """
-    density = _density(cardinality, n_labels)
-    moving = n_rows if change == "incremental" else 0
-    seeds = _seeds(random_state)
-    concepts = [LabelTree(seed, n_labels, density, moving) for seed in seeds[:2]]
-    return _stream(concepts, n_rows, change, chunk, seeds[2])
+    size, moving = Size.of(N_COLUMNS, n_labels, cardinality), n_rows if change == "incremental" else 0
+    return _stream(lambda seed: LabelTree(seed, size, moving), n_rows, change, chunk, random_state)
 
 
 def rotate_labels(
@@ -234,14 +225,16 @@ def rotate_labels(
 
 
 def _stream(
-    concepts: Sequence[Concept], n_rows: int, change: Change, chunk: int, seed: np.random.SeedSequence
+    concept_of: Callable[[np.random.SeedSequence], Concept], n_rows: int, change: Change, chunk: int, random_state: Any
 ) -> Iterator[tuple[Rows, Labels]]:
-    """Check what all streams are told, and return their rows chunk by chunk."""
+    """Check what all streams are told, draw both concepts, and return the rows chunk by chunk."""
     if change not in CHANGES:
         raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
     if n_rows < 1 or chunk < 1:
         raise ValueError(f"n_rows is {n_rows} and chunk {chunk}: both count rows, so pass at least 1")
-    return _chunks(concepts, n_rows, change, chunk, np.random.default_rng(seed))
+    first, second, changing = _seeds(random_state)
+    concepts = [concept_of(first), concept_of(second)]
+    return _chunks(concepts, n_rows, change, chunk, np.random.default_rng(changing))
 
 
 def _chunks(
@@ -265,12 +258,6 @@ def _is_changed(change: str, rows: NDArray[np.int64], n_rows: int, coin: np.rand
         far = np.clip(-4.0 * (rows - n_rows // 2) / (n_rows / 10), -700.0, 700.0)
         return np.asarray(coin.random(len(rows)) < 1.0 / (1.0 + np.exp(far)))
     return np.zeros(len(rows), dtype=np.bool_)
-
-
-def _density(cardinality: float, n_labels: int) -> float:
-    if not 0.0 < cardinality < n_labels:
-        raise ValueError(f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}")
-    return cardinality / n_labels
 
 
 def _seeds(random_state: Any) -> list[np.random.SeedSequence]:

@@ -265,7 +265,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     in_bins = state["with"] + state["without"]
     _require((in_bins.sum(axis=1) == updates).all(), "with", "and without do not add up")
     _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and without miss the votes of a single node")
-    # There were never so many nodes to vote; one that is given up votes a last time, beside the one that takes its place.
+    # There were never so many nodes to vote; one that is given up votes a last time, beside the one in its place.
     most = tally.nodes + ("reservoir.totals" in state)
     unused = in_bins[:, most + 1 : n_neighbors]
     _require(not unused.any(), "with", "and without have votes of more nodes than there are")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mlca.metrics.inputs import LabelMatrix, Scores, Truth, true_and_scores
+from mlca.metrics.inputs import LabelMatrix, Scores, true_and_scores
 
 BINS = 10
 
@@ -33,8 +33,8 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
     >>> brier_score([[1, 0], [0, 0]], [[0.5, 0.1], [0.3, 0.1]])
     0.09
     """
-    true, probabilities = _true_and_probabilities(Y_true, proba)
-    return float(np.mean((probabilities - true.toarray()) ** 2)) if probabilities.size else float("nan")
+    there, announced = _forecasts(Y_true, proba)
+    return _a_cell(((announced - there) ** 2).sum(), len(there))
 
 
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
@@ -63,16 +63,18 @@ def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -
     >>> calibration_error([[1, 0], [0, 1]], [[0.75, 0.25], [0.25, 0.75]])
     0.25
     """
-    true, probabilities = _true_and_probabilities(Y_true, proba)
-    if not probabilities.size:
-        return float("nan")
-    bin_of = np.minimum((probabilities * bins).astype(np.intp), bins - 1).ravel()
-    announced = np.bincount(bin_of, weights=probabilities.ravel(), minlength=bins)
-    there = np.bincount(bin_of, weights=true.toarray().ravel(), minlength=bins)
-    return float(np.abs(announced - there).sum() / probabilities.size)
+    there, announced = _forecasts(Y_true, proba)
+    bin_of = np.minimum((announced * bins).astype(np.intp), bins - 1)
+    gaps = np.bincount(bin_of, weights=announced, minlength=bins) - np.bincount(bin_of, weights=there, minlength=bins)
+    return _a_cell(np.abs(gaps).sum(), len(there))
 
 
-def _true_and_probabilities(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Truth, Scores]:
+def _a_cell(total: float, n_cells: int) -> float:
+    return float(total / n_cells) if n_cells else float("nan")
+
+
+def _forecasts(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Scores, Scores]:
+    """Return of every cell whether the label is there, and the probability that announced it."""
     true, probabilities = true_and_scores(Y_true, proba, "proba")
     wrong = (probabilities < 0) | (probabilities > 1)
     if wrong.any():
@@ -81,4 +83,4 @@ def _true_and_probabilities(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Trut
             f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration is a matter of "
             "probabilities, in [0, 1]; scores have none"
         )
-    return true, probabilities
+    return true.toarray().astype(np.float64).ravel(), probabilities.ravel()

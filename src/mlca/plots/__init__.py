@@ -14,5 +14,6 @@ from mlca.plots.grid import plot_grid
 from mlca.plots.nodes import plot_nodes
 from mlca.plots.ranks import plot_critical_difference
 from mlca.plots.stream import plot_stream
+from mlca.plots.trust import plot_trust
 
-__all__ = ["plot_critical_difference", "plot_folds", "plot_grid", "plot_nodes", "plot_stream"]
+__all__ = ["plot_critical_difference", "plot_folds", "plot_grid", "plot_nodes", "plot_stream", "plot_trust"]

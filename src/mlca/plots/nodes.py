@@ -1,4 +1,4 @@
-"""Node maps: where a model of 2-D data has put its nodes, and what they predict."""
+"""Node maps: where a model has put its nodes, and what they predict."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ def plot_nodes(
     *,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the nodes of a model of two attributes, coloured by the label set that each predicts.
+    """Draw the nodes of a model, coloured by the label set that each predicts.
+
+    Two attributes are the axes. Of more the first two principal components are drawn, all attributes scaled to the same
+    deviation; the axes say so, and how much of the variance they show. What is near in such a picture need not be near.
 
     Parameters
     ----------
-    nodes : fitted classifier, or array-like of shape (n_nodes, 2)
+    nodes : fitted classifier, or array-like or sparse matrix of shape (n_nodes, n_features)
         A model with `weights_`, `counts_`, `classes_` and `predict`; or the weights themselves.
     label_sets : sequence of iterables, optional
         With weights: the labels that each node predicts.
@@ -51,18 +54,18 @@ def plot_nodes(
     >>> ax = plot_nodes([[0, 0], [1, 0], [0, 1]], [{"sea"}, {"sea", "sun"}, set()], counts=[9, 4, 1])
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['no label', 'sea', 'sea + sun']
+    >>> plot_nodes([[0, 0, 5], [1, 0, 3], [0, 1, 3]], [{"sea"}, {"sea", "sun"}, set()]).get_xlabel()
+    'principal component 1: 66 % of the variance'
     """
     if label_sets is None:
         weights, label_sets, counts = _of_model(nodes)
     else:
-        weights = np.asarray(nodes, dtype=np.float64)
-    if weights.ndim != 2 or weights.shape[1] != 2:
-        raise ValueError(
-            f"a node map shows two attributes, but the weights have shape {weights.shape}: "
-            "project them first and pass the weights with their label sets"
-        )
-    if len(label_sets) != len(weights):
-        raise ValueError(f"{len(weights)} nodes, but {len(label_sets)} label sets: pass one per node")
+        weights = nodes if sp.issparse(nodes) else np.asarray(nodes, dtype=np.float64)
+    if weights.ndim != 2 or weights.shape[1] < 2:
+        raise ValueError(f"a node map shows two attributes or more, but the weights have shape {weights.shape}")
+    if len(label_sets) != weights.shape[0]:
+        raise ValueError(f"{weights.shape[0]} nodes, but {len(label_sets)} label sets: pass one per node")
+    weights, names = _places(weights)
     titles = [_title(labels) for labels in label_sets]
     groups = _groups(titles)
     if ax is None:
@@ -92,21 +95,41 @@ def plot_nodes(
     for handle in legend.legend_handles:
         if handle is not None:
             handle.set_sizes([45.0])  # type: ignore[attr-defined]
-    ax.set_xlabel("attribute 1")
-    ax.set_ylabel("attribute 2")
+    ax.set_xlabel(names[0])
+    ax.set_ylabel(names[1])
     return ax
 
 
-def _of_model(model: Any) -> tuple[NDArray[np.float64], list[set[Hashable]], ArrayLike]:
+def _places(weights: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """Return where nodes are drawn, and what the axes are: the attributes, or components of more than two."""
+    n_nodes, n_features = weights.shape
+    if n_features == 2:
+        return weights.toarray() if sp.issparse(weights) else weights, ["attribute 1", "attribute 2"]
+    if n_nodes < 3:
+        raise ValueError(f"{n_nodes} nodes of {n_features} attributes: to project them takes three at least")
+    from sklearn.decomposition import PCA
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    # What a node does not know is drawn where nodes are on average. Sparse weights stay sparse.
+    components = PCA(2, svd_solver="arpack" if min(n_nodes, n_features) > 2 else "full", random_state=0)
+    places = make_pipeline(SimpleImputer(), StandardScaler(with_mean=False), components).fit_transform(weights)
+    shares = components.explained_variance_ratio_
+    names = [f"principal component {i}: {100 * share:.0f} % of the variance" for i, share in enumerate(shares, 1)]
+    return places, names
+
+
+def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     missing = [name for name in ("weights_", "counts_", "classes_") if not hasattr(model, name)]
     if missing:
         raise ValueError(
             f"{type(model).__name__} has no {', '.join(missing)}: "
             "pass a fitted model with nodes, or weights together with label_sets"
         )
-    weights = model.weights_.toarray() if sp.issparse(model.weights_) else np.asarray(model.weights_)
+    weights = model.weights_ if sp.issparse(model.weights_) else np.asarray(model.weights_)
     names = np.asarray(model.classes_).tolist()
-    predicted = np.asarray(model.predict(model.weights_))
+    predicted = np.asarray(model.predict(weights))
     return weights, [{names[j] for j in np.flatnonzero(row)} for row in predicted], model.counts_
 
 

@@ -165,6 +165,7 @@ def _record(model: Any, tally: Tally, labels: LabelSet, n_rows: int, rows_per_se
         n_nodes=getattr(model, "n_nodes_", None),
         rows_per_second=rows_per_second,
         model_bytes=pickled_size(model),
+        segments=getattr(model, "segments_", ()),
     )
 
 

@@ -53,6 +53,8 @@ class Record:
         Rows predicted and learned a second of the model's own time, since the previous record.
     model_bytes : int or None
         Size of the model's pickled state; None if it cannot be pickled.
+    segments : tuple of (int, float)
+        The model's `segments_`: which parts of the past it trusts; empty if it does not ask.
     """
 
     row: int
@@ -62,9 +64,10 @@ class Record:
     n_nodes: int | None
     rows_per_second: float
     model_bytes: int | None
+    segments: tuple[tuple[int, float], ...] = ()
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return everything by name in one level; windowed measures are called `window_...`."""
+        """Return the numbers by name in one level; windowed measures are called `window_...`."""
         flat: dict[str, Any] = {"row": self.row}
         flat.update(asdict(self.running))
         flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})

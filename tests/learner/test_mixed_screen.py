@@ -1,0 +1,89 @@
+"""Mixed nodes are screened (src/kernels/mixed_tiles.hpp): nothing depends on it by a bit.
+
+Bounds know categories up to 1e18 and rows of up to 1024 attributes. So a category that is called 1e19 switches them
+off, whatever the rule, and the model must be the one in which it is called 1.
+"""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca.learner.parameters import Parameters
+from tests.learner.beyond import Beyond
+from tests.learner.test_mixed import fitted
+
+NOMINAL = (2, 5)
+
+
+def stream(kind, n=330):
+    """Rows of seven attributes for several tiles of nodes, two of them categories, a fifth of the cells missing."""
+    rng = np.random.default_rng(len(kind))
+    X = rng.normal(size=(n, 7))
+    if kind == "ties":
+        X = rng.integers(0, 3, (n, 7)).astype(float)
+    elif kind == "hardly apart":
+        X = 5 + 1e-7 * X
+    elif kind == "far from zero":
+        X += 1e7
+    elif kind == "of all sizes":
+        X *= 10.0 ** rng.integers(-9, 9, (n, 7))
+    elif kind == "mostly zero":
+        X *= rng.random((n, 7)) < 0.3
+    elif kind == "zeros and ones":
+        X = (X > 0).astype(float)
+    X[:, NOMINAL] = rng.integers(1, 5, (n, 2))
+    Y = np.column_stack([np.sin(3 * X[:, 0] / (np.abs(X[:, 0]).max() + 1)) > 0, X[:, 2] == 3, X[:, 5] > 2]).astype(int)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    return X, Y
+
+
+KINDS = ["numbers", "ties", "hardly apart", "far from zero", "of all sizes", "mostly zero", "zeros and ones"]
+RULES = [
+    {"similarity": "learned", "decision": "calibrated"},
+    {"similarity": "learned", "decision": "calibrated", "drift": "follow", "vigilance": 0.1},
+    {"similarity": "correntropy", "decision": "calibrated", "vigilance": 0.2},
+    {"similarity": "correntropy", "decision": "bayes", "n_neighbors": 3},
+    {"similarity": "learned", "decision": "bayes", "attributes": "individual", "vigilance": 0.1},
+    {"similarity": "learned", "decision": "calibrated", "max_nodes": 150},
+]
+
+
+# The values of categories are in here, or the order of their traits.
+NAMED_BY_CATEGORIES = {"weights", "recent", "similarity.trait_values", "background.indices", "background.data"}
+NAMED_BY_CATEGORIES |= {"background.means"}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
+@pytest.mark.parametrize("kind", KINDS)
+def test_screening_changes_nothing(kind, rule):
+    X, Y = stream(kind)
+    parameters = Parameters(**rule, categorical_features=NOMINAL)
+    other = X.copy()
+    other[other[:, 2] == 1, 2] = 1e19
+    screened, plain = fitted(parameters, X, Y), fitted(parameters, other, Y)
+    found = screened.state(), plain.state()
+    for name in found[0]:
+        if name not in NAMED_BY_CATEGORIES:
+            np.testing.assert_array_equal(found[0][name], found[1][name], err_msg=name)
+    new, other_new = X[::4].copy(), other[::4].copy()
+    for rows in (new, other_new):
+        rows[:, 0] += 0.25 * np.abs(rows[:, 1])
+        rows[3] = np.nan
+    answers = screened.settled().answers(new), plain.settled().answers(other_new)
+    np.testing.assert_array_equal(answers[0].probabilities, answers[1].probabilities)
+
+
+def test_rows_that_are_too_long_for_bounds_equal_the_plain_learner():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(70, 1030)) * (rng.random((70, 1030)) < 0.02)
+    X[:, 3] = rng.integers(0, 3, 70)
+    X[rng.random(X.shape) < 0.005] = np.nan
+    Y = np.column_stack([X[:, 3] == 1, rng.random(70) < 0.5]).astype(int)
+    rule = {"similarity": "learned", "decision": "calibrated"}
+    learner = fitted(Parameters(**rule, categorical_features=(3,)), sparse.csr_array(X), Y).settled()
+    names = ("vigilance", "n_neighbors", "window", "smoothing", "attributes", "rule", "vote")
+    plain = Beyond(**rule, **{name: getattr(learner.parameters, name) for name in names}, nominal=(3,))
+    plain.fit(X, Y)
+    queries = X[::9]
+    expected = np.clip([plain.predict_proba(x) for x in queries], 5e-324, 1 - 2**-53)
+    np.testing.assert_array_equal(learner.answers(sparse.csr_array(queries)).probabilities, expected)

@@ -1,0 +1,41 @@
+"""What a wheel must do where nothing but it and its requirements are installed: `python tests/smoke.py`.
+
+`make check-wheel` and the release run it in an empty environment, outside the checkout.
+"""
+
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+
+def main() -> None:
+    import numpy as np
+
+    import mlca
+    from mlca import MLCA, kernels, load
+
+    checkout = Path(__file__).parents[1]
+    assert checkout not in Path(mlca.__file__).parents, "this is the checkout, not what was installed"
+    assert version("mlca") == mlca.__version__
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (200, 3)), rng.normal(9, 1, (200, 3))])
+    model = MLCA(n_jobs=2)
+    model.partial_fit(X[:200], [{"calm"}] * 200)
+    model.partial_fit(X[200:], [{"storm", "alarm"}] * 200)
+    assert model.predict_labels([[9, 9, 9], [0, 0, 0]]) == [{"storm", "alarm"}, {"calm"}]
+    assert "storm" in str(model.explain([9, 9, 9]))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "weather.mlca")
+        model.save(file)
+        np.testing.assert_array_equal(load(file).predict_proba(X), model.predict_proba(X))
+        told = subprocess.run([sys.executable, "-m", "mlca", "inspect", str(file)], capture_output=True, check=True)
+        assert b"storm" in told.stdout, told.stdout
+    for level in kernels.available():  # all that this processor runs load, not only the best
+        kernels.load(level)
+    print(f"mlca {mlca.__version__} on Python {sys.version.split()[0]}, levels {', '.join(kernels.available())}: works")
+
+
+if __name__ == "__main__":
+    main()

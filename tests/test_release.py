@@ -1,0 +1,65 @@
+"""What is published, and from where: workflows, versions and addresses agree with the package."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import mlca
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+SUPPORTED = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["project"]["classifiers"]))
+
+
+def backend(script, *words):
+    command = [sys.executable, str(ROOT / "build_backend" / script), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_workflows_name_every_python_that_is_supported():
+    assert SUPPORTED and PROJECT["project"]["requires-python"] == f">={SUPPORTED[0]}"
+    for path in WORKFLOWS:
+        (listed,) = re.findall(r"^ +python: \[(.+)\]$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert listed == ", ".join(f'"{version}"' for version in SUPPORTED), path.name
+
+
+def test_files_that_workflows_name_exist():
+    for path in WORKFLOWS:
+        text = path.read_text(encoding="utf-8")
+        named = re.findall(r"(?<![\w/])((?:tests|build_backend|\.github)/[\w./-]*\w|\.ci/run)", text)
+        assert named and [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_wheels_are_built_for_the_first_python_and_for_the_first_with_a_stable_interface():
+    built = PROJECT["tool"]["cibuildwheel"]["build"]
+    assert built == [f"cp{SUPPORTED[0].replace('.', '')}-*", f"{PROJECT['tool']['scikit-build']['wheel']['py-api']}-*"]
+
+
+def test_tools_that_judge_are_pinned():
+    """`make lint`, `make types` and the hooks before a commit are the same programs."""
+    dev = PROJECT["project"]["optional-dependencies"]["dev"]
+    for tool in ("ruff", "mypy", "check-jsonschema"):
+        assert any(line.startswith(f"{tool}==") for line in dev), tool
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"entry: make --no-print-directory (\w+)$", hooks, re.MULTILINE) == ["lint", "types"]
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [("v0.0.1", f"the tag is v0.0.1, the version {mlca.__version__}"), (f"v{mlca.__version__}", "")],
+)
+def test_nothing_is_published_under_another_version_or_from_another_place(tag, said):
+    answer = backend("release.py", tag, "https://example.org/somebody/else")
+    assert answer.returncode == 1
+    assert said in answer.stderr
+    assert "it must be https://example.org/somebody/else" in answer.stderr
+
+
+def test_the_oldest_versions_are_those_that_the_package_allows():
+    lowest, allowed = (backend("requirements.py", "frames", *words).stdout for words in (["--oldest"], []))
+    assert "numpy>=2.0\n" in allowed and lowest == allowed.replace(">=", "==")

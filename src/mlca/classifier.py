@@ -277,16 +277,8 @@ class MLCA(LearnedModel):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust.
-
-        Nodes are counted in the order of their making. Segments are trusted, from 0 to 1, as far as the labels of their
-        nodes were those of the last rows; those with .7 of the highest trust vote. Empty where nothing is followed.
-        """
-        learner = self._settled_learner()
-        if learner.parameters.drift != "follow":
-            return ()
-        state = learner.state()
-        return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
+        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust."""
+        return self._settled_learner().segments()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.

@@ -110,6 +110,14 @@ def test_a_cell_that_the_settled_recipe_cannot_read_is_refused_at_the_door_and_a
     assert saved(learned([*rows, one])) != saved(learned([*rows, {**one, "x": {"temp": 3, "site": "A"}}]))
 
 
+def test_numbers_that_scaling_makes_too_large_are_gaps(early):
+    rows = make_table(40)
+    for number, row in enumerate(rows):
+        row["x"]["level"] = 1e-9 * (number % 2)  # beside text, which has it scaled
+    one, other = ({"x": {"level": cell, "site": "A"}, "labels": []} for cell in (1e145, None))
+    assert saved(learned([*rows, one])) == saved(learned([*rows, other]))
+
+
 def test_late_columns_begin_with_their_first_value(early):
     rows = make_table(60, texts=False, late=False)
     nothing = {"id": "n", "x": {"height": None, "width": "?", "site": "B"}, "labels": []}

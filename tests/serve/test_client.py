@@ -184,7 +184,7 @@ def test_a_table_of_tickets_is_sent_as_it_is(serve, tmp_path, capsys):
     first, second = (row[2] for row in log_of(server.data)[:2])
     assert first == {"note": "the printer is broken again", "hours": 1.5, "zip": "007"}
     assert second == {"note": None, "hours": None, "zip": 12}
-    server.post("/v1/predict", {"rows": [{"x": {"hours": 1}}], "min_position": 1002})
+    until(lambda: server.get("/v1/model")["columns"]["settled"], "settled")
     kinds = server.get("/v1/model")["columns"]
     assert (kinds["names"], kinds["kinds"]) == (["hours", "note", "zip"], ["numeric", "text", "numeric"])
     path.write_text("\n".join([*lines, "d,help,many,1,", "e,help,2,1,"]) + "\n")

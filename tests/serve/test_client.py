@@ -171,3 +171,25 @@ def test_a_send_that_was_interrupted_goes_on(serve, table, capsys):
     server.learn(rows[:1234])
     found = send(capsys, table(2300), server, "--id", "key", "--batch", "500")
     assert found == (0, {"sent": 1066, "known": 1234, "position": 2300})
+
+
+def test_a_table_of_tickets_is_sent_as_it_is(serve, tmp_path, capsys):
+    """Numbers as numbers, text as text, nothing as null; what the service refuses is named by file and line."""
+    server = serve()
+    lines = ["key,note,hours,zip,tags", "a,the printer is broken again,1.5,007,printer", "b,,,12,"]
+    lines += [f"c{i},my invoice number {i} is wrong,{i},{i:03},invoice" for i in range(1000)]
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(lines) + "\n")
+    assert send(capsys, path, server, "--id", "key", "--batch", "500")[1]["sent"] == 1002
+    first, second = (row[2] for row in log_of(server.data)[:2])
+    assert first == {"note": "the printer is broken again", "hours": 1.5, "zip": "007"}
+    assert second == {"note": None, "hours": None, "zip": 12}
+    until(lambda: server.get("/v1/model")["columns"]["settled"], "settled")
+    kinds = server.get("/v1/model")["columns"]
+    assert (kinds["names"], kinds["kinds"]) == (["hours", "note", "zip"], ["numeric", "text", "numeric"])
+    path.write_text("\n".join([*lines, "d,help,many,1,", "e,help,2,1,"]) + "\n")
+    code, said = send(capsys, path, server, "--id", "key")
+    assert (code, "tickets.csv, line 1004: row 0: x['hours'] is no number" in said) == (1, True)
+    assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {
+        "sent": 1, "known": 1002, "position": 1003
+    }  # fmt: skip

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mlca.client import Client
     from mlca.tables.sources import Source
 
+# A row as the service takes it, behind its line of the file.
+Placed = tuple[int, dict[str, Any]]
+
 # Rows by which it is decided how the labels are written, and that one question to the service covers.
 _FIRST_ROWS = 1000
 _LOOKED_OVER = 1000
@@ -56,14 +59,15 @@ def run(args: argparse.Namespace) -> int:
     with Client(args.to, _token(args)) as client, ByteStream(args.data) as stream, Progress() as progress:
         source = open_source(stream, args.format)
         try:
-            to_x = _cells if _takes_tables(client) else _numbers
-            skipped, rows = _behind_known(_rows(args, source, to_x, Faults(args)), client)
+            to_x, on_fault = _cells if _takes_tables(client) else _numbers, Faults(args)
+            skipped, rows = _behind_known(_rows(args, source, to_x, on_fault), client)
             known += skipped
             position = None
             while batch := list(islice(rows, args.batch)):
-                answer = _send(client, batch, args.predict_first)
-                known += len(answer["duplicates"])
-                position = answer["position"]
+                answer = _send_good(client, batch, args.predict_first, source, on_fault)
+                if answer is not None:
+                    known += len(answer["duplicates"])
+                    position = answer["position"]
                 progress.advance(len(batch), source.fraction())
         except ServiceError as error:
             raise ValueError(f"{args.to}: {error}\n{progress.rows:,} rows were sent; run it again to go on") from None
@@ -100,7 +104,7 @@ def _rows(
     source: Source,
     to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
     on_fault: Callable[[str], None],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Placed]:
     """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
     from mlca.tables.cells import as_text
     from mlca.tables.labels import LabelReader, decide_labels
@@ -126,7 +130,7 @@ def _rows(
             on_fault(f"{source.name}, {source.place} {line}: {error}")
             continue
         id = f"{made_up}:{count}" if args.id is None else as_text(cells[source.columns.index(args.id)])
-        yield {"id": id, "x": x, "labels": labels}
+        yield line, {"id": id, "x": x, "labels": labels}
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
@@ -161,15 +165,36 @@ def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
     return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
 
 
-def _behind_known(rows: Iterator[dict[str, Any]], client: Client) -> tuple[int, Iterator[dict[str, Any]]]:
+def _behind_known(rows: Iterator[Placed], client: Client) -> tuple[int, Iterator[Placed]]:
     """Skip the rows that the service has: rows are sent in order, so they are the first ones."""
+
+    def is_fresh(placed: Placed) -> bool:
+        return client.row_state(placed[1]["id"]) in ("unknown", "waiting")
+
     skipped = 0
     while some := list(islice(rows, _LOOKED_OVER)):
-        if client.row_state(some[-1]["id"]) in ("unknown", "waiting"):
-            fresh = bisect_left(some, True, key=lambda row: client.row_state(row["id"]) in ("unknown", "waiting"))
+        if is_fresh(some[-1]):
+            fresh = bisect_left(some, True, key=is_fresh)
             return skipped + fresh, chain(some[fresh:], rows)
         skipped += len(some)
     return skipped, rows
+
+
+def _send_good(
+    client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
+) -> dict[str, Any] | None:
+    """Send rows without those that the service refuses; these leave the batch. None where nothing is left."""
+    from mlca.client import ServiceError
+
+    while batch:
+        try:
+            return _send(client, [row for _, row in batch], predict_first)
+        except ServiceError as error:
+            if error.status != 422 or error.row is None:
+                raise
+            line, _ = batch.pop(error.row)
+            on_fault(f"{source.name}, {source.place} {line}: {error}")
+    return None
 
 
 def _send(client: Client, rows: list[dict[str, Any]], predict_first: bool) -> dict[str, Any]:

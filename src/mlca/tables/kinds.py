@@ -112,7 +112,7 @@ class Boolean:
         missing = [i for i in unknown if is_missing(cells[i])]
         fill = np.nan if self.fill is None else self.fill
         numbers = np.array([fill if bit is None else float(bit) for bit in bits])
-        return _one_a_row(numbers, missing, [i for i in unknown if i not in set(missing)])
+        return _one_a_row(numbers, missing, [i for i in unknown if not is_missing(cells[i])])
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return what it says, or the share of a node's rows that say yes."""

@@ -73,6 +73,7 @@ def test_screening_changes_nothing(kind, rule):
     np.testing.assert_array_equal(answers[0].probabilities, answers[1].probabilities)
 
 
+@pytest.mark.slow
 def test_rows_that_are_too_long_for_bounds_equal_the_plain_learner():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 1030)) * (rng.random((70, 1030)) < 0.02)

@@ -55,7 +55,7 @@ def plot_nodes(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['no label', 'sea', 'sea + sun']
     >>> plot_nodes([[0, 0, 5], [1, 0, 3], [0, 1, 3]], [{"sea"}, {"sea", "sun"}, set()]).get_xlabel()
-    'principal component 1: 66 % of the variance'
+    'principal component 1: 50 % of the variance'
     """
     if label_sets is None:
         weights, label_sets, counts = _of_model(nodes)

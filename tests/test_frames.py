@@ -123,6 +123,13 @@ class TestMixedFrames:
         assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # of nodes that the new rows have not moved
         assert not np.isnan(nodes[known:, -2:]).any()
 
+    def test_a_late_column_gives_nearly_the_model_that_had_known_of_it(self):
+        known = NUMBERS.assign(c=NUMBERS["c"].where(NUMBERS.index >= 60))
+        start = MLCA().fit(known, LABELS)
+        late = MLCA().partial_fit(NUMBERS[["a", "b"]][:60], LABELS[:60]).partial_fit(NUMBERS[60:], LABELS[60:])
+        assert late.n_nodes_ == start.n_nodes_
+        assert np.abs(late.predict_proba(NUMBERS) - start.predict_proba(NUMBERS)).mean() < 0.01
+
     def test_what_the_user_calls_categories_is(self):
         frame = NEW.assign(room=np.arange(40.0) % 5)
         model = MLCA(categorical_features=["room"]).partial_fit(frame, TOPICS[:40]).partial_fit(frame, TOPICS[:40])

@@ -40,7 +40,11 @@ public:
     };
 
     explicit MixedNodes(const Settings& told)
-        : d_(told.n_features), screen_from_(told.screen_from), nominal_(told.nominal), factors_(mode == Mode::individual ? told.n_features : 1), tiles_(told.n_features, told.nominal, mode == Mode::individual),
+        : d_(told.n_features),
+          screen_from_(told.screen_from),
+          nominal_(told.nominal),
+          factors_(mode == Mode::individual ? told.n_features : 1),
+          tiles_(told.n_features, told.nominal, mode == Mode::individual),
           ones_(static_cast<std::size_t>(told.n_features), 1.0f) {}
 
     void reserve(std::int64_t n_nodes, const Row& x) {

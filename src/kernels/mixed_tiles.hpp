@@ -12,8 +12,7 @@
 // each sum, so the quotient by 2 (d + 4) u of itself. Gaps are told by a value that no other has as long as all are within LARGEST. Where nodes have factors of their
 // own, terms are roots of 1 - k, and r |y| is theirs.
 //
-// Yeast with a tenth of the cells missing is learned four times as fast by it and predicted eight times; nearly all that is left is
-// no search of all nodes.
+// Yeast with a tenth of the cells missing is learned four times as fast by it and predicted eight times.
 #pragma once
 
 #include <algorithm>

@@ -17,21 +17,7 @@ from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel, extras_of
-from mlca.options import (
-    ATTRIBUTES,
-    DECISIONS,
-    DRIFTS,
-    PUBLISHED,
-    RULES,
-    SIMILARITIES,
-    VOTES,
-    Attributes,
-    Decision,
-    Drift,
-    Rule,
-    Similarity,
-    Vote,
-)
+from mlca.options import CHOICES, PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_flag, check_real, check_whole, refuse_arguments
 
@@ -291,16 +277,8 @@ class MLCA(LearnedModel):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust.
-
-        Nodes are counted in the order of their making. Segments are trusted, from 0 to 1, as far as the labels of their
-        nodes were those of the last rows; those with .7 of the highest trust vote. Empty where nothing is followed.
-        """
-        learner = self._settled_learner()
-        if learner.parameters.drift != "follow":
-            return ()
-        state = learner.state()
-        return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
+        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust."""
+        return self._settled_learner().segments()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
@@ -322,18 +300,14 @@ class MLCA(LearnedModel):
         check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
         check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
         check_real("smoothing", self.smoothing, above=0)
-        check_choice("similarity", self.similarity, SIMILARITIES)
-        check_choice("decision", self.decision, DECISIONS)
+        for name, words in CHOICES.items():
+            check_choice(name, getattr(self, name), words)
         check_flag("recency", self.recency)
-        check_choice("drift", self.drift, DRIFTS)
         if self.max_nodes is not None:
             check_whole("max_nodes", self.max_nodes, at_least=2)
         if self.decision != "calibrated" and (self.recency or self.drift != "off"):
             raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
         check_categories(self.categorical_features)
-        check_choice("attributes", self.attributes, ATTRIBUTES)
-        check_choice("rule", self.rule, RULES)
-        check_choice("vote", self.vote, VOTES)
         check_whole("epochs", self.epochs, at_least=1)
 
     def _check_continuation(self) -> None:

@@ -18,5 +18,15 @@ SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 DRIFTS: tuple[Drift, ...] = get_args(Drift)
 
+# By the parameter that takes them.
+CHOICES: dict[str, tuple[str, ...]] = {
+    "similarity": SIMILARITIES,
+    "decision": DECISIONS,
+    "drift": DRIFTS,
+    "attributes": ATTRIBUTES,
+    "rule": RULES,
+    "vote": VOTES,
+}
+
 # The paper's algorithms, by the way that they treat attributes.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}

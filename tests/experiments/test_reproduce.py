@@ -19,6 +19,9 @@ def test_without_any_dataset_the_stream_still_runs(no_data, tmp_path, capsys):
     text = (tmp_path / "out" / "report.md").read_text()
     assert "11 exact matches" in text
     assert text.count("Nodes of MLCA, condition") >= 3
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert text.splitlines()[2].startswith("> **A quick look (--quick)")
+    assert page.index("A quick look (--quick)") < page.index('<nav id="contents"')
 
 
 def test_what_is_missing_is_named_and_the_rest_goes_on(made_up_data, tmp_path, capsys):
@@ -28,6 +31,7 @@ def test_what_is_missing_is_named_and_the_rest_goes_on(made_up_data, tmp_path, c
     assert "birds is missing: mlca datasets fetch birds" in said
     text = (tmp_path / "out" / "report.md").read_text()
     assert "birds is missing" in text
+    assert "quick look" not in text
     assert re.search(r"\| flags \| MLCA V=0.30 \| 163.9 \|", text)
 
 

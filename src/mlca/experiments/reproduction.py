@@ -25,6 +25,12 @@ from mlca.experiments.workers import closing_workers
 STORE = "results.sqlite"
 
 
+QUICK_NOTICE = (
+    "A quick look (--quick): few folds and seeds, small datasets, short streams. "
+    "Its figures show that everything runs; they are none to cite."
+)
+
+
 @dataclass(frozen=True)
 class Machinery:
     """How tasks are done.
@@ -80,7 +86,8 @@ def reproduce(
         sections = tuple(
             STUDIES[name].section(scope, store.get(dict.fromkeys(STUDIES[name].tasks(scope)))) for name in names
         )
-    return write_report(Report("The paper, reproduced", sections, facts(machinery)), folder)
+    notice = "" if scope.patient else QUICK_NOTICE
+    return write_report(Report("The paper, reproduced", sections, facts(machinery), notice), folder)
 
 
 def _do_missing(name: str, tasks: list[Task], store: Store, machinery: Machinery) -> None:

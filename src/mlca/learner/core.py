@@ -221,6 +221,16 @@ class Learner:
         except native.GapsError:
             return self._ready_for_gaps().explain(x)
 
+    def segments(self) -> tuple[tuple[int, float], ...]:
+        """Return the node that each segment of the past begins with and its trust, 0 to 1; nothing if none is followed.
+
+        Nodes are counted in the order of their making. Segments with .7 of the highest trust vote.
+        """
+        if self._told.drift != "follow":
+            return ()
+        state = self.state()
+        return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
+
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
         """Replay the nodes of another learner of the same kind; both must be settled."""
         if other._mixed:

@@ -24,7 +24,7 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
     -------
     str
     """
-    blocks = [f"# {_inline(report.title)}"]
+    blocks = [f"# {_inline(report.title)}", f"> **{_inline(report.notice)}**" if report.notice else ""]
     for named in sections:
         blocks += _section(named)
     blocks += ["## How this report was made", _grid(("", ""), ("---", "---"), report.facts)]

@@ -98,8 +98,11 @@ class Report:
         One section an experiment, in order.
     facts : tuple of tuple of (str, str)
         Names and values shown at the end: versions, machine, date.
+    notice : str, default=""
+        What readers must know before they read anything else; shown above all sections.
     """
 
     title: str
     sections: tuple[Section, ...]
     facts: tuple[tuple[str, str], ...]
+    notice: str = ""

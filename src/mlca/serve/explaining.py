@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlca.serve.rows import Columns
+from mlca.serve.rows import Columns, RowsOfX
+from mlca.serve.tablerows import Cells
+from mlca.tables.cells import as_text, is_missing
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
+# Characters of a text that are shown.
+_LONGEST_SHOWN = 200
 
-def explanation_to_json(explanation: Explanation, top: int, columns: Columns) -> dict[str, Any]:
+
+def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x: RowsOfX) -> dict[str, Any]:
     """Return the nodes that voted, and the most likely labels with how they came about.
 
     Parameters
@@ -23,6 +28,8 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns) ->
         The number of labels beside those predicted.
     columns : Columns
         What rows consist of. The model of a table knows its columns, that of numbers calls them x0, x1, ...
+    x : ndarray or list of dict
+        The row, as the only one.
     """
     names = explanation.labels
     called = {f"x{place}": name for place, name in enumerate(columns.names or ())}
@@ -65,10 +72,21 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns) ->
         "experts": dict(zip(explanation.experts, explanation.expert_weights.tolist(), strict=True)),
         "segments": explanation.trust.tolist(),
         "agreement": {called.get(name, name): share for name, share in explanation.agreement},
-        "values": [{"column": name, "row": cells[0], "nodes": list(cells[1:])} for name, cells in explanation.values]
-        if columns.table
-        else [],
+        "values": _values(explanation, x[0]) if isinstance(x, list) else [],
     }
+
+
+def _values(explanation: Explanation, cells: Cells) -> list[dict[str, Any]]:
+    """Return what the cells of a table's row say, and beside them what the nearest nodes say."""
+    return [
+        {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}
+        for name, words in explanation.values
+    ]
+
+
+def _shortly(cell: Any) -> str:
+    text = as_text(cell)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]} …"
 
 
 def _background(explanation: Explanation, label: int) -> float | None:

@@ -167,7 +167,7 @@ class Routes:
             {
                 "position": facts.position,
                 "generation": facts.generation,
-                **explanation_to_json(explanation, top, columns),
+                **explanation_to_json(explanation, top, columns, x),
             }
         )
 

@@ -1,6 +1,7 @@
-"""What all tests share: no deadlines, and a reason where real datasets are needed and there are none."""
+"""What all tests share: no deadlines, a Ctrl-C that is heard, and a reason where real datasets are needed and there are none."""
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,11 @@ from hypothesis import HealthCheck, settings
 # time of all of them (GLOCAL's oracle: 87 s instead of 4).
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests that press it would
+# wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test asserts on time, hypothesis's included: a busy machine is no fault.
 settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -17,7 +17,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
 #include "memory.hpp"
 #include "pairs.hpp"
@@ -117,7 +116,7 @@ private:
 
     // Lay the masks of a few attributes out by tile; those that are not there are zero.
     void unfold(const std::int32_t* attributes, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
-        std::memset(masks, 0, static_cast<std::size_t>(TOGETHER_COUNTED * n_tiles) * sizeof(std::uint64_t));
+        std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // no masks at all where there are no tiles yet
         for (std::int64_t j = 0; j < n; ++j) {
             if (attributes[j] >= static_cast<std::int64_t>(masks_.size())) continue;
             const auto& list = lists_[attributes[j]];

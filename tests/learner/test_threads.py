@@ -120,8 +120,8 @@ class Hammer:
 
 def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
     """Learn the rows by portions again and again for so long, while threads of a kind of hammer ask."""
-    rng, asked, end = np.random.default_rng(2), 0, time.monotonic() + seconds
-    whole = make().partial_fit(X, y)
+    rng, asked, whole = np.random.default_rng(2), 0, make().partial_fit(X, y)
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         model = make(n_jobs=2).partial_fit(X[:1], y[:1])
         with kind(model, answers, folder) as hammer:

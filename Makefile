@@ -9,6 +9,10 @@ INSTALL := pip install --quiet --disable-pip-version-check
 # What was built is out of date when one of these changes; Python files are used where they lie.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/* src/kernels/peers/*)
 
+# Some containers forbid compiled bytecode. Reading scikit-learn from its sources takes three seconds more in each of the
+# many processes that the tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo serve soak test test-all sanitized lint types bench docs wheel check-wheel clean
 .DELETE_ON_ERROR:
 

@@ -1,4 +1,4 @@
-"""What all tests share: no deadlines, a Ctrl-C that is heard, and a reason where real datasets are needed and there are none."""
+"""What all tests share: no deadlines, a Ctrl-C that is heard, and a reason where real datasets are missing."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests that press it would
-# wait for ever.
+# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests that press it
+# would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

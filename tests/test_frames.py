@@ -11,6 +11,7 @@ from mlca import MLCA, load
 from mlca.cli import main
 from mlca.datasets import load_dataset
 from mlca.merging import merge
+from mlca.peers import MLkNN
 from mlca.recipes import recipe_of
 from mlca.tables import Recipe
 from tests.tables.tickets import tickets
@@ -20,7 +21,7 @@ FRAME = USUAL.copy()
 FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # categories that come late
 NEW, _ = tickets(40, 2)
 
-pytestmark = pytest.mark.filterwarnings("ignore:left out as ids")
+pytestmark = pytest.mark.filterwarnings("ignore:left out")
 
 
 @pytest.fixture(autouse=True)
@@ -211,6 +212,64 @@ class TestPlainFrames:
         model.partial_fit(NUMBERS.assign(colour="red"), LABELS)
         assert model.n_seen_ == 360 and model.n_features_in_ == 4
         assert model.predict(with_gap).shape == (120, 2)
+
+
+class TestOddTables:
+    """What a table may hold beside numbers and words."""
+
+    Y = ["ab", "a", "b", ""] * 20
+    X = np.random.default_rng(5).integers(0, 99, (80, 2)).astype(float)
+
+    def probabilities(self, **columns):
+        frame = pd.DataFrame({"word": ["x", "y"] * 40, "a": self.X[:, 0], **columns})
+        return MLCA().fit(frame, self.Y).predict_proba(frame)
+
+    def test_spans_of_time_are_seconds(self):
+        spans = self.probabilities(b=pd.to_timedelta(self.X[:, 1], unit="s"))
+        np.testing.assert_array_equal(spans, self.probabilities(b=self.X[:, 1]))
+
+    def test_periods_are_dates(self):
+        periods = pd.PeriodIndex(pd.date_range("2024-01-01", periods=80), freq="D")
+        np.testing.assert_array_equal(self.probabilities(b=periods), self.probabilities(b=periods.to_timestamp()))
+
+    def test_masked_cells_are_gaps(self):
+        mask = self.X > 80
+        masked = MLCA().fit(np.ma.masked_array(self.X, mask), self.Y)
+        gaps = MLCA().fit(np.where(mask, np.nan, self.X), self.Y)
+        np.testing.assert_array_equal(masked.predict_proba(self.X), gaps.predict_proba(self.X))
+        with pytest.raises(ValueError, match="NaN"):
+            MLkNN().fit(np.ma.masked_array(self.X, mask), self.X > 50)
+
+    def test_an_array_of_dates_is_refused(self):
+        with pytest.raises(ValueError, match="array of times; put them into a column"):
+            MLCA().fit(np.array(["2024-01-01"] * 80, dtype="datetime64[D]").reshape(-1, 1), self.Y)
+
+    @pytest.mark.parametrize("library", ["pyarrow", "polars"])
+    def test_tables_of_other_libraries(self, library):
+        table = {"pyarrow": "table", "polars": "DataFrame"}[library]
+        make = getattr(pytest.importorskip(library), table)
+        frame = pd.DataFrame(
+            {"word": ["x", "y"] * 40, "a": self.X[:, 0], "day": pd.date_range("2024-01-01", periods=80)}
+        )
+        other = make({name: column.tolist() for name, column in frame.items()})
+        expected = MLCA().fit(frame, self.Y)
+        for model in (MLCA().fit(other, self.Y), MLCA().partial_fit(other, self.Y)):
+            np.testing.assert_array_equal(model.predict_proba(other), expected.predict_proba(frame))
+            assert str(model.explain(other[:1])) == str(expected.explain(frame[:1]))
+        np.testing.assert_array_equal(Recipe().fit(other).transform(other), Recipe().fit(frame).transform(frame))
+
+    @pytest.mark.filterwarnings("default:left out")
+    def test_what_is_left_out_is_told_once(self):
+        frame = pd.DataFrame({"a": self.X[:, 0], "word": ["x", "y"] * 40, "ticket": [f"T{i}" for i in range(80)]})
+        frame = frame.assign(parts=[[1]] * 80, nothing=None, pair=1j)
+        with pytest.warns(UserWarning, match="'ticket' .an id.*'parts' .lists.*'nothing' .no value.*'pair'") as told:
+            MLCA().fit(frame[:50], self.Y[:50])
+        assert len(told) == 1
+        model = MLCA()
+        with pytest.warns(UserWarning, match="left out: 'ticket'") as told:
+            for start in range(0, 50, 10):
+                model.partial_fit(frame[start : start + 10], self.Y[start : start + 10])
+        assert len(told) == 1
 
 
 class TestShell:

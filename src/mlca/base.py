@@ -203,7 +203,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         else:
             accept = "csr" if self._accepts_sparse else False
             checked = check_array(
-                X,
+                _without_mask(X),
                 accept_sparse=accept,
                 dtype=np.float64,
                 order="C",
@@ -294,6 +294,13 @@ def require_as_many(rows: Rows, targets: LabelRows | None) -> None:
 def is_plain(X: Any) -> bool:
     """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
+
+
+def _without_mask(X: Any) -> Any:
+    """Return an array whose masked cells are missing, and refuse dates: NumPy would make ordinary numbers of both."""
+    if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
+        raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")
+    return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
 
 
 def _canonical(matrix: Any) -> sparse.csr_array:

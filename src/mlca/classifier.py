@@ -214,6 +214,7 @@ class MLCA(LearnedModel):
         if type(X) is not np.ndarray:
             from mlca import frames
 
+            X = frames.as_table(X)
             if frames.needs_recipe(X):
                 with turn_of(self):
                     frames.fit(self, X, y)
@@ -240,6 +241,7 @@ class MLCA(LearnedModel):
         if type(X) is not np.ndarray:
             from mlca import frames
 
+            X = frames.as_table(X)
             if frames.goes_by_recipe(self, X):
                 with turn_of(self):
                     frames.partial_fit(self, X, y, classes)

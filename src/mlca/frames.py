@@ -27,6 +27,7 @@ from mlca.tables import columns as deciding
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
+from mlca.tables.recipe import as_table as as_table
 from mlca.tables.telling import beside
 from mlca.targets import LabelRows, LabelSet, read_targets
 
@@ -88,6 +89,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     ValueError
         If a frame lacks columns, or holds something that does not fit its column.
     """
+    X = as_table(X)
     if not is_frame(X):
         return X
     recipe = recipe_of(model)
@@ -139,10 +141,11 @@ def fit(model: LearnedModel, X: Any, y: Any) -> None:
 
 
 class Held(NamedTuple):
-    """A recipe that has not settled yet, and the frames that it waits with, each with its labels."""
+    """A recipe that has not settled yet, the frames that it waits with, each with its labels, and what it left out."""
 
     recipe: Recipe
     parts: tuple[tuple[Any, LabelRows], ...] = ()
+    left_out: frozenset[str] = frozenset()
 
 
 def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
@@ -224,7 +227,9 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
     model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
     model._learn(model._read_rows(rows), _joined([own for _, own in parts]))
     set_recipe(model, recipe)
-    model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts)
+    if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
+        recipe.warn_of_columns()  # again when it settles, by then for good
+    model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts, frozenset(recipe.left_out))
     if len(rest):
         _go_on(model, rest, labels, _between(targets, len(first), len(X)))
 

@@ -9,7 +9,7 @@ from tests.tables.tickets import tickets
 ALLOWED = 0.05
 
 
-@pytest.mark.filterwarnings("ignore:left out as ids")
+@pytest.mark.filterwarnings("ignore:left out")
 def test_default_mlca_on_tickets_is_near_a_batch_learner_of_text():
     train, test = tickets(1500, 1), tickets(500, 2)
     expected = reference(train, test)
@@ -17,7 +17,7 @@ def test_default_mlca_on_tickets_is_near_a_batch_learner_of_text():
     assert ours(train, test) >= expected - ALLOWED
 
 
-@pytest.mark.filterwarnings("ignore:left out as ids")
+@pytest.mark.filterwarnings("ignore:left out")
 def test_text_is_the_main_signal_and_is_not_lost():
     train, test = tickets(1000, 3), tickets(300, 4)
     without = tuple((frame.drop(columns="text"), topics) for frame, topics in (train, test))

@@ -27,7 +27,7 @@ def few_first_rows(monkeypatch):
 
 
 def fitted(frame=FRAME, **wishes):
-    with pytest.warns(UserWarning, match="left out as ids"):
+    with pytest.warns(UserWarning, match="left out"):
         return Recipe(**wishes).fit(frame)
 
 
@@ -57,7 +57,7 @@ def test_wishes_come_first():
     assert isinstance(Recipe(text=["ticket"]).fit(FRAME).layout.columns[0], Text)
 
 
-@pytest.mark.filterwarnings("ignore:left out as ids")
+@pytest.mark.filterwarnings("ignore:left out")
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 299), max_size=6).map(sorted), st.randoms(use_true_random=False))
 def test_portions_and_the_order_of_columns_do_not_matter(cuts, random):
@@ -78,7 +78,7 @@ def test_portions_and_the_order_of_columns_do_not_matter(cuts, random):
     assert {others[k] for k in recipe.categorical_features_} == {"priority"}
 
 
-@pytest.mark.filterwarnings("ignore:left out as ids")
+@pytest.mark.filterwarnings("ignore:left out")
 def test_asking_before_enough_rows_have_come_changes_nothing():
     asked = Recipe().partial_fit(FRAME[:20])
     asked.transform(FRAME)

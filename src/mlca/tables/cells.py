@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,10 @@ def is_missing(cell: Any) -> bool:
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return the number in a cell, written with a point or with a comma; ValueError if there is none within bounds."""
+    """Return the number in a cell, written with a point or with a comma; ValueError if there is none within bounds.
+
+    A span of time is its number of seconds.
+    """
     if isinstance(cell, str):
         if "_" in cell:  # Python would take 1_000 as a number
             raise ValueError(cell)
@@ -41,6 +45,8 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
             if _COMMA_NUMBER.fullmatch(cell.strip()) is None:
                 raise ValueError(cell)
             cell = cell.replace(".", "").replace(",", ".")
+    if isinstance(cell, timedelta):
+        cell = cell.total_seconds()
     try:
         number = float(cell)
     except TypeError:  # a list, a date

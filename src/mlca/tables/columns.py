@@ -13,7 +13,7 @@ import numpy as np
 from mlca.tables.cells import as_text, is_missing, is_number, numbers_among, plain_numbers
 from mlca.tables.dates import as_days, cycles_of
 from mlca.tables.delimited import UNNAMED
-from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, Text
+from mlca.tables.kinds import AS_YOU_WISH, Boolean, Categorical, Column, Date, Ignored, Numeric, Text
 from mlca.tables.words import length_of, words_of
 
 # The first rows, by which kinds are decided.
@@ -149,7 +149,7 @@ def decide_column(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
     wish = wishes.kind_of(name)
     present = [cell for cell in cells if not is_missing(cell)]
     if wish == "ignore":
-        return Ignored(name, "as you wish")
+        return Ignored(name, AS_YOU_WISH)
     if wish is not None and not present:
         raise ValueError(f"column {name!r} has no value in the first rows; it cannot be {_ADJECTIVE[wish]}")
     if wish == "numeric":
@@ -181,8 +181,8 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
     if len(days) >= MOSTLY * len(present):
         spread = float(np.std(days))
         return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days))
-    if any(isinstance(cell, list | dict) for cell in present):
-        return Ignored(name, "lists or objects")
+    if any(isinstance(cell, list | tuple | set | dict | complex | np.ndarray) for cell in present):
+        return Ignored(name, "lists, objects or complex numbers")
     return _category_or_text(name, [as_text(cell) for cell in present], wishes)
 
 

@@ -38,6 +38,8 @@ def as_days(cell: Any) -> float | None:
 
 
 def _moment(cell: Any) -> datetime | None:
+    if hasattr(cell, "to_timestamp"):  # a period of pandas, which begins then
+        cell = cell.to_timestamp()
     if isinstance(cell, datetime):
         return cell if cell == cell else None  # pandas' NaT is a datetime that equals nothing
     if isinstance(cell, date):

@@ -28,6 +28,9 @@ UNKNOWN = -1
 # How a gap is shown.
 MISSING = "missing"
 
+# Why a column is not learned that the user has named.
+AS_YOU_WISH = "as you wish"
+
 
 class Encoded(NamedTuple):
     """What a column's cells became: value `values[k]` stands in row `rows[k]` at the column's own place `places[k]`.

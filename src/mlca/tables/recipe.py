@@ -15,7 +15,7 @@ from mlca.tables import columns as deciding
 from mlca.tables.cells import as_text
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
-from mlca.tables.kinds import MOST_PLACES, Column, Date, Ignored, OneHot, Text
+from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 from mlca.validation import check_whole
 
@@ -120,6 +120,25 @@ class Recipe(TransformerMixin, BaseEstimator):
     def categorical_features_(self) -> list[int]:
         """The numbers of a row that are codes of categories."""
         return list(self.layout.nominal)
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """The columns that are not learned though nobody wished it, and why."""
+        columns = self.layout.columns if isinstance(self.layout, TableLayout) else ()
+        ignored = {column.name: column.reason for column in columns if isinstance(column, Ignored)}
+        return {name: reason for name, reason in ignored.items() if reason != AS_YOU_WISH}
+
+    def warn_of_columns(self) -> None:
+        """Tell which columns are left out."""
+        reasons = [f"{name!r} ({reason})" for name, reason in self.left_out.items()]
+        if reasons:
+            more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
+            warnings.warn(
+                f"left out: {', '.join(reasons[:20])}{more}; name them in `numeric`, `categorical` or `text` of "
+                "mlca.tables.Recipe to learn them, or in `ignore`",
+                UserWarning,
+                stacklevel=5,
+            )
 
     @property
     def settled(self) -> bool:
@@ -279,7 +298,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     def _settle(self, first: Mapping[str, Sequence[Any]]) -> None:
         layout = self._decide(first)
         self._layout, self._first = layout, None
-        warn_of_ids(layout.columns)
+        self.warn_of_columns()
 
     def _grow(self, cells: Mapping[str, Sequence[Any]]) -> None:
         layout = self._table()
@@ -326,8 +345,14 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     return recipe
 
 
+def as_table(X: Any) -> Any:
+    """Return a table of polars or Arrow as one of pandas; anything else as it is."""
+    return X.to_pandas() if hasattr(X, "to_pandas") and hasattr(X, "columns") else X
+
+
 def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
     """Return the cells of each column of a table, and the values of those that are declared categorical."""
+    X = as_table(X)
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)
         if array.ndim != 2:
@@ -355,18 +380,6 @@ def joined(first: Mapping[str, list[Any]], n_first: int, more: Mapping[str, list
         name: [*first.get(name, [None] * n_first), *more.get(name, [None] * n_more)]
         for name in dict.fromkeys([*first, *more])
     }
-
-
-def warn_of_ids(columns: Sequence[Column]) -> None:
-    """Tell which columns look like ids and are left out."""
-    ids = [column.name for column in columns if isinstance(column, Ignored) and column.reason.startswith("an id")]
-    if ids:
-        warnings.warn(
-            f"left out as ids, which tell rows apart and nothing else: {some(ids)}; name them in `numeric`, "
-            "`categorical` or `text` to learn them",
-            UserWarning,
-            stacklevel=4,
-        )
 
 
 def _parts(column: Any) -> list[str]:

@@ -209,8 +209,8 @@ def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, ta
     rows = model._read_rows(X, targets)
     if not hasattr(model, "labels_"):
         model._start_afresh(rows, rows, labels, categories=layout.nominal)
-    elif layout.n_features > model.n_features_in_:
-        _widen(model, layout)
+    else:
+        make_room(model, layout)
     model.labels_ = labels
     model._learn(rows, targets)
 
@@ -234,12 +234,14 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
         _go_on(model, rest, labels, _between(targets, len(first), len(X)))
 
 
-def _widen(model: LearnedModel, layout: Layout) -> None:
+def make_room(model: LearnedModel, layout: Layout) -> None:
     """Let a model know the attributes that a layout has more, on the right: nothing was known of them so far.
 
     What of that is exact, and what is not, is told in `mlca.learner.widening`.
     """
     before = model.n_features_in_
+    if layout.n_features <= before:
+        return
     gaps, nominal = ([place for place in places if place >= before] for places in (layout.gaps, layout.nominal))
     model._learner = widened(model._learner, layout.n_features, gaps, nominal)
     model.n_features_in_ = layout.n_features

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mlca import MLCA, load
@@ -47,6 +48,19 @@ class TestEvaluate:
                 assert found[name] == record.as_dict()[name]
         assert facts["records"][0]["ranking_loss"] is None
         assert model.read_bytes() == before
+
+    def test_prequential_learns_new_categories_and_columns(self, model, test_file, call_json):
+        frame = pd.read_csv(test_file).assign(gusts=np.arange(450) * 0.7 % 5)
+        frame.loc[100::3, "season"] = "monsoon"
+        tags = [tuple(tags) for *_, tags in TEST_ROWS]
+        frame.to_csv(test_file, index=False)
+        facts = call_json("evaluate", model, test_file, "--prequential")
+        rows = frame.drop(columns="tags")
+        stream = [(rows[i : i + 10], tags[i : i + 10]) for i in range(0, 450, 10)]
+        last = prequential(load(model), stream, every=200).records[-1].as_dict()
+        assert facts["records"][-1]["exact_match"] == last["exact_match"]
+        assert facts["records"][-1]["n_nodes"] == last["n_nodes"]
+        assert not facts["unseen"]
 
     def test_prequential_shows_and_draws_the_curve(self, model, test_file, call, tmp_path):
         code, out, _ = call("evaluate", model, test_file, "--prequential", "--picture", tmp_path / "curve.png")

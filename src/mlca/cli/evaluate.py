@@ -16,6 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from mlca.cli.learning import growing_batches
 from mlca.cli.progress import Progress, has_terminal
 from mlca.cli.sparkline import sparkline
 from mlca.cli.tablefiles import (
@@ -130,7 +131,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
     from mlca.metrics import prequential
 
     with _live_curve() as show:
-        steps = _steps(recipe, file, Faults(args))
+        steps = _steps(model, recipe, file, Faults(args))
         result = prequential(model, steps, every=args.curve_window // _POINTS, window=args.curve_window, on_record=show)
     if not result.records:
         raise ValueError(f"{file.source.name}: no row could be measured")
@@ -152,9 +153,12 @@ def _thinned(result: Prequential) -> Prequential:
     return replace(result, records=result.records[::-step][::-1])
 
 
-def _steps(recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
-    """Yield a few rows at a time."""
-    for batch in file.batches(recipe.layout, faults):
+def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
+    """Yield a few rows at a time; the model makes room for what columns they bring."""
+    from mlca.frames import make_room
+
+    for batch in growing_batches(file, recipe.layout, faults):
+        make_room(model, batch.layout)
         for start in range(0, len(batch.numbers), _STEP):
             step = slice(start, start + _STEP)
             yield batch.X[step], batch.labels[step]

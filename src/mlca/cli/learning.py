@@ -168,10 +168,13 @@ def learn_and_save(
     growing = GrowingRecipe(recipe)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            for batch in _parts(file, growing.recipe.layout, faults, wishes, kept_apart):
+            for batch in growing_batches(file, growing.recipe.layout, faults, wishes):
+                part = batch.where([not kept_apart(number) for number in batch.numbers])
+                if not part.numbers:
+                    continue
                 with interrupt.held():
-                    _learn(model, growing, batch, file.declared_labels(batch.layout))
-                    progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
+                    _learn(model, growing, part, file.declared_labels(part.layout))
+                    progress.advance(len(part.numbers), file.fraction(), model.n_nodes_)
         except KeyboardInterrupt:
             if progress.rows == 0:
                 print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
@@ -190,23 +193,14 @@ def learn_and_save(
     return LearningResult(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 
 
-def _parts(
-    file: TableFile,
-    layout: Layout,
-    faults: Faults,
-    wishes: Wishes | None,
-    kept_apart: Callable[[int], bool],
-) -> Iterator[Batch]:
-    """Yield the rows that are to be learned, by a layout that grows with them."""
+def growing_batches(file: TableFile, layout: Layout, faults: Faults, wishes: Wishes | None = None) -> Iterator[Batch]:
+    """Yield the rows of a file, by a layout that grows with their categories and columns."""
     from mlca.tables.columns import Wishes
     from mlca.tables.encoding import kind_by
     from mlca.tables.layout import TableLayout
 
     decide = kind_by(wishes or Wishes(), layout) if isinstance(layout, TableLayout) else None
-    for batch in file.batches(layout, faults, decide=decide):
-        part = batch.where([not kept_apart(number) for number in batch.numbers])
-        if part.numbers:
-            yield part
+    return file.batches(layout, faults, decide=decide)
 
 
 def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     model, recipe = load_to_learn(args)
     with opened(args) as file:
         recipe = with_labels(recipe, file, args)
-        tell_differences(file, recipe, labels=True)
+        tell_differences(file, recipe, labels=True, learning=args.prequential)
         if args.prequential:
             return _run_prequential(model, recipe, file, args)
         measures, unknown = measure(model, recipe, file, Faults(args))

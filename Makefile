@@ -21,7 +21,7 @@ $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
 # Packages are installed while the kernels are compiled. Of levels of processors the tests get the lowest and the best,
-# `make test-all` all, and the demo, which needs fewer packages as well, the best.
+# `make test-all` all, and the demo, which needs fewer packages as well, the best, without what only tests ask.
 $(VENV)/.installed: $(SOURCES) | $(BIN)/pip
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.ends $(VENV)/.dev
 	touch $(VENV)/.best $(VENV)/.plots $@
@@ -31,7 +31,8 @@ $(VENV)/.plots $(VENV)/.dev: $(VENV)/.%: pyproject.toml | $(BIN)/pip
 	touch $@
 
 $(VENV)/.best $(VENV)/.ends $(VENV)/.all: $(VENV)/.%: $(SOURCES) | $(BIN)/pip
-	$(BIN)/$(INSTALL) --no-deps --config-settings=cmake.define.MLCA_LEVELS=$* --editable .
+	$(BIN)/$(INSTALL) --no-deps --config-settings=cmake.define.MLCA_LEVELS=$* \
+	--config-settings=cmake.define.MLCA_PROBES=$(if $(filter best,$*),OFF,ON) --editable .
 	touch $@
 
 demo:  ## learn the paper's three discs, then a help desk's tickets, while labels appear; explain, and draw both

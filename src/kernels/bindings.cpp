@@ -79,5 +79,7 @@ NB_MODULE(MLCA_MODULE, module) {
     bind_learner(module);
     bind_peers(module);
     bind_limits(module);
+#ifdef MLCA_PROBES
     bind_probes(module);
+#endif
 }

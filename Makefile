@@ -79,7 +79,7 @@ $(SANITIZED)/.installed: $(SOURCES) | $(VENV)/.installed
 sanitized: $(SANITIZED)/.installed
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(SANITIZED)/bin/python -m pytest -n $(JOBS) $(TESTS)
+	$(SANITIZED)/bin/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 $(TESTS)
 
 bench: $(VENV)/.installed  ## speed, as ratios to this machine's own limits
 	$(BIN)/mlca bench

@@ -33,7 +33,7 @@ def main() -> None:
         told = subprocess.run([sys.executable, "-m", "mlca", "inspect", str(file)], capture_output=True, check=True)
         assert b"storm" in told.stdout, told.stdout
     for level in kernels.available():  # all that this processor runs load, not only the best
-        kernels.load(level)
+        kernels.load_level(level)
     print(f"mlca {mlca.__version__} on Python {sys.version.split()[0]}, levels {', '.join(kernels.available())}: works")
 
 

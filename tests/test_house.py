@@ -152,12 +152,38 @@ def test_extras_are_never_imported_unannounced():
             assert not heavy or module in allowed, f"{module} imports {heavy} without a word"
 
 
-def test_one_name_one_class():
+def types_of(tree):
+    """Return the names of a module's classes and type aliases that are not private."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [target.id for target in targets if isinstance(target, ast.Name)]
+        else:
+            names = []
+        yield from (name for name in names if re.fullmatch(r"(?=.*[a-z])[A-Z]\w+", name))
+
+
+def test_one_name_one_type():
+    places = defaultdict(list)
+    for module, tree in TREES.items():
+        for name in types_of(tree):
+            places[name].append(module)
+    assert places["Learner"] and {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+# What every module of its kind has: commands, studies, and faces for other kinds of rows.
+ROLES = {"configure", "run", "main", "tasks", "section", "lines_of", "partial_fit"}
+
+
+def test_one_name_one_function():
     places = defaultdict(list)
     for module, tree in TREES.items():
         for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name not in ROLES:
                 places[node.name].append(module)
+    assert places["load"] == ["mlca.classifier"]
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 

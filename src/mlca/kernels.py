@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mlca import _kernels as native  # what the modules of all levels offer
 
-__all__ = ["LEVEL", "LEVELS", "available", "load", "native"]
+__all__ = ["LEVEL", "LEVELS", "available", "load_level", "native"]
 
 LEVELS = ("v2", "v3", "v4", "plain")
 
@@ -35,11 +35,11 @@ def available() -> tuple[str, ...]:
     if not built:
         raise ImportError("mlca's compiled modules are missing; install the package (pip install .) to build them")
     # The lowest refuses to load where not even it runs, and knows about the others.
-    lowest = load(built[0])
+    lowest = load_level(built[0])
     return tuple(level for level in built if lowest.processor_has(level))
 
 
-def load(level: str) -> Any:
+def load_level(level: str) -> Any:
     """Return the module of one level."""
     return import_module(f"mlca._kernels_{level}")
 
@@ -55,4 +55,4 @@ def _choose() -> str:
 
 LEVEL = _choose()
 if not TYPE_CHECKING:
-    native = load(LEVEL)
+    native = load_level(LEVEL)

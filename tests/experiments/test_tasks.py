@@ -43,7 +43,7 @@ def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp
     copy = tmp_path / "mlca"
     shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for level in kernels.available():  # an editable install keeps compiled modules elsewhere
-        module = Path(kernels.load(level).__file__)
+        module = Path(kernels.load_level(level).__file__)
         shutil.copy(module, copy / module.name)
     key = _key_in(tmp_path)
     for name in ("plots/style.py", "experiments/studies/nodes.py"):

@@ -16,7 +16,7 @@ from mlca import kernels
 from tests.kernels.calls import CALLS, outcome
 
 SEEDS = st.integers(0, 2**32 - 1)
-MODULES = [kernels.load(level) for level in kernels.available()]
+MODULES = [kernels.load_level(level) for level in kernels.available()]
 
 
 def ask(code, **environment):
@@ -88,7 +88,7 @@ def test_a_level_that_is_not_there_is_an_error_that_names_those_that_are(word):
 def test_a_module_that_this_processor_cannot_run_refuses_itself():
     built = [level for level in kernels.LEVELS if list(Path(MODULES[0].__file__).parent.glob(f"_kernels_{level}.*"))]
     for level in set(built) - set(kernels.available()):
-        result = ask(f"kernels.load({level!r})")
+        result = ask(f"kernels.load_level({level!r})")
         assert f"ImportError: this processor lacks instructions of x86-64-{level}" in result.stderr
         assert result.returncode == 1
         assert ask("", MLCA_CPU=level).returncode == 1

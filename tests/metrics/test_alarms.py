@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mlca import MLCA
 from mlca.datasets import random_rbf, rotate_labels
 from mlca.metrics import Alarm, prequential
-from mlca.metrics.stream.alarms import FIRST_ROWS, Watch
+from mlca.metrics.stream.alarms import OPENING_ROWS, Watch
 from mlca.river import MLCAClassifier
 
 
@@ -101,13 +101,13 @@ def test_novelty_is_told_when_it_rises_and_only_then():
 def test_labels_are_new_after_the_first_rows():
     X, Y = made(400)
     names = [["a", "b"] if row[0] else ["b"] for row in Y]
-    names[FIRST_ROWS - 1] = ["early", "b"]
-    names[FIRST_ROWS] = ["late", "b"]
+    names[OPENING_ROWS - 1] = ["early", "b"]
+    names[OPENING_ROWS] = ["late", "b"]
     names[300] = ["late", "later", "b", "latest"]
     stream = batches(X, names)
     alarms = prequential(MLCA(), stream).alarms
     assert [(alarm.row, alarm.label) for alarm in alarms if alarm.kind == "new label"] == [
-        (FIRST_ROWS, "late"),
+        (OPENING_ROWS, "late"),
         (300, "later"),
         (300, "latest"),
     ]

@@ -7,12 +7,12 @@ import numpy as np
 from mlca.client import Client
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look, look_at_novelty
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 from mlca.serve.service import Service, ServiceSettings
 
 
 def row(position, labels, predicted, x=b""):
-    return Row(position, x, tuple(labels), None if predicted is None else tuple(predicted), f"r{position}", 0.0)
+    return LoggedRow(position, x, tuple(labels), None if predicted is None else tuple(predicted), f"r{position}", 0.0)
 
 
 def test_rows_that_were_forgotten_or_not_predicted_raise_no_drift():

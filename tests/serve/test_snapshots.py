@@ -7,7 +7,7 @@ import pytest
 
 from mlca import MLCA
 from mlca.serve.live import Learned, LiveModel
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 from mlca.serve.rows import Columns, pack
 from mlca.serve.snapshots import Snapshots
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
@@ -28,7 +28,7 @@ def grow(live, n):
     rows = make_rows(n, start)
     packed = pack(np.array([row["x"] for row in rows]))
     logged = [
-        Row(start + 1 + i, x, tuple(row["labels"]), ("red",), row["id"], 0.0)
+        LoggedRow(start + 1 + i, x, tuple(row["labels"]), ("red",), row["id"], 0.0)
         for i, (row, x) in enumerate(zip(rows, packed, strict=True))
     ]
     live.learn(logged, Columns(3))

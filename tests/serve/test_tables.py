@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mlca import MLCA, load
 from mlca.client import Client
 from mlca.serve.live import Learned, LiveModel
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 from mlca.serve.refusals import RefusalError
 from mlca.serve.rows import TABLE, pack_rows
 from mlca.serve.snapshots import Snapshots
@@ -134,7 +134,7 @@ def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tm
     rows = make_table(130)
 
     logged = [
-        Row(place, x, tuple(row["labels"]), None, row["id"], 0.0)
+        LoggedRow(place, x, tuple(row["labels"]), None, row["id"], 0.0)
         for place, (row, x) in enumerate(zip(rows, pack_rows([row["x"] for row in rows]), strict=True), 1)
     ]
     live = LiveModel(Learned(MLCA(recency=True)))

@@ -12,7 +12,7 @@ from mlca.tables.columns import Wishes
 from mlca.tables.encoding import encode_growing
 from mlca.tables.formats import READERS, open_source
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot, Text
-from mlca.tables.layout import Labels, TableLayout
+from mlca.tables.layout import LabelLayout, TableLayout
 from mlca.tables.streams import ByteStream
 
 
@@ -152,7 +152,7 @@ def test_the_command_line_offers_every_format():
 
 def test_ever_new_categories_do_not_fill_the_memory(tmp_path):
     (tmp_path / "a.csv").write_text("x,tags\n" + "".join(f"v{i},a\n" for i in range(3000)))
-    layout = TableLayout((Categorical("x", ("v0", "v1")),), Labels("separated", ("tags",), "|"))
+    layout = TableLayout((Categorical("x", ("v0", "v1")),), LabelLayout("separated", ("tags",), "|"))
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))
         assert sum(len(batch.numbers) for batch in file.batches(layout, pytest.fail)) == 3000

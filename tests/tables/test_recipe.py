@@ -10,13 +10,13 @@ from mlca import MLCA, load
 from mlca.cli.tablefiles import load_with_recipe
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot
-from mlca.tables.layout import Labels, TableLayout, XcLayout
+from mlca.tables.layout import LabelLayout, TableLayout, XcLayout
 from mlca.tables.recipe import Growth, Recipe, recipe_from_json
 from tests.storage.archives import pack, unpack
 
 LAYOUT = TableLayout(
     (Numeric("size", 1.5), Ignored("note", "text"), OneHot("colour", ("blue", "red"))),
-    Labels("separated", ("tags",), "|"),
+    LabelLayout("separated", ("tags",), "|"),
 )
 CODED = TableLayout(
     (Numeric("size"), Categorical("colour", ("blue", "red")), Boolean("new"), Date("day", 1.0, 2.0, ()))
@@ -24,7 +24,9 @@ CODED = TableLayout(
 RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 
 
-@pytest.mark.parametrize("layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, Labels("flags", ("a", "b")))])
+@pytest.mark.parametrize(
+    "layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, LabelLayout("flags", ("a", "b")))]
+)
 def test_json_and_back(layout):
     recipe = Recipe.by_layout(layout, RECIPE.growth)
     assert recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3) == recipe

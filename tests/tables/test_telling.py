@@ -5,12 +5,12 @@ import pytest
 from scipy import sparse
 
 from mlca.tables.kinds import Categorical, Numeric, OneHot
-from mlca.tables.layout import Labels, TableLayout, XcLayout
+from mlca.tables.layout import LabelLayout, TableLayout, XcLayout
 from mlca.tables.telling import TellingColumns, dense_row
 
 LAYOUT = TableLayout(
     (Numeric("size"), OneHot("colour", ("blue", "red")), Numeric("weight")),
-    Labels("separated", ("tags",)),
+    LabelLayout("separated", ("tags",)),
 )
 CODED = TableLayout((Numeric("size"), Categorical("colour", ("blue", "red")), Numeric("weight")))
 # Sizes 0 to 9, one node in ten red, weights all alike.

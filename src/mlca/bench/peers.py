@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mlca.bench.running import Bench
 
 
-def measure(bench: Bench) -> None:
+def measure_peers(bench: Bench) -> None:
     """Measure each peer on the data that its target names."""
     yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
     theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))

@@ -51,7 +51,7 @@ def run_benchmarks() -> Results:
     _single_rows(bench)
     _river(bench)
     _growth(bench)
-    peers.measure(bench)
+    peers.measure_peers(bench)
     return bench.results()
 
 
@@ -133,7 +133,7 @@ def _single_rows(bench: Bench) -> None:
         "microseconds",
         at_most=True,
     )
-    both = bench.add(workloads.test_then_train(sample("yeast")))
+    both = bench.add(workloads.predict_then_learn(sample("yeast")))
     bench.aim("test then train with MLCA(), yeast, 2,000 nodes", 5_000, both.rows / both.seconds, "rows/s")
 
 
@@ -175,7 +175,7 @@ def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: in
 
 
 def _growth(bench: Bench) -> None:
-    line, time_exponent, memory_exponent = workloads.growth()
+    line, time_exponent, memory_exponent = workloads.growth_with_rows()
     bench.add(line)
     bench.aim("growth of learning time with n (n K d: 2)", 2.1, time_exponent, "exponent", at_most=True)
     bench.aim("growth of the nodes' memory with n (K d: 1)", 1.05, memory_exponent, "exponent", at_most=True)

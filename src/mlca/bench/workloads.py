@@ -92,7 +92,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
     ]
 
 
-def test_then_train(data: Sample, n_known: int = 2000) -> Line:
+def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
     """Predict each row by the rule of this package, then learn it, one row a call."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
@@ -151,7 +151,7 @@ def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Li
     return lines
 
 
-def growth(n_features: int = 100) -> tuple[Line, float, float]:
+def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
     """Learn 1,000, 2,000, 4,000 and 8,000 rows; return the last line and the exponents of time and memory."""
     sizes, seconds, held = [1000, 2000, 4000, 8000], [], []
     rng = np.random.default_rng(0)

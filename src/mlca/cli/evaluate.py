@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             return _run_prequential(model, recipe, file, args)
         measures, unknown = measure(model, recipe, file, Faults(args))
     if args.json:
-        facts = {"measures": without_nan(measures.as_dict()), "unknown_labels": unknown, **oddities(file)}
+        facts = {"measures": nan_as_null(measures.as_dict()), "unknown_labels": unknown, **oddities(file)}
         print(json.dumps(facts))
     else:
         remarks = oddities_in_words(file)
@@ -138,7 +138,7 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
     if args.picture:
         _draw(result, args.picture)
     if args.json:
-        records = [without_nan(record.as_dict()) for record in result.records]
+        records = [nan_as_null(record.as_dict()) for record in result.records]
         alarms = [asdict(alarm) for alarm in result.alarms]
         print(json.dumps({"records": records, "window": result.window, "alarms": alarms, **oddities(file)}))
     else:
@@ -209,6 +209,6 @@ def _draw(result: Prequential, picture: str) -> None:
     print(f"Drew {shown(picture)}", file=sys.stderr)
 
 
-def without_nan(values: dict[str, Any]) -> dict[str, Any]:
+def nan_as_null(values: dict[str, Any]) -> dict[str, Any]:
     """Return the values with null, which JSON has, in place of NaN, which it has not."""
     return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in values.items()}

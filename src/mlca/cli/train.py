@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from mlca.cli.evaluate import measure, without_nan
+from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.learning import learn_and_save
 from mlca.cli.parameters import add_model_parameters, chosen_parameters
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlca.metrics import Evaluation
     from mlca.tables.batches import TableFile
     from mlca.tables.kinds import Column
-    from mlca.tables.layout import Labels, Layout
+    from mlca.tables.layout import LabelLayout, Layout
     from mlca.tables.recipe import Recipe
 
 # Columns that are shown one by one; of more, the kinds are counted.
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         if tuning is not None:
             extra["tuning"] = [trial.facts() for trial in tuning.trials]
         if measures is not None:
-            extra["holdout"] = without_nan(measures.as_dict())
+            extra["holdout"] = nan_as_null(measures.as_dict())
         print(json.dumps({**learned.facts(model, args.out), **extra}))
     else:
         on_the_rest = [] if measures is None else [f"On the {args.holdout:.0%} of the rows kept apart:", str(measures)]
@@ -195,7 +195,7 @@ def _about(column: Column) -> str:
             return column.reason
 
 
-def _labels_in_words(file: TableFile, labels: Labels | None) -> str:
+def _labels_in_words(file: TableFile, labels: LabelLayout | None) -> str:
     assert labels is not None  # the file was asked for them
     if labels.form == "flags":
         how = f"the {len(labels.among(file.source.columns))} columns of 0 and 1 {', '.join(labels.columns[:6])}"

@@ -7,7 +7,7 @@ from os import PathLike
 
 import numpy as np
 
-from mlca.datasets.arff_rows import read_rows
+from mlca.datasets.arff_rows import read_arff_rows
 from mlca.datasets.table import LabelledTable
 from mlca.tables.arff import ArffSource, meka_labels
 from mlca.tables.arff_header import Header
@@ -135,7 +135,7 @@ def _read(path: str | PathLike[str], choose_labels: Callable[[Header], set[int]]
         source = ArffSource(stream)
         header = source.header
         labels = choose_labels(header)
-        X, Y = read_rows(source, labels)
+        X, Y = read_arff_rows(source, labels)
     features = [attribute for place, attribute in enumerate(header.attributes) if place not in labels]
     return LabelledTable(
         X=X,

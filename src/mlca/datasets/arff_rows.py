@@ -20,7 +20,7 @@ from mlca.tables.streams import bad_file
 Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
-def read_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
+def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
     """Read all rows, in the manner of the first.
 
     Parameters

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Rows = NDArray[np.float64]
-Labels = NDArray[np.uint8]
+DrawnRows = NDArray[np.float64]
+DrawnLabels = NDArray[np.uint8]
 
 # MOA's defaults: a step of a hyperplane's weight turns back with this chance; the shape of a random tree.
 _TURN_BACK = 0.1
@@ -56,7 +56,7 @@ class Size:
 class Concept(Protocol):
     """One meaning of the labels, from which any number of rows can be drawn."""
 
-    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+    def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
         """Draw the rows of these numbers; a concept that moves has moved by so many steps."""
 
 
@@ -85,7 +85,7 @@ class Hyperplanes:
         self._height = NormalDist().inv_cdf(1.0 - size.density)
         self._noise, self._speed = noise, speed
 
-    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+    def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
         """Draw rows and let the hyperplanes turn."""
         n_labels, n_features = self._weights.shape
         X = self._for_rows.random((len(rows), n_features))
@@ -95,7 +95,7 @@ class Hyperplanes:
         flipped = self._for_noise.random((len(rows), n_labels)) < self._noise
         return X, ((score > self._height * deviation) ^ flipped).astype(np.uint8)
 
-    def _turning(self, n_rows: int) -> Rows:
+    def _turning(self, n_rows: int) -> DrawnRows:
         """Return the weights at each of the next rows. Steps are counted, so their sum does not depend on chunks."""
         turns = self._for_turns.random((n_rows, *self._weights.shape)) < _TURN_BACK
         ways = np.concatenate((self._way[None], np.where(turns, -1, 1))).cumprod(axis=0)
@@ -128,7 +128,7 @@ class Centroids:
         ways = drawing.uniform(-1.0, 1.0, size=(n_centroids, size.n_features))
         self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
 
-    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+    def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
         """Choose a centroid by its weight, and a place around it."""
         n_features = self._centres.shape[1]
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
@@ -174,7 +174,7 @@ class LabelTree:
         turn = drawing.permutation(self._n_leaves) + 1
         self._changes_at = turn * over / (self._n_leaves + 1) if over else np.full(self._n_leaves, np.inf)
 
-    def draw(self, rows: NDArray[np.int64]) -> tuple[Rows, Labels]:
+    def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
         """Draw uniform attributes and ask the tree."""
         numbers = self._for_numbers.random((len(rows), N_NUMBERS))
         values = self._for_values.integers(N_VALUES, size=(len(rows), N_CATEGORIES))
@@ -208,7 +208,12 @@ class LabelTree:
         return _Split(attribute=attribute, at=at, children=children)
 
     def _descend(
-        self, node: _Split, numbers: Rows, values: NDArray[np.int64], here: NDArray[np.intp], leaves: NDArray[np.intp]
+        self,
+        node: _Split,
+        numbers: DrawnRows,
+        values: NDArray[np.int64],
+        here: NDArray[np.intp],
+        leaves: NDArray[np.intp],
     ) -> None:
         """Enter the leaf of the rows `here`, which have come down to a node."""
         if not node.children:
@@ -224,7 +229,7 @@ class LabelTree:
                 self._descend(child, numbers, values, below, leaves)
 
 
-def label_sets(drawing: np.random.Generator, n_sets: int, size: Size) -> Labels:
+def label_sets(drawing: np.random.Generator, n_sets: int, size: Size) -> DrawnLabels:
     """Draw label sets: each label with the same chance; a set that stays empty gets one label."""
     sets = (drawing.random((n_sets, size.n_labels)) < size.density).astype(np.uint8)
     spare = drawing.integers(size.n_labels, size=n_sets)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from mlca.datasets.concepts import N_COLUMNS, Centroids, Concept, Hyperplanes, Labels, LabelTree, Rows, Size
+from mlca.datasets.concepts import N_COLUMNS, Centroids, Concept, DrawnLabels, DrawnRows, Hyperplanes, LabelTree, Size
 
 Change = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
 CHANGES = ("none", "sudden", "gradual", "incremental", "recurrent")
@@ -38,7 +38,7 @@ def rotating_hyperplane(
     noise: float = 0.05,
     chunk: int = 1000,
     random_state: Any = 0,
-) -> Iterator[tuple[Rows, Labels]]:
+) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     """Draw a stream in which each label is one side of a hyperplane that turns.
 
     Rows are uniform in the unit cube. MOA's generator has one hyperplane and two classes; here each label has a
@@ -93,7 +93,7 @@ def random_rbf(
     n_centroids: int = 50,
     chunk: int = 1000,
     random_state: Any = 0,
-) -> Iterator[tuple[Rows, Labels]]:
+) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     """Draw a stream of clouds around centroids that carry label sets and may wander.
 
     MOA's centroids carry a class each; here they carry a set of labels, and a row has the labels of its centroid.
@@ -141,7 +141,7 @@ def random_tree(
     change: Change = "sudden",
     chunk: int = 1000,
     random_state: Any = 0,
-) -> Iterator[tuple[Rows, Labels]]:
+) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     """Draw a stream whose label sets are the leaves of a random tree.
 
     Attributes and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five
@@ -226,7 +226,7 @@ def rotate_labels(
 
 def _stream(
     concept_of: Callable[[np.random.SeedSequence], Concept], n_rows: int, change: Change, chunk: int, random_state: Any
-) -> Iterator[tuple[Rows, Labels]]:
+) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     """Check what all streams are told, draw both concepts, and return the rows chunk by chunk."""
     if change not in CHANGES:
         raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
@@ -239,7 +239,7 @@ def _stream(
 
 def _chunks(
     concepts: Sequence[Concept], n_rows: int, change: Change, chunk: int, coin: np.random.Generator
-) -> Iterator[tuple[Rows, Labels]]:
+) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
     for start in range(0, n_rows, chunk):
         rows = np.arange(start, min(start + chunk, n_rows))
         changed = _is_changed(change, rows, n_rows, coin)

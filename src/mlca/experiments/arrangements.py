@@ -18,7 +18,7 @@ from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
 JUDGED_ROWS = 1000  # after a change
-FIRST_ROWS = 200  # of them, where an old meaning returns
+RETURN_ROWS = 200  # of them, the first, where an old meaning returns
 
 
 @dataclass(frozen=True)
@@ -78,4 +78,4 @@ def after_change(n_rows: int, change: str) -> dict[str, slice]:
     """Return the rows that are judged apart: after the last change, or after the middle where there is none."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
-    return parts | ({"first": slice(last, last + FIRST_ROWS)} if change == "recurrent" else {})
+    return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

@@ -22,10 +22,10 @@ from mlca.experiments.arrangements import arrange
 from mlca.experiments.data import split_of
 from mlca.experiments.streaming import measured
 from mlca.experiments.tasks import Task
-from mlca.metrics import MEASURES, brier_score, calibration_error, evaluate
+from mlca.metrics import brier_score, calibration_error, evaluate
+from mlca.metrics.registry import PAPER_MEASURES
 from mlca.metrics.sets import exact_match
 
-PAPER_MEASURES = tuple(name for name, measure in MEASURES.items() if measure.paper)
 N_DISCS = len(CENTRES)
 GROWTH_ATTRIBUTES = 20
 _WARM_UP_ROWS = 60
@@ -146,7 +146,7 @@ def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
     probabilities = model.predict_proba(X)
     scores = model.decision_function(X) if hasattr(model, "decision_function") else probabilities
     measured = evaluate(Y, scores, Y_pred=predicted).as_dict()
-    return {name: measured[name] for name in (*PAPER_MEASURES, "micro_auc")} | {
+    return {name: measured[name] for name in (*(measure.name for measure in PAPER_MEASURES), "micro_auc")} | {
         "brier_score": brier_score(Y, probabilities),
         "calibration_error": calibration_error(Y, probabilities),
         "predict_seconds": seconds,

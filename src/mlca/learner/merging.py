@@ -21,10 +21,10 @@ from scipy import sparse
 from mlca.learner.core import Learner
 from mlca.learner.mixed import Arrays
 
-Columns = NDArray[np.int32]
+LabelColumns = NDArray[np.int32]
 
 
-def merged(learners: Sequence[Learner], columns: Sequence[Columns], n_labels: int) -> Learner:
+def merged(learners: Sequence[Learner], columns: Sequence[LabelColumns], n_labels: int) -> Learner:
     """Return a learner that knows what all of them know.
 
     Parameters

@@ -9,7 +9,7 @@ from mlca.metrics import Prequential
 from mlca.plots.style import (
     COLOURS,
     FAINT,
-    LINES,
+    LINE_STYLES,
     MARKERS,
     axis_title,
     known_measure,
@@ -71,7 +71,7 @@ def plot_stream(
             values,
             label=name,
             color=COLOURS[i % len(COLOURS)],
-            linestyle=LINES[i % len(LINES)],
+            linestyle=LINE_STYLES[i % len(LINE_STYLES)],
             marker=MARKERS[i % len(MARKERS)],
             markevery=max(1, len(rows) // 12),
             markersize=5,

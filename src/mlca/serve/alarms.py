@@ -11,10 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 from mlca.metrics.stream.alarms import Alarm, Watch
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 
 
-def look(watch: Watch, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
     """Look at rows that were learned; yield alarms as facts for events."""
     for row in rows:
         if row.x is None:  # forgotten

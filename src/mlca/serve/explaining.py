@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlca.serve.rows import Columns, RowsOfX
-from mlca.serve.tablerows import Cells
+from mlca.serve.tablerows import NamedCells
 from mlca.tables.cells import as_text, is_missing
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
     }
 
 
-def _values(explanation: Explanation, cells: Cells) -> list[dict[str, Any]]:
+def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]:
     """Return what the cells of a table's row say, and beside them what the nearest nodes say."""
     return [
         {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mlca.serve.diary import tell
 from mlca.serve.measures import Traffic
+from mlca.serve.naming import excerpt
 from mlca.serve.refusals import RefusalError, unavailable
 from mlca.serve.tokens import Tokens
 
@@ -222,8 +223,8 @@ async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, An
         raise RefusalError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
     for name in plain:
         if name not in fields:
-            shown = str(name)[:40].encode(errors="replace").decode()
-            raise RefusalError(422, f"there is no field {shown!r} here", f"send {', '.join(fields)}", field=shown)
+            unknown = excerpt(name)
+            raise RefusalError(422, f"there is no field {unknown!r} here", f"send {', '.join(fields)}", field=unknown)
     return plain
 
 

@@ -24,7 +24,7 @@ from mlca.serve.explaining import explanation_to_json
 from mlca.serve.gate import Gate, answer_wrong_address, guarded, read_flag, read_object, read_whole
 from mlca.serve.live import Judgement, LiveModel
 from mlca.serve.metrics import prometheus
-from mlca.serve.openapi import MOST_POSITION, MOST_ROWS, MOST_TOP, describe_routes
+from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOP, describe_routes
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
 from mlca.serve.requests import Forget, Keep, Label, Learn
 from mlca.serve.rows import check_keys, check_list, pack_rows, read_id, read_labels, read_rows, unpack_rows
@@ -87,7 +87,7 @@ class Routes:
         """Make rows with labels durable; the model learns them at once."""
         plain = await read_object(request, ("rows",))
         self._service.refuse_if_behind()
-        batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_ROWS)
+        batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         self._service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, pack_rows(batch.x), batch.labels, batch.columns))
@@ -98,7 +98,7 @@ class Routes:
         plain = await read_object(request, ("rows",))
         self._service.refuse_if_behind()
         rows = plain.get("rows")
-        check_list(rows, MOST_ROWS)
+        check_list(rows, MOST_SENT)
         ids, labels = [], []
         for number, row in enumerate(rows):  # type: ignore[arg-type]
             check_keys(row, number, ("id", "labels"))
@@ -114,7 +114,7 @@ class Routes:
         keep, top = read_flag(plain, "keep"), read_whole(plain, "top", 5, MOST_TOP)
         live = await self._live(plain)
         columns = service.columns
-        batch = read_rows(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_ROWS)
+        batch = read_rows(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_SENT)
         service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
@@ -175,8 +175,8 @@ class Routes:
         """Erase rows; the model is rebuilt without them."""
         plain = await read_object(request, ("ids", "wait"))
         wait, ids = read_flag(plain, "wait"), plain.get("ids")
-        if not isinstance(ids, list) or not 0 < len(ids) <= MOST_ROWS:
-            raise RefusalError(422, f"ids is no list of 1 to {MOST_ROWS} ids", "send {'ids': [...]}", field="ids")
+        if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SENT:
+            raise RefusalError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
         ids = [read_id(id, number) for number, id in enumerate(ids)]
         receipt = await self._service.write(Forget(ids))
         generation = receipt.head.generation

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.recipes import recipe_of
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 from mlca.serve.measures import LogMeasures
 from mlca.serve.rows import Columns, RowsOfX, unpack_rows
 from mlca.serve.tablelearning import TableLearner
@@ -104,7 +104,7 @@ class Learned:
             if recipe is not None and isinstance(recipe.layout, TableLayout):
                 self.table = TableLearner(self.model)
 
-    def learn(self, rows: Sequence[Row], columns: Columns | None) -> int:
+    def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn the rows that are not forgotten; return their number."""
         here = [row for row in rows if row.x is not None]
         if here:
@@ -159,7 +159,7 @@ class LiveModel:
         self._learned = learned
         self.facts = learned.facts()
 
-    def learn(self, rows: Sequence[Row], columns: Columns | None) -> int:
+    def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn some rows; return how many there were."""
         with self._guard():
             count = self._learned.learn(rows, columns)

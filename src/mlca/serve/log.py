@@ -62,7 +62,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Row:
+class LoggedRow:
     """A row that has a position; `x` is None where it was forgotten."""
 
     position: int
@@ -78,7 +78,7 @@ class Chapter:
     """Some rows in order, the head at the same moment, and the first position forgotten since a generation."""
 
     head: Head
-    rows: list[Row]
+    rows: list[LoggedRow]
     forgotten: int | None
 
 
@@ -231,8 +231,8 @@ def _head(session: Session) -> Head:
     return Head(position, generation, None if columns is None else Columns.from_json(columns))
 
 
-def _row(position: int, x: Any, labels: str | None, predicted: str | None, id: str, at: float | None) -> Row:
-    return Row(
+def _row(position: int, x: Any, labels: str | None, predicted: str | None, id: str, at: float | None) -> LoggedRow:
+    return LoggedRow(
         position,
         None if x is None else bytes(x),
         tuple(json.loads(labels)) if labels else (),

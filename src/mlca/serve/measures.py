@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from mlca.serve.log import Row
+from mlca.serve.log import LoggedRow
 
 # Pairs that the recent measures are means of.
 RECENT = 500
@@ -65,7 +65,7 @@ class LogMeasures:
         self.stride = 1
         self.last: deque[dict[str, Any]] = deque(maxlen=_LAST)
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[LoggedRow]) -> None:
         """Count rows that were learned."""
         for row in rows:
             for name in row.labels:

@@ -35,6 +35,6 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def shown(name: Any) -> str:
-    """Return a name that may be anything as it can stand in an answer."""
+def excerpt(name: Any) -> str:
+    """Return the beginning of a name, which may be anything, as it can stand in an answer."""
     return str(name)[:40].encode(errors="replace").decode()

@@ -9,7 +9,7 @@ from mlca.serve.naming import LONGEST_NAME
 from mlca.serve.rows import MOST_COLUMNS, MOST_LABELS
 from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS
 
-MOST_ROWS = 5000
+MOST_SENT = 5000
 MOST_TOP = 1000
 MOST_POSITION = 2**53
 
@@ -65,12 +65,12 @@ _SCHEMAS: dict[str, Schema] = {
         ],
     },
     "Labels": {**_list(_NAME, 0, MOST_LABELS), "description": "Names; new ones are welcome at any time."},
-    "Learn": _object(rows=_list(_object(id=_ref("Id"), x=_ref("X"), labels=_ref("Labels")), 1, MOST_ROWS)),
-    "Label": _object(rows=_list(_object(id=_ref("Id"), labels=_ref("Labels")), 1, MOST_ROWS)),
+    "Learn": _object(rows=_list(_object(id=_ref("Id"), x=_ref("X"), labels=_ref("Labels")), 1, MOST_SENT)),
+    "Label": _object(rows=_list(_object(id=_ref("Id"), labels=_ref("Labels")), 1, MOST_SENT)),
     "Predict": {
         **_object(
             "rows",
-            rows=_list(_object("x", id=_ref("Id"), x=_ref("X")), 1, MOST_ROWS),
+            rows=_list(_object("x", id=_ref("Id"), x=_ref("X")), 1, MOST_SENT),
             top=_whole(MOST_TOP, default=5, description="The number of probabilities a row."),
             keep={**_FLAG, "default": False, "description": "Let the rows wait for their labels; they need ids then."},
             min_position=_whole(description="Wait until the model knows the log up to here."),
@@ -91,7 +91,7 @@ _SCHEMAS: dict[str, Schema] = {
     },
     "Forget": _object(
         "ids",
-        ids=_list(_ref("Id"), 1, MOST_ROWS),
+        ids=_list(_ref("Id"), 1, MOST_SENT),
         wait={**_FLAG, "default": False, "description": "Answer when the model is rebuilt, if that is soon."},
     ),
     "Taken": _object(position=_POSITION, generation=_GENERATION, learned=_whole(), duplicates=_list(_TEXT)),

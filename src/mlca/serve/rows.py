@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.limits import LARGEST_VALUE
-from mlca.serve.naming import kind_of, read_name, shown
+from mlca.serve.naming import excerpt, kind_of, read_name
 from mlca.serve.refusals import RefusalError, bad_row
-from mlca.serve.tablerows import Cells, pack_cells, read_cells, unpack_cells
+from mlca.serve.tablerows import NamedCells, pack_cells, read_cells, unpack_cells
 
 MOST_COLUMNS = 100_000
 MOST_LABELS = 1000
@@ -61,7 +61,7 @@ class Columns:
 
 TABLE = Columns(0, table=True)
 
-RowsOfX: TypeAlias = NDArray[np.float64] | list[Cells]
+RowsOfX: TypeAlias = NDArray[np.float64] | list[NamedCells]
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
         raise bad_row(number, "", f"row {number} is {kind_of(row)}, not an object", f"send {', '.join(fields)}")
     for key in row:
         if key not in fields:
-            raise bad_row(number, shown(key), f"a row has no {shown(key)!r} here", f"send {', '.join(fields)}")
+            raise bad_row(number, excerpt(key), f"a row has no {excerpt(key)!r} here", f"send {', '.join(fields)}")
 
 
 def _columns_of(x: Any, number: int) -> Columns:
@@ -211,7 +211,7 @@ def _named_values(x: dict[str, Any], names: tuple[str, ...], number: int) -> lis
     missing = next((name for name in names if name not in x), None)
     if missing is not None:
         raise bad_row(number, f"x[{missing!r}]", f"x lacks the column {missing!r}", "send a number for every column")
-    unknown = shown(next(name for name in x if name not in set(names)))
+    unknown = excerpt(next(name for name in x if name not in set(names)))
     remedy = f"the columns are those of the first row: {', '.join(map(repr, names[:20]))}"
     raise bad_row(number, f"x[{unknown!r}]", f"there is no column {unknown!r}", remedy)
 

@@ -21,7 +21,7 @@ from sklearn.base import clone
 
 from mlca.limits import LARGEST_VALUE
 from mlca.recipes import recipe_of, set_recipe
-from mlca.serve.tablerows import MOST_CELLS, Cells, known_names, new_names
+from mlca.serve.tablerows import MOST_CELLS, NamedCells, known_names, new_names
 from mlca.tables import columns as deciding
 from mlca.tables.cells import is_missing, plain_numbers
 from mlca.tables.columns import Wishes, decide_column, scaled
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # Numbers that the cells of a row may become.
 MOST_NUMBERS = 100_000
 
-Labels = tuple[str, ...]
+LabelNames = tuple[str, ...]
 
 
 class TableLearner:
@@ -61,21 +61,21 @@ class TableLearner:
         assert layout is None or isinstance(layout, TableLayout)
         self.layout: TableLayout | None = layout
         self._growth = () if recipe is None else recipe.growth
-        self._first: list[Cells] | None = [] if recipe is None else None
-        self._first_labels: list[Labels] = []
+        self._first: list[NamedCells] | None = [] if recipe is None else None
+        self._first_labels: list[LabelNames] = []
 
     @property
     def settled(self) -> bool:
         """Whether enough rows have come to decide about the columns for good."""
         return self._first is None
 
-    def encode(self, rows: Sequence[Cells]) -> Any:
+    def encode(self, rows: Sequence[NamedCells]) -> Any:
         """Return rows as the model takes them: what cannot be read, or was never learned, is a gap."""
         assert self.layout is not None
         X, _ = encode(self.layout, _by_column(rows, _learned(self.layout)), len(rows))
         return _within_bounds(X)
 
-    def learn(self, rows: Sequence[Cells], labels: Sequence[Labels]) -> None:
+    def learn(self, rows: Sequence[NamedCells], labels: Sequence[LabelNames]) -> None:
         """Learn rows of the log; there is at least one."""
         start = 0
         while self._first is not None and start < len(rows):
@@ -85,7 +85,7 @@ class TableLearner:
         if start < len(rows):
             self._go_on(rows[start:], labels[start:])
 
-    def _hold(self, first: list[Cells], rows: Sequence[Cells], labels: Sequence[Labels]) -> None:
+    def _hold(self, first: list[NamedCells], rows: Sequence[NamedCells], labels: Sequence[LabelNames]) -> None:
         """Learn some of the first rows, at most up to the next decision about the columns."""
         due = _next_decision(len(first)) == len(first) + len(rows)
         first.extend(rows)
@@ -102,7 +102,7 @@ class TableLearner:
         if len(first) >= deciding.FIRST_ROWS:
             self._first, self._first_labels = None, []
 
-    def _go_on(self, rows: Sequence[Cells], labels: Sequence[Labels]) -> None:
+    def _go_on(self, rows: Sequence[NamedCells], labels: Sequence[LabelNames]) -> None:
         """Learn rows by what is known of columns, up to each that brings a new one."""
         assert self.layout is not None
         before: TableLayout = self.layout
@@ -118,7 +118,7 @@ class TableLearner:
         if self.layout is not before:
             set_recipe(self.model, Recipe.by_layout(self.layout, self._growth))
 
-    def _same_columns(self, rows: Sequence[Cells]) -> int:
+    def _same_columns(self, rows: Sequence[NamedCells]) -> int:
         """Return how many rows there are before the first that brings a column."""
         assert self.layout is not None
         known = known_names(self.layout)
@@ -126,7 +126,7 @@ class TableLearner:
             return len(rows)
         return next((i for i, row in enumerate(rows) if new_names(row, self.layout, known)), len(rows))
 
-    def _learn(self, X: Any, layout: TableLayout, labels: Sequence[Labels]) -> None:
+    def _learn(self, X: Any, layout: TableLayout, labels: Sequence[LabelNames]) -> None:
         from mlca.frames import learn_rows
 
         known, targets = read_targets(list(labels), getattr(self.model, "labels_", None))
@@ -138,7 +138,7 @@ def _next_decision(n_rows: int) -> int:
     return min(1 << n_rows.bit_length(), deciding.FIRST_ROWS)
 
 
-def decide_layout(rows: Sequence[Cells]) -> TableLayout:
+def decide_layout(rows: Sequence[NamedCells]) -> TableLayout:
     """Decide what the columns of the first rows are: as a recipe does, but whatever they hold.
 
     Examples
@@ -176,7 +176,7 @@ def _learned_anyway(name: str, cells: Sequence[Any]) -> Column:
     return decide_column(name, cells, Wishes(text=(name,)) if numbers is None else Wishes(numeric=(name,)))
 
 
-def _with_columns(layout: TableLayout, row: Cells) -> TableLayout:
+def _with_columns(layout: TableLayout, row: NamedCells) -> TableLayout:
     """Return the layout with the columns that a row brings, as far as there is room."""
     room = max(0, MOST_CELLS - len(layout.columns))
     new = [_decided(name, [row[name]]) for name in new_names(row, layout, known_names(layout))[:room]]
@@ -199,7 +199,7 @@ def _learned(layout: TableLayout) -> list[str]:
     return [column.name for column in layout.learned()]
 
 
-def _by_column(rows: Sequence[Cells], names: Sequence[str]) -> dict[str, list[Any]]:
+def _by_column(rows: Sequence[NamedCells], names: Sequence[str]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 

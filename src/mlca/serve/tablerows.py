@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from mlca.limits import LARGEST_VALUE
-from mlca.serve.naming import is_unicode, kind_of, read_name, shown
+from mlca.serve.naming import excerpt, is_unicode, kind_of, read_name
 from mlca.serve.refusals import bad_row
 from mlca.tables.cells import is_missing
 from mlca.tables.kinds import Boolean, Date, Numeric
 from mlca.tables.layout import TableLayout
 
-Cells: TypeAlias = dict[str, Any]
+NamedCells: TypeAlias = dict[str, Any]
 
 # Columns that a row may have, and a log may learn.
 MOST_CELLS = 10_000
@@ -34,7 +34,7 @@ _WANTED = {
 }
 
 
-def read_cells(x: Any, number: int) -> Cells:
+def read_cells(x: Any, number: int) -> NamedCells:
     """Check the cells of a row.
 
     Examples
@@ -80,10 +80,10 @@ def _check_text(name: str, cell: str, number: int) -> None:
 
 
 def _field(name: str) -> str:
-    return f"x[{shown(name)!r}]"
+    return f"x[{excerpt(name)!r}]"
 
 
-def check_cells(rows: Sequence[Cells], layout: TableLayout) -> None:
+def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
     """Refuse rows with cells that do not fit their columns, or with more columns than can be learned."""
     for column in layout.learned():
         wanted = _WANTED.get(type(column))
@@ -99,7 +99,7 @@ def check_cells(rows: Sequence[Cells], layout: TableLayout) -> None:
         new = new_names(cells, layout, known)
         known.update(new)
         if new and len(known) > MOST_CELLS:
-            problem = f"there are {len(layout.columns):,} columns here, and {shown(new[-1])!r} is one too many"
+            problem = f"there are {len(layout.columns):,} columns here, and {excerpt(new[-1])!r} is one too many"
             raise bad_row(number, _field(new[-1]), problem, f"send columns of other names only up to {MOST_CELLS:,}")
 
 
@@ -108,13 +108,13 @@ def known_names(layout: TableLayout) -> set[str]:
     return {column.name for column in layout.columns} | {layout.id or ""}
 
 
-def new_names(cells: Cells, layout: TableLayout, known: set[str]) -> list[str]:
+def new_names(cells: NamedCells, layout: TableLayout, known: set[str]) -> list[str]:
     """Return the columns that a row brings: with a value, and neither known nor labels in the files that began it."""
     new = [name for name, cell in cells.items() if name not in known and not is_missing(cell)]
     return new if layout.labels is None else [name for name in new if not layout.labels.among([name])]
 
 
-def pack_cells(cells: Cells) -> bytes:
+def pack_cells(cells: NamedCells) -> bytes:
     """Return a row as the log keeps it.
 
     Examples
@@ -125,7 +125,7 @@ def pack_cells(cells: Cells) -> bytes:
     return json.dumps(cells, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
-def unpack_cells(packed: bytes) -> Cells:
+def unpack_cells(packed: bytes) -> NamedCells:
     """Return the cells of a row of the log."""
-    cells: Cells = json.loads(packed)
+    cells: NamedCells = json.loads(packed)
     return cells

@@ -24,7 +24,7 @@ from mlca.storage.archive import read_archive, read_array, write_archive
 from mlca.storage.header import HEADER, checksum, read_json
 from mlca.targets import LabelSet
 
-Model = TypeVar("Model", bound=LearnedModel)
+Kind = TypeVar("Kind", bound=LearnedModel)
 
 FORMAT = "mlca model"
 VERSION = 3
@@ -69,7 +69,7 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
         write_archive(file, header, state)
 
 
-def read_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
+def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     """Read a model that `write_model` wrote.
 
     Parameters
@@ -106,7 +106,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Model]) -> Model:
             raise ValueError(f"{path}: {error}") from None
 
 
-def _read_model(members: dict[str, bytes], kind: type[Model]) -> Model:
+def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     if HEADER not in members:
         raise ValueError(f"a zip file without {HEADER}: not an mlca model")
     header = read_json(members.pop(HEADER))
@@ -200,7 +200,7 @@ def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes:
     return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
 
 
-def _read_asked_for(parameters: dict[str, Any], kind: type[Model]) -> Model:
+def _read_asked_for(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     """Return a model with the parameters that its user asked for."""
     model = _new_model(parameters, kind)
     seed, n_jobs = model.random_state, model.n_jobs
@@ -235,7 +235,7 @@ def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
     return tuple(columns)
 
 
-def _new_model(parameters: dict[str, Any], kind: type[Model]) -> Model:
+def _new_model(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     """Return a model with checked parameters."""
     unknown = parameters.keys() - kind().get_params().keys()
     if unknown:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from mlca.tables.arff_header import Header, read_header, split_at_commas, unquote
-from mlca.tables.sources import Cells, Fault, Row
+from mlca.tables.sources import Cells, Fault, NumberedRow
 from mlca.tables.streams import ByteStream, bad_file, undecodable
 
 _MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
@@ -50,7 +50,7 @@ class ArffSource:
         self._first = next(self._lines, None)
         self.sparse = self._first is not None and self._first[1].startswith("{")
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedRow]:
         """Yield the rows; those of a sparse file are filled up."""
         for number, found in self.records():
             yield number, self._filled(found) if isinstance(found, dict) else found

@@ -21,7 +21,7 @@ _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 _YES_OR_NO = (("0", "1"), ("no", "yes"), ("false", "true"))
 
-MISSING = "?"
+_GAP = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
     codes = _codes(values)
     if len(codes) < len(values):
         raise bad_file(path, number, f"attribute {name!r} names a value twice")
-    codes.setdefault(MISSING, math.nan)
+    codes.setdefault(_GAP, math.nan)
     return Attribute(name, codes)
 
 
@@ -160,7 +160,7 @@ def _codes(values: list[str]) -> dict[str, float]:
 
 
 def _number(word: str) -> float:
-    if word == MISSING:
+    if word == _GAP:
         return math.nan
     if "_" in word:  # Python would take 1_000 as a number
         raise ValueError(word)

@@ -19,7 +19,7 @@ from mlca.tables.encoding import Part, encode, encode_growing
 from mlca.tables.kinds import Column, Numeric, Text
 from mlca.tables.labels import LabelReader, decide_labels
 from mlca.tables.layout import Layout, TableLayout, XcLayout
-from mlca.tables.sources import Fault, Row, Source
+from mlca.tables.sources import Fault, NumberedRow, Source
 from mlca.tables.streams import bad_file
 from mlca.tables.xc import XcRow, XcSource
 
@@ -101,7 +101,7 @@ class TableFile:
         self.n_faulty = 0
         rows = source.rows()
         first = list(islice(rows, deciding.FIRST_ROWS))
-        self._rows: Iterator[Row] = chain(first, rows)
+        self._rows: Iterator[NumberedRow] = chain(first, rows)
         self._n_first, self._n_done = len(first), 0
         self.first = [cells for _, cells in first if not isinstance(cells, Fault)]
         if not self.first:

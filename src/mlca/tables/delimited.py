@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
-from mlca.tables.sources import Fault, Row, require_distinct
+from mlca.tables.sources import Fault, NumberedRow, require_distinct
 from mlca.tables.streams import ByteStream, undecodable
 
 _QUOTED = re.compile(rb'"[^"]*"')
@@ -63,7 +63,7 @@ class DelimitedSource:
         require_distinct(names, self.name)
         return tuple(names)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedRow]:
         """Yield the rows; blank lines are none."""
         width, reader = len(self.columns), self._reader
         while True:

@@ -14,7 +14,7 @@ from mlca.tables.columns import Wishes, decide_column, scaled
 from mlca.tables.kinds import Categorical, Column, Date, Encoded, LearnedColumn, OneHot, Text
 from mlca.tables.layout import TableLayout
 
-Cells = Mapping[str, Sequence[Any]]
+CellsByColumn = Mapping[str, Sequence[Any]]
 
 # Values that a category may have. More would be text, or ids; what comes beyond them is like none of the known.
 MOST_VALUES_EVER = 1000
@@ -29,7 +29,7 @@ class Remarks:
     faulty: dict[int, str] = field(default_factory=dict)
 
 
-def encode(layout: TableLayout, cells: Cells, n_rows: int) -> tuple[Any, Remarks]:
+def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any, Remarks]:
     """Make a matrix of cells.
 
     Parameters
@@ -97,7 +97,7 @@ class Part:
 
 def encode_growing(
     layout: TableLayout,
-    cells: Cells,
+    cells: CellsByColumn,
     n_rows: int,
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
@@ -140,7 +140,7 @@ def encode_growing(
 
 def growth(
     layout: TableLayout,
-    cells: Cells,
+    cells: CellsByColumn,
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> list[tuple[int, TableLayout]]:
@@ -167,7 +167,7 @@ def growth(
     return steps
 
 
-def _with_new_codes(layout: TableLayout, cells: Cells, unusable: Collection[int]) -> TableLayout:
+def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collection[int]) -> TableLayout:
     """Give new categories the next codes, which makes no row wider."""
     columns = list(layout.columns)
     for place, column in enumerate(columns):
@@ -177,7 +177,7 @@ def _with_new_codes(layout: TableLayout, cells: Cells, unusable: Collection[int]
     return layout if tuple(columns) == layout.columns else replace(layout, columns=tuple(columns))
 
 
-def _new_values(column: Categorical | OneHot, cells: Cells, unusable: Collection[int]) -> list[tuple[int, str]]:
+def _new_values(column: Categorical | OneHot, cells: CellsByColumn, unusable: Collection[int]) -> list[tuple[int, str]]:
     """Return the categories that a column has not had, as far as there is room, each with the row that brings it."""
     own, left_out = cells.get(column.name, ()), set(unusable)
     new: dict[str, int] = {}
@@ -190,7 +190,7 @@ def _new_values(column: Categorical | OneHot, cells: Cells, unusable: Collection
 
 def _with_new_columns(
     layout: TableLayout,
-    cells: Cells,
+    cells: CellsByColumn,
     unusable: Collection[int],
     decide: Callable[[str, Sequence[Any]], Column],
 ) -> TableLayout:

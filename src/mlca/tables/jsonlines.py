@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from mlca.tables.sources import Fault, Row
+from mlca.tables.sources import Fault, NumberedRow
 from mlca.tables.streams import ByteStream, undecodable
 
 # Objects whose names are the columns. A name that turns up later is not read, and told.
@@ -42,7 +42,7 @@ class JsonLinesSource:
             place = faults[0] if faults else ", line 1: the object is empty"
             raise ValueError(f'{self.name}{place}; no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedRow]:
         """Yield the rows; a name that an object lacks is missing."""
         known = set(self.columns)
         for line, found in self._objects:

@@ -26,7 +26,7 @@ from mlca.tables.words import hashed, seed_of
 UNKNOWN = -1
 
 # How a gap is shown.
-MISSING = "missing"
+GAP_IN_WORDS = "missing"
 
 # Why a column is not learned that the user has named.
 AS_YOU_WISH = "as you wish"
@@ -93,7 +93,7 @@ class Numeric:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the number as a user would write it."""
-        return MISSING if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
+        return GAP_IN_WORDS if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Boolean:
         """Return what it says, or the share of a node's rows that say yes."""
         share = float(values[0])
         if math.isnan(share):
-            return MISSING
+            return GAP_IN_WORDS
         return "true" if share > 0.995 else "false" if share < 0.005 else f"true {share:.0%}"
 
 
@@ -159,7 +159,7 @@ class Categorical:
         """Return the category."""
         code = values[0]
         if np.isnan(code):
-            return MISSING
+            return GAP_IN_WORDS
         return self.values[int(code) - 1] if 1 <= code <= len(self.values) else "other"
 
 
@@ -249,7 +249,7 @@ class Date:
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the date, of a node that of the mean of its rows."""
-        return MISSING if np.isnan(values[0]) else date_in_words(float(values[0]) * self.spread + self.centre)
+        return GAP_IN_WORDS if np.isnan(values[0]) else date_in_words(float(values[0]) * self.spread + self.centre)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlca.tables.cells import as_bit, as_text
 from mlca.tables.columns import MOSTLY, names_of, some
-from mlca.tables.layout import Labels
+from mlca.tables.layout import LabelLayout
 from mlca.tables.mulan_xml import read_mulan_xml
 from mlca.tables.sources import Fault, Source
 from mlca.targets.text import list_in_text
@@ -16,7 +16,9 @@ from mlca.targets.text import list_in_text
 SEPARATORS = ("|", ";", ",")
 
 
-def decide_labels(source: Source, rows: Sequence[Sequence[Any]], wanted: str | None, separator: str | None) -> Labels:
+def decide_labels(
+    source: Source, rows: Sequence[Sequence[Any]], wanted: str | None, separator: str | None
+) -> LabelLayout:
     """Decide how the labels of a file are written.
 
     Parameters
@@ -33,23 +35,23 @@ def decide_labels(source: Source, rows: Sequence[Sequence[Any]], wanted: str | N
 
     Returns
     -------
-    Labels
+    LabelLayout
     """
     columns, patterns = _label_columns(source, wanted)
     if len(columns) > 1 or patterns:
-        return Labels("flags", columns, patterns=patterns)
+        return LabelLayout("flags", columns, patterns=patterns)
     place = source.columns.index(columns[0])
     cells = [row[place] for row in rows if row[place] not in (None, "")]
     if separator is not None:
-        return Labels("separated", columns, separator)
+        return LabelLayout("separated", columns, separator)
     if any(isinstance(cell, list) for cell in cells) or _mostly(_looks_like_list, cells):
-        return Labels("lists", columns)
+        return LabelLayout("lists", columns)
     if _mostly(lambda cell: as_bit(cell) is not None, cells):
-        return Labels("flags", columns)
+        return LabelLayout("flags", columns)
     texts = [as_text(cell) for cell in cells]
     counts = {mark: sum(mark in text for text in texts) for mark in SEPARATORS}
     best = max(SEPARATORS, key=counts.__getitem__)
-    return Labels("separated", columns, best if counts[best] else None)
+    return LabelLayout("separated", columns, best if counts[best] else None)
 
 
 def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -81,13 +83,13 @@ class LabelReader:
 
     Parameters
     ----------
-    labels : Labels
+    labels : LabelLayout
         How they are written.
     columns : sequence of str
         The columns of the file.
     """
 
-    def __init__(self, labels: Labels, columns: Sequence[str]) -> None:
+    def __init__(self, labels: LabelLayout, columns: Sequence[str]) -> None:
         self.columns = labels.among(columns)
         self._places = [columns.index(name) for name in self.columns]
         self._separator = labels.separator

@@ -25,7 +25,7 @@ LabelForm: TypeAlias = Literal["separated", "lists", "flags"]
 
 
 @dataclass(frozen=True)
-class Labels:
+class LabelLayout:
     """How labels are written.
 
     Attributes
@@ -62,7 +62,7 @@ class TableLayout:
     ----------
     columns : tuple of Column
         The columns in the order in which they are learned; labels are not among them.
-    labels : Labels or None
+    labels : LabelLayout or None
         How labels are written; None where they come apart from the table.
     sparse : bool
         Whether rows are kept sparse.
@@ -74,7 +74,7 @@ class TableLayout:
     """
 
     columns: tuple[Column, ...]
-    labels: Labels | None = None
+    labels: LabelLayout | None = None
     sparse: bool = False
     id: str | None = None
     late: tuple[tuple[int, int], ...] = ()
@@ -230,7 +230,7 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
     return tuple(late)
 
 
-def _labels_to_json(labels: Labels) -> dict[str, Any]:
+def _labels_to_json(labels: LabelLayout) -> dict[str, Any]:
     return {
         "form": labels.form,
         "columns": list(labels.columns),
@@ -239,13 +239,13 @@ def _labels_to_json(labels: Labels) -> dict[str, Any]:
     }
 
 
-def _labels_from_json(plain: Any) -> Labels:
+def _labels_from_json(plain: Any) -> LabelLayout:
     if plain["form"] not in get_args(LabelForm):
         raise ValueError(f"labels of the form {plain['form']!r} are unknown")
     separator = plain["separator"]
     if separator is not None and not as_json_text(separator):
         raise ValueError("the separator of labels is empty")
-    labels = Labels(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
+    labels = LabelLayout(plain["form"], as_json_texts(plain["columns"]), separator, as_json_texts(plain["patterns"]))
     if not labels.columns or (labels.form != "flags" and len(labels.columns) > 1):
         raise ValueError(f"labels of the form {labels.form!r} are in {len(labels.columns)} columns")
     return labels

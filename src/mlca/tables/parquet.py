@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 
 from mlca.optional import needing
-from mlca.tables.sources import Row, require_distinct
+from mlca.tables.sources import NumberedRow, require_distinct
 from mlca.tables.streams import STANDARD_INPUT, ByteStream
 
 _ROWS_AT_A_TIME = 1000
@@ -35,7 +35,7 @@ class ParquetSource:
         require_distinct(self.columns, self.name)
         self._done = 0
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedRow]:
         """Yield the rows, numbered from 1."""
         import pyarrow as pa
 

@@ -15,7 +15,7 @@ class Fault:
 
 
 Cells: TypeAlias = Sequence[Any]
-Row: TypeAlias = tuple[int, Cells | Fault]
+NumberedRow: TypeAlias = tuple[int, Cells | Fault]
 
 
 class Source(Protocol):
@@ -39,7 +39,7 @@ class Source(Protocol):
     sparse: bool
     """Whether rows are mostly zeros and best kept so."""
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[NumberedRow]:
         """Yield (line, cells) for every row; a `Fault` in place of the cells of one that cannot be read."""
 
     def fraction(self) -> float | None:

@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class ShownColumn:
     """A column as readers see it.
 
     Parameters
@@ -54,7 +54,7 @@ class Column:
         return bool(shown) and all(cell.number is not None for cell in shown)
 
 
-def columns_of(table: Table) -> list[Column]:
+def columns_of(table: Table) -> list[ShownColumn]:
     """Return the columns of a table with their numbers rounded.
 
     Examples
@@ -66,11 +66,11 @@ def columns_of(table: Table) -> list[Column]:
     return [_column(head, [row[i] for row in table.rows]) for i, head in enumerate(table.columns)]
 
 
-def _column(head: str, values: Sequence[str | float | int | None]) -> Column:
+def _column(head: str, values: Sequence[str | float | int | None]) -> ShownColumn:
     numbers = [float(value) for value in values if value is not None and not isinstance(value, str)]
     signed = "difference" in head.casefold()
     rounding = _Rounding([number for number in numbers if math.isfinite(number)])
-    return Column(head, tuple(_cell(value, rounding, signed) for value in values))
+    return ShownColumn(head, tuple(_cell(value, rounding, signed) for value in values))
 
 
 def _cell(value: str | float | int | None, rounding: _Rounding, signed: bool) -> Cell:

@@ -12,8 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
+from mlca.experiments.rivals.batch import MORE_LIKELY_THAN_NOT
+
 KEPT_ROWS = 1000  # of River's nearest neighbours
-MORE_LIKELY_THAN_NOT = 0.5
 
 
 class _RiverRival:

@@ -24,8 +24,8 @@ from mlca.experiments.studies.figures import draw_critical_difference
 from mlca.experiments.studies.ranking import can_rank, rank
 from mlca.experiments.tasks import Outcome, Task
 from mlca.metrics import MEASURES
+from mlca.metrics.registry import PAPER_MEASURES
 
-PAPER_MEASURES = [measure for measure in MEASURES.values() if measure.paper]
 PEERS = ("mcic", "muenl", "mlodm-scaled", "glocal-scaled", "mlsaknn", "mlknn")
 LINES = (OURS, *HALVES, PUBLISHED, FREQUENCIES, *(one for one in CONFIGURATIONS if one.key in PEERS), *BATCH_RIVALS)
 MLKNN = next(one for one in LINES if one.key == "mlknn")

@@ -16,8 +16,8 @@ from mlca.experiments.studies.figures import draw_critical_difference
 from mlca.experiments.studies.ranking import can_rank, rank
 from mlca.experiments.tasks import Outcome, Task
 from mlca.metrics import MEASURES
+from mlca.metrics.registry import PAPER_MEASURES
 
-PAPER_MEASURES = [measure for measure in MEASURES.values() if measure.paper]
 GROUPS = ("all", "numeric", "categorical")
 
 INTRODUCTION = """

@@ -14,7 +14,7 @@ from mlca.experiments.tasks import Outcome, Task, Value, in_order
 # MCIC's epsilon, which the paper sets so that both algorithms have about as many nodes.
 RADII = {"together": 0.011, "three": 0.007, "seven": 0.005}
 
-MEASURES = {"exact_match": "Exact match", "hamming_loss": "Hamming loss", "nodes": "Number of nodes"}
+_MEASURES = {"exact_match": "Exact match", "hamming_loss": "Hamming loss", "nodes": "Number of nodes"}
 
 INTRODUCTION = """
 Three overlapping discs of {points:,} points each are learned in one pass: all together, disc after disc, or
@@ -36,7 +36,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     """Put the paper's table beside ours, and draw the nodes of the first seed."""
-    tables = tuple(_table(name, scope, outcomes) for name in MEASURES)
+    tables = tuple(_table(name, scope, outcomes) for name in _MEASURES)
     introduction = INTRODUCTION.format(points=scope.points, repetitions=scope.repetitions).strip()
     notes = troubles(tasks(scope), outcomes)
     return Section(
@@ -98,7 +98,7 @@ def _table(name: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
             )
         )
     columns = ("algorithm", "condition", "after", "paper", "paper sd", "measured", "measured sd", "difference")
-    return Table(MEASURES[name], columns, tuple(rows))
+    return Table(_MEASURES[name], columns, tuple(rows))
 
 
 def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlca.plots import plot_critical_difference, plot_grid, plot_nodes
-from mlca.plots.style import COLOURS, FAINT, LINES, MARKERS, axis_title, known_measure
+from mlca.plots.style import COLOURS, FAINT, LINE_STYLES, MARKERS, axis_title, known_measure
 from mlca.statistics import Nemenyi
 
 if TYPE_CHECKING:
@@ -63,7 +63,11 @@ def draw_curves(
 
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     for i, (name, values) in enumerate(curves.items()):
-        style = {"color": COLOURS[i % len(COLOURS)], "linestyle": LINES[i % len(LINES)], "marker": MARKERS[i]}
+        style = {
+            "color": COLOURS[i % len(COLOURS)],
+            "linestyle": LINE_STYLES[i % len(LINE_STYLES)],
+            "marker": MARKERS[i],
+        }
         ax.plot(across, [float("nan") if value is None else value for value in values], label=name, **style)  # type: ignore[arg-type]
     ax.set(xlabel=across_title, ylabel=axis_title(known_measure(measure)), xticks=list(across))
     ax.grid(axis="y", color=FAINT, alpha=0.25)
@@ -78,7 +82,7 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
 
     figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
     for i, (name, curve) in enumerate(curves.items()):
-        colour, line = COLOURS[i % len(COLOURS)], LINES[i // len(COLOURS) % len(LINES)]
+        colour, line = COLOURS[i % len(COLOURS)], LINE_STYLES[i // len(COLOURS) % len(LINE_STYLES)]
         ax.plot(curve["row"], curve[measure], label=name, linewidth=1.3, color=colour, linestyle=line)
     for row in next(iter(curves.values()))["changes"]:
         ax.axvline(row, color=FAINT, linestyle=":")

@@ -28,7 +28,7 @@ the text keeps the choice: V = 0.01 and 0.30 (MLCA), 0.15 (MLCA-I), 0.25 (MLCA-C
 folds. The ranks are over datasets, for V up to 0.45.
 """
 
-MEASURES = {"training_exact_match": "training rows", "exact_match": "test rows"}
+_MEASURES = {"training_exact_match": "training rows", "exact_match": "test rows"}
 
 
 def tasks(scope: Scope) -> list[Task]:
@@ -49,7 +49,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     sentences = []
     for variant in scope.variants:
         on_training = _matches("training_exact_match", variant, scope, outcomes)
-        tables += [_table(name, variant, scope, outcomes) for name in MEASURES]
+        tables += [_table(name, variant, scope, outcomes) for name in _MEASURES]
         if not np.isnan(on_training).all():
             svg = draw_grid(on_training, scope.small_datasets, scope.vigilances, "", "V")
             figures.append(Figure(f"{variant}: exact match on the training rows", svg))
@@ -88,7 +88,7 @@ def _table(name: str, variant: str, scope: Scope, outcomes: Mapping[Task, Outcom
     rows = zip(scope.small_datasets, matches.tolist(), strict=True)
     columns = ("dataset", *(f"V={vigilance:.2f}" for vigilance in scope.vigilances))
     return Table(
-        f"{variant}: exact match, {MEASURES[name]}", columns, tuple((dataset, *values) for dataset, values in rows)
+        f"{variant}: exact match, {_MEASURES[name]}", columns, tuple((dataset, *values) for dataset, values in rows)
     )
 
 

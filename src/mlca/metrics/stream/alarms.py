@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 # A stream begins with some labels; those that come later are new.
-FIRST_ROWS = 100
+OPENING_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Watch:
 
     def __init__(self, known: Collection[Hashable] | None = None) -> None:
         self._labels: set[Hashable] = set(known or ())
-        self._first_row = 0 if known else FIRST_ROWS
+        self._first_row = 0 if known else OPENING_ROWS
         self._means: dict[tuple[str, Hashable | None], Any] = {}
 
     def labels(self, row: int, true: Sequence[Hashable]) -> Iterator[Alarm]:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-import mlca
+from docs.scripts import write_readme_figures
 from tests.docs.pages import ROOT, pages
 
 FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="https?://|<link rel="stylesheet" href="http')
@@ -40,6 +40,7 @@ def test_the_table_of_symbols_is_whole():
     assert (rules[0], rules[-1]) == (int(first), int(last))
 
 
-def test_versions_agree():
-    assert f"## {mlca.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^version: {re.escape(mlca.__version__)}$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+def test_readme_has_the_figures_of_the_pages():
+    text = write_readme_figures.README.read_text(encoding="utf-8")
+    remedy = "README.md differs from docs/beyond.md or docs/streams-proof.md: run docs/scripts/write_readme_figures.py"
+    assert text == write_readme_figures.with_figures(text), remedy

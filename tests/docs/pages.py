@@ -18,10 +18,19 @@ class Block:
     text: str
     line: int
 
-    def commands(self) -> list[str]:
-        """Return the mlca commands of a console block; lines without $ count too, if they begin with mlca."""
-        lines = (line.removeprefix("$ ").strip() for line in self.text.splitlines())
-        return [line for line in lines if line.startswith("mlca ") and not line.startswith(NOT_HERE)]
+    def commands(self) -> list[tuple[str, list[str]]]:
+        """Return the mlca commands of a console block, each with the lines that it is shown to print, if any.
+
+        Lines without $ are commands, too, if they begin with mlca.
+        """
+        found: list[tuple[str, list[str]]] = []
+        for line in self.text.splitlines():
+            command = line.removeprefix("$ ").strip()
+            if command.startswith("mlca ") or line.startswith("$ "):
+                found.append((command, []))
+            elif found:
+                found[-1][1].append(line)
+        return [(said, shown) for said, shown in found if said.startswith("mlca ") and not said.startswith(NOT_HERE)]
 
 
 def pages() -> list[Path]:

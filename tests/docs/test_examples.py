@@ -1,13 +1,15 @@
 """Every example of README and docs runs, and prints what the page says that it prints.
 
 The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
-`mlca` commands of ```console blocks by the command line. An ```output block is what the block before it prints.
+`mlca` commands of ```console blocks by the command line, which print the lines below them, if there are any. An
+```output block is what the block before it prints.
 X, Y and X_new stand for the reader's own data where a page does not make them.
 """
 
 import contextlib
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -43,8 +45,10 @@ def test_examples_run(page):
         if block.kind == "python":
             printed = run_python(block, page, namespace)
         elif block.kind == "console":
-            for command in block.commands():
-                run_command(command, page, block)
+            for command, shown in block.commands():
+                said = run_command(command, page, block)
+                where = f"{page.name}, line {block.line}: {command} prints\n{said}"
+                assert not shown or lines_of(without_times(said)) == lines_of(without_times("\n".join(shown))), where
         elif block.kind == "output":
             assert lines_of(printed) == lines_of(block.text), f"{page.name}, line {block.line}: prints\n{printed}"
 
@@ -57,17 +61,24 @@ def run_python(block: Block, page: Path, namespace: dict) -> str:
     return out.getvalue()
 
 
-def run_command(command: str, page: Path, block: Block) -> None:
+def run_command(command: str, page: Path, block: Block) -> str:
     if set(command) & set("|<>"):
         python = shlex.quote(sys.executable)
         shell = command.replace("mlca ", f"{python} -m mlca ", 1)
         done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True)
         code, said = done.returncode, done.stderr
     else:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as err:
+        both = io.StringIO()
+        with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
             code = main(shlex.split(command, comments=True)[1:])
-        said = err.getvalue()
+        said = both.getvalue()
     assert code == 0, f"{page.name}, line {block.line}: {command}\n{said}"
+    return said
+
+
+def without_times(text: str) -> str:
+    """Return what a command prints without what is never twice the same: seconds and rates."""
+    return re.sub(r"[\d.,]+(?= (?:s|rows/s)\b)", "#", text)
 
 
 def lines_of(text: str) -> list[str]:
@@ -75,10 +86,15 @@ def lines_of(text: str) -> list[str]:
 
 
 def test_blocks_are_found_with_kind_and_line():
-    text = "a\n```python\nx = 1\n```\n\n```console\n$ mlca inspect m\nnoise\nmlca bench\n```\n\n``` { .text }\ny\n```\n"
+    commands = "$ mlca inspect m\nsaid\n$ ls\nfiles\nmlca bench\nmlca completion bash\n"
+    text = f"a\n```python\nx = 1\n```\n\n```console\n{commands}```\n\n``` {{ .text }}\ny\n```\n"
     python, console, plain = blocks_of(text)
     assert (python.kind, python.text, python.line) == ("python", "x = 1\n", 3)
-    assert (console.commands(), plain.kind) == (["mlca inspect m"], "")
+    assert (console.commands(), plain.kind) == ([("mlca inspect m", ["said"]), ("mlca completion bash", [])], "")
+
+
+def test_times_are_no_part_of_what_a_command_prints():
+    assert without_times("300 rows in 0.5 s (1,585 rows/s)") == "300 rows in # s (# rows/s)"
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.stem)

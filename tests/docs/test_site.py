@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from docs.scripts import write_readme_figures
+from docs.scripts import write_figures
 from tests.docs.pages import ROOT, pages
 
 FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="https?://|<link rel="stylesheet" href="http')
@@ -40,7 +40,7 @@ def test_the_table_of_symbols_is_whole():
     assert (rules[0], rules[-1]) == (int(first), int(last))
 
 
-def test_readme_has_the_figures_of_the_pages():
-    text = write_readme_figures.README.read_text(encoding="utf-8")
-    remedy = "README.md differs from docs/beyond.md or docs/streams-proof.md: run docs/scripts/write_readme_figures.py"
-    assert text == write_readme_figures.with_figures(text), remedy
+@pytest.mark.parametrize("page", write_figures.TABLES)
+def test_pages_have_the_figures_of_the_experiments(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert text == write_figures.with_figures(page, text), f"{page} has old figures: run docs/scripts/write_figures.py"

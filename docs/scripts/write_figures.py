@@ -1,17 +1,17 @@
-"""Put figures of docs/beyond.md and docs/streams-proof.md into README.md.
+"""Put figures of docs/beyond.md and docs/streams-proof.md where other pages show them: README.md and docs/choosing.md.
 
-    python docs/scripts/write_readme_figures.py
+    python docs/scripts/write_figures.py
 
-Run it after `write_proof_pages.py`; `tests/docs/test_site.py` fails while README says something else than the pages.
+Run it after `write_proof_pages.py`; `tests/docs/test_site.py` fails while a page says something else than those two.
 Only what stands between the comments of a table is written.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
 
 OURS = "MLCA()"
 MEASURES = {
@@ -22,13 +22,19 @@ MEASURES = {
     "Brier score": "Brier score",
     "Expected calibration error": "calibration error",
 }
-LEARNERS = {
+BATCH = {
     OURS: "`MLCA()`, one pass",
     "random forest": "random forest, 200 trees, batch",
     "forest, our fallback": "the same forest with the last step of our decision",
     "logistic regression": "logistic regression a label, batch",
     "ML-kNN": "ML-kNN, batch",
     "MLCA V=0.01": "`MLCA.published()`, the paper's, one pass",
+}
+HALVES = {
+    OURS: "`MLCA()`",
+    'MLCA(similarity="correntropy")': '`MLCA(similarity="correntropy")`',
+    'MLCA(decision="bayes")': '`MLCA(decision="bayes")`',
+    "MLCA V=0.01": "`MLCA.published()`",
 }
 STREAMS = ("flags", "virusgo", "emotions", "birds", "yeast", "medical", "scene")
 STREAM_LEARNERS = {
@@ -41,26 +47,28 @@ STREAM_LEARNERS = {
 
 
 def main() -> None:
-    """Write README anew."""
-    README.write_text(with_figures(README.read_text(encoding="utf-8")), encoding="utf-8")
+    """Write the pages anew."""
+    for page in TABLES:
+        path = ROOT / page
+        path.write_text(with_figures(page, path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def with_figures(text: str) -> str:
-    """Return README with the figures that the pages have."""
-    for page, lines in (("beyond", comparison()), ("streams-proof", streams())):
-        begin, end = f"<!-- figures of docs/{page}.md -->\n", "<!-- end of figures -->\n"
+def with_figures(page: str, text: str) -> str:
+    """Return the text of a page with the figures that the other pages have."""
+    for source, table in TABLES[page].items():
+        begin, end = f"<!-- figures of docs/{source}.md -->\n", "<!-- end of figures -->\n"
         before, rest = text.split(begin)
-        text = before + begin + "\n".join(["", *lines, "", ""]) + rest[rest.index(end) :]
+        text = before + begin + "\n".join(["", *table(), "", ""]) + rest[rest.index(end) :]
     return text
 
 
-def comparison() -> Iterator[str]:
+def comparison(learners: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of the table of means, with how often MLCA() is ahead of each learner and behind it."""
     means = rows_of("beyond", "Means over the small datasets")
     against = rows_of("beyond", "Losses and wins of MLCA()")
     yield _line("", *MEASURES.values(), "`MLCA()` ahead : behind", "folds")
     yield "|---" * (len(MEASURES) + 3) + "|"
-    for name, title in LEARNERS.items():
+    for name, title in learners.items():
         figures = (_short(means[name][measure]) for measure in MEASURES)
         score = "" if name == OURS else f"{against[name]['MLCA() wins']} : {against[name]['MLCA() loses']}"
         yield _line(title, *figures, score, means[name]["folds"])
@@ -95,6 +103,11 @@ def _short(figure: str) -> str:
 def _line(*cells: str) -> str:
     return f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
+
+TABLES = {
+    "README.md": {"beyond": partial(comparison, BATCH), "streams-proof": streams},
+    "docs/choosing.md": {"beyond": partial(comparison, HALVES)},
+}
 
 if __name__ == "__main__":
     main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlca.plots.style import ACCENT, FAINT, INK, new_canvas
 from mlca.statistics import Nemenyi
@@ -29,6 +29,26 @@ class Geometry:
     """Height of a line of text."""
     n_lanes: int
     n_lines: int
+    ranks: float
+    """How many ranks the scale, or the ruler above it, goes over."""
+
+    def place(self, rank: float) -> float:
+        """Return where a rank is."""
+        return self.right - (rank - 1) * self.inches(1)
+
+    def inches(self, ranks: float) -> float:
+        """Return how long so many ranks are."""
+        return ranks * (self.right - self.left) / self.ranks
+
+    @property
+    def ruler(self) -> float:
+        """Height of the ruler."""
+        return self.height - MARGIN - self.line
+
+    @property
+    def scale(self) -> float:
+        """Height of the scale."""
+        return self.ruler - 2 * self.line
 
     @property
     def lane(self) -> float:
@@ -78,12 +98,18 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
     ranks = [float(average[i]) for i in order]
     bars = _bars(result, ranks)
     n_lanes = max((lane for _, _, lane in bars), default=-1) + 1
+    longest = max(len(names) - 1.0, result.critical_difference)
     if ax is None:
-        geometry = _lay_out(_text_widths(names), n_lanes, LARGEST_FONT, None)
+        geometry = _lay_out(_text_widths(names), n_lanes, longest, LARGEST_FONT, None)
         ax = new_canvas(geometry.width, geometry.height)
     else:
-        geometry = _fit(ax, _text_widths(names), n_lanes)
-    _draw(ax, geometry, result.critical_difference, names, ranks, bars)
+        geometry = _fit(ax, _text_widths(names), n_lanes, longest)
+    ax.set(xlim=(0, geometry.width), ylim=(0, geometry.height))
+    ax.set_axis_off()
+    _draw_ruler(ax, geometry, result.critical_difference)
+    _draw_scale(ax, geometry, len(names))
+    _draw_names(ax, geometry, names, ranks)
+    _draw_bars(ax, geometry, bars)
     return ax
 
 
@@ -98,7 +124,7 @@ def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]
     return bars
 
 
-def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float | None) -> Geometry:
+def _lay_out(text_widths: list[float], n_lanes: int, ranks: float, font: float, width: float | None) -> Geometry:
     """Place everything for a font size, on a given width or on one that leaves room for the scale."""
     n_right = (len(text_widths) + 1) // 2
     gap = MARGIN + font / 72
@@ -107,17 +133,17 @@ def _lay_out(text_widths: list[float], n_lanes: int, font: float, width: float |
     if width is None:
         width = left_names + right_names + max(3.5, 0.3 * len(text_widths))
     line = 1.6 * font / 72
-    return Geometry(font, width, left_names, width - right_names, line, n_lanes, n_right)
+    return Geometry(font, width, left_names, width - right_names, line, n_lanes, n_right, ranks)
 
 
-def _fit(ax: Axes, text_widths: list[float], n_lanes: int) -> Geometry:
+def _fit(ax: Axes, text_widths: list[float], n_lanes: int, ranks: float) -> Geometry:
     """Return the geometry with the largest text that fits the Axes and leaves a third of it to the scale."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     font = LARGEST_FONT
-    geometry = _lay_out(text_widths, n_lanes, font, box.width)
+    geometry = _lay_out(text_widths, n_lanes, ranks, font, box.width)
     while font > SMALLEST_FONT and (geometry.height > box.height or geometry.right - geometry.left < box.width / 3):
         font -= 0.25
-        geometry = _lay_out(text_widths, n_lanes, font, box.width)
+        geometry = _lay_out(text_widths, n_lanes, ranks, font, box.width)
     return geometry
 
 
@@ -128,68 +154,42 @@ def _text_widths(texts: list[str]) -> list[float]:
     return [float(TextPath((0, 0), text, size=100).get_extents().width) / 100 / 72 for text in texts]
 
 
-def _draw(
-    ax: Axes,
-    geometry: Geometry,
-    critical_difference: float,
-    names: list[str],
-    ranks: list[float],
-    bars: list[tuple[float, float, int]],
-) -> None:
-    k = len(names)
-    inches_a_rank = (geometry.right - geometry.left) / max(k - 1, critical_difference)
+def _draw_ruler(ax: Axes, geometry: Geometry, critical_difference: float) -> None:
+    begin, height = geometry.left, geometry.ruler
+    end = begin + geometry.inches(critical_difference)
+    ax.plot([begin, end], [height, height], color=INK, linewidth=1.5, marker="|", markersize=0.8 * geometry.font)
+    label = f"CD = {critical_difference:.2f}"
+    _write(ax, geometry, (begin + end) / 2, height + 0.25 * geometry.line, label, ha="center", va="bottom")
 
-    def place(rank: float) -> float:
-        return geometry.right - (rank - 1) * inches_a_rank
 
-    ax.set(xlim=(0, geometry.width), ylim=(0, geometry.height))
-    ax.set_axis_off()
-    line, font = geometry.line, geometry.font
+def _draw_scale(ax: Axes, geometry: Geometry, worst: int) -> None:
+    height, place = geometry.scale, geometry.place
+    ax.plot([place(worst), place(1)], [height, height], color=INK, linewidth=1.2)
+    for rank in range(1, worst + 1):
+        ax.plot([place(rank)] * 2, [height, height + 0.3 * geometry.line], color=INK, linewidth=1.2)
+        _write(ax, geometry, place(rank), height + 0.4 * geometry.line, str(rank), ha="center", va="bottom")
 
-    ruler = geometry.height - MARGIN - line
-    ruler_end = geometry.left + critical_difference * inches_a_rank
-    ax.plot([geometry.left, ruler_end], [ruler, ruler], color=INK, linewidth=1.5, marker="|", markersize=0.8 * font)
-    ax.text(
-        (geometry.left + ruler_end) / 2,
-        ruler + 0.25 * line,
-        f"CD = {critical_difference:.2f}",
-        fontsize=font,
-        ha="center",
-        va="bottom",
-        color=INK,
-    )
 
-    scale = ruler - 2 * line
-    ax.plot([place(k), place(1)], [scale, scale], color=INK, linewidth=1.2)
-    for rank in range(1, k + 1):
-        ax.plot([place(rank)] * 2, [scale, scale + 0.3 * line], color=INK, linewidth=1.2)
-        ax.text(place(rank), scale + 0.4 * line, str(rank), fontsize=font, ha="center", va="bottom", color=INK)
-
-    first_name = scale - geometry.names_below
-    for i, (name, average) in enumerate(zip(names, ranks, strict=True)):
+def _draw_names(ax: Axes, geometry: Geometry, names: list[str], ranks: list[float]) -> None:
+    """Write the better half on the right, from the best down, the others on the left, from the worst down."""
+    step = 0.4 * geometry.font / 72
+    for i, (name, rank) in enumerate(zip(names, ranks, strict=True)):
         on_right = i < geometry.n_lines
-        height = first_name - (i if on_right else k - 1 - i) * line
+        height = geometry.scale - geometry.names_below - (i if on_right else len(names) - 1 - i) * geometry.line
         edge, side = (geometry.right, 1) if on_right else (geometry.left, -1)
-        end = edge + side * 0.4 * font / 72
-        ax.plot(
-            [place(average), place(average), end],
-            [scale, height, height],
-            color=FAINT,
-            linewidth=0.9,
-            zorder=1,
-        )
-        ax.text(
-            end + side * 0.4 * font / 72,
-            height,
-            name,
-            fontsize=font,
-            ha="left" if on_right else "right",
-            va="center_baseline",
-            color=INK,
-        )
+        end = edge + side * step
+        places = [geometry.place(rank), geometry.place(rank), end]
+        ax.plot(places, [geometry.scale, height, height], color=FAINT, linewidth=0.9, zorder=1)
+        _write(ax, geometry, end + side * step, height, name, ha="left" if on_right else "right", va="center_baseline")
 
-    overhang = 0.35 * font / 72
+
+def _draw_bars(ax: Axes, geometry: Geometry, bars: list[tuple[float, float, int]]) -> None:
+    overhang = 0.35 * geometry.font / 72
     for best, worst, lane in bars:
-        height = scale - (lane + 1) * geometry.lane
-        ends = [place(worst) - overhang, place(best) + overhang]
-        ax.plot(ends, [height, height], color=ACCENT, linewidth=0.4 * font, solid_capstyle="butt", zorder=3)
+        height = geometry.scale - (lane + 1) * geometry.lane
+        ends = [geometry.place(worst) - overhang, geometry.place(best) + overhang]
+        ax.plot(ends, [height, height], color=ACCENT, linewidth=0.4 * geometry.font, solid_capstyle="butt", zorder=3)
+
+
+def _write(ax: Axes, geometry: Geometry, x: float, y: float, text: str, **alignment: Any) -> None:
+    ax.text(x, y, text, fontsize=geometry.font, color=INK, **alignment)

@@ -39,48 +39,55 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     """
     with ByteStream(path) as stream:
         content = bytes(stream.read_all())
-    names: dict[str, None] = {}
-    parser = expat.ParserCreate("utf-8" if _is_utf8(content) else None, " ")
-    depth = 0
-
-    def start(element: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        kind = element.rpartition(" ")[2]
-        line = parser.CurrentLineNumber
-        if kind != ("labels" if depth == 0 else "label"):
-            raise bad_file(path, line, f"found <{kind[:40]}>; expected <labels> with <label name=...> inside")
-        depth += 1
-        if kind == "labels":
-            return
-        name = attributes.get("name")
-        if not name:
-            raise bad_file(path, line, "a label has no name")
-        if name in names:
-            raise bad_file(path, line, f"label {name!r} is listed twice")
-        names[name] = None
-
-    def end(_: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    def refuse_doctype(*_: object) -> None:
-        # Entities that a document type declares can make a small file swell without end.
-        raise bad_file(path, parser.CurrentLineNumber, "a list of labels needs no DOCTYPE; remove it")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = end
-    parser.StartDoctypeDeclHandler = refuse_doctype
+    labels = _LabelList(path, "utf-8" if _is_utf8(content) else None)
     try:
-        parser.Parse(content.removeprefix(codecs.BOM_UTF8), True)
+        labels.parser.Parse(content.removeprefix(codecs.BOM_UTF8), True)
     except expat.ExpatError as error:
         raise bad_file(path, error.lineno, f"not well-formed XML ({error}); fetch the file again") from None
     except (LookupError, ValueError) as error:  # an encoding that Python does not know
         if isinstance(error, UnicodeError | LookupError):
             raise bad_file(path, 1, f"neither UTF-8 nor what it declares ({error})") from None
         raise
-    if not names:
+    if not labels.names:
         raise bad_file(path, 1, "the list has no label")
-    return list(names)
+    return list(labels.names)
+
+
+class _LabelList:
+    """The names that a parser has come across, in their order; whatever else it meets is refused."""
+
+    def __init__(self, path: str | PathLike[str], encoding: str | None) -> None:
+        self.names: dict[str, None] = {}
+        self.parser = expat.ParserCreate(encoding, " ")
+        self.parser.StartElementHandler = self._enter
+        self.parser.EndElementHandler = self._leave
+        self.parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._path, self._depth = path, 0
+
+    def _enter(self, element: str, attributes: dict[str, str]) -> None:
+        kind = element.rpartition(" ")[2]
+        if kind != ("labels" if self._depth == 0 else "label"):
+            raise self._fault(f"found <{kind[:40]}>; expected <labels> with <label name=...> inside")
+        self._depth += 1
+        if kind == "label":
+            self._add(attributes.get("name"))
+
+    def _leave(self, _: str) -> None:
+        self._depth -= 1
+
+    def _add(self, name: str | None) -> None:
+        if not name:
+            raise self._fault("a label has no name")
+        if name in self.names:
+            raise self._fault(f"label {name!r} is listed twice")
+        self.names[name] = None
+
+    def _refuse_doctype(self, *_: object) -> None:
+        # Entities that a document type declares can make a small file swell without end.
+        raise self._fault("a list of labels needs no DOCTYPE; remove it")
+
+    def _fault(self, problem: str) -> ValueError:
+        return bad_file(self._path, self.parser.CurrentLineNumber, problem)
 
 
 def _is_utf8(content: bytes) -> bool:

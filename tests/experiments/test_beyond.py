@@ -98,6 +98,18 @@ def test_what_took_too_long_counts_as_worst_where_it_is_compared_and_has_no_mean
     assert cells(table(section, "Means over the small datasets"), "random forest")[0] is None
 
 
+def test_one_fold_that_took_too_long_is_left_out_of_comparisons():
+    scope, found = compared(lambda task: 0.8, lambda task: 0.9)
+    found = {
+        task: Outcome(task, "too long", {}, {}, "", 5.0) if (task.algorithm, task.fold) == ("RandomForest", 1) else one
+        for task, one in found.items()
+    }
+    section = beyond.section(scope, found)
+    assert cells(table(section, "Losses and wins of MLCA()"), "random forest") == (18, 0, 0)
+    differences = table(section, "MLCA() minus the other, on the same folds")
+    assert cells(differences, "random forest")[0] == pytest.approx(-0.1)
+
+
 def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
     scope = Scope(datasets=(*SMALL, "bibtex"), others=("enron", "tmc2007-500"))
     planned = beyond.tasks(scope)

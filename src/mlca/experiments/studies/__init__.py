@@ -5,7 +5,8 @@ Each module says which tasks it needs and makes a section of the report of their
     tasks(scope)                the tasks, dataset by dataset
     section(scope, outcomes)    tables beside the paper's, figures, and the verdict
 
-An experiment on datasets of two kinds has a second section in a module of its own (`large`). Outcomes may be incomplete: what is not there is shown as missing.
+An experiment on datasets of two kinds has a second section, in a module of its own (`large`). Outcomes may be
+incomplete: what is not there is shown as missing.
 """
 
 from __future__ import annotations

@@ -35,9 +35,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
     return Section(
         "large",
         "Larger datasets",
-        "\n\n".join(
-            filter(None, (INTRODUCTION.format(folds=beyond.ROUNDS[0]).strip(), troubles(planned, outcomes)))
-        ),
+        "\n\n".join(filter(None, (INTRODUCTION.format(folds=beyond.ROUNDS[0]).strip(), troubles(planned, outcomes)))),
         " ".join(filter(None, told)) or "Nothing was run on a larger dataset.",
         tuple(tables),
         (),

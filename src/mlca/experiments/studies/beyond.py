@@ -96,7 +96,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         wins_and_losses(lines, scope.small_datasets, scope, outcomes),
         _expected(scope, outcomes),
     ]
-    tables += measure_tables(scope.small_datasets, scope, outcomes)
+    tables += measure_tables(lines, scope.small_datasets, scope, outcomes)
     planned = [task for task in tasks(scope) if task.dataset in scope.small_datasets]
     text = INTRODUCTION.format(repetitions=scope.repetitions).strip()
     return Section(
@@ -274,24 +274,30 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     return Table("MLCA() beside what was expected of it", tuple(columns), tuple(rows), note)
 
 
-def measure_tables(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Table]:
-    """Show each measure, and how honest the probabilities are, of every line on some datasets."""
+def measure_tables(
+    lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> list[Table]:
+    """Show each measure, and how honest the probabilities are, of some lines on some datasets."""
     measures = [(measure.name, f"{measure.label} ({measure.better} is better)") for measure in PAPER_MEASURES]
     measures += [(name, f"{label} (lower is better)") for name, label in CALIBRATION.items()]
-    return [value_table(name, title, datasets, scope, outcomes) for name, title in measures]
+    return [value_table(name, title, lines, datasets, scope, outcomes) for name, title in measures]
 
 
 def value_table(
-    name: str, title: str, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+    name: str,
+    title: str,
+    lines: Sequence[Configuration],
+    datasets: Sequence[str],
+    scope: Scope,
+    outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """Show a number of every line on every dataset; those on which nothing was run are named below."""
+    """Show a number of some lines on some datasets; those on which nothing was run are named below."""
     found = {
-        dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines_of(scope)]
-        for dataset in datasets
+        dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
     empty = [dataset for dataset, values in found.items() if all(value is None for value in values)]
     shown = {dataset: values for dataset, values in found.items() if dataset not in empty}
-    rows = tuple((line.title, *(values[i] for values in shown.values())) for i, line in enumerate(lines_of(scope)))
+    rows = tuple((line.title, *(values[i] for values in shown.values())) for i, line in enumerate(lines))
     note = f"Nothing was run on {', '.join(empty)}." if empty else ""
     return Table(title, ("algorithm", *shown), rows, note)
 

@@ -8,7 +8,7 @@ from mlca.experiments.paper import read_paper
 from mlca.experiments.published import read_published
 from mlca.experiments.scope import Scope, scope_of
 from mlca.experiments.streaming import STREAM_MEASURES
-from mlca.experiments.studies import beyond, budget, drift, streams
+from mlca.experiments.studies import beyond, budget, drift, large, streams
 from mlca.experiments.tasks import Outcome, in_order
 from mlca.metrics import MEASURES
 
@@ -35,11 +35,11 @@ def cells(found, row):
     return next(line for line in found.rows if line[0] == row)[1:]
 
 
-def compared(ours, forest, others=0.5, **scope):
+def compared(ours, forest, rest=0.5, **scope):
     scope = Scope(datasets=SMALL, repetitions=3, **scope)
 
     def values(task):
-        good = ours(task) if is_ours(task) else forest(task) if task.algorithm == "RandomForest" else others
+        good = ours(task) if is_ours(task) else forest(task) if task.algorithm == "RandomForest" else rest
         error = 0.3 if task.algorithm == "MLkNN" and task.dataset == "birds" else 0.1 + is_ours(task) / 10
         return goodness([measure.name for measure in beyond.PAPER_MEASURES], good) | {"calibration_error": error}
 
@@ -52,9 +52,9 @@ def test_what_is_worse_is_said_first():
     assert section.verdict.index("worse than random forest in 6 of 18") < section.verdict.index("average rank")
     assert "Exact match on birds" in section.verdict
     assert "worse than gradient boosting in 0 of 18" in section.verdict
-    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
-    assert rows["random forest", "small"] == (6, 12, 0)
-    assert rows["logistic regression", "small"] == (0, 18, 0)
+    rows = {row[0]: row[1:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest"] == (6, 12, 0)
+    assert rows["logistic regression"] == (0, 18, 0)
     assert table(section, "Average ranks").rows[0][0] == "MLCA()"
     assert "at most ML-kNN's on 1 of 3 datasets, not on flags (0.200, 0.100), virusgo" in section.verdict
     assert len(section.figures) == 1
@@ -78,8 +78,8 @@ def test_wins_and_losses_are_over_folds_that_both_have():
     scope, found = compared(lambda task: 1.0 if task.fold == 2 else 0.4, lambda task: 0.6)
     found = {task: one for task, one in found.items() if task.algorithm != "RandomForest" or task.fold != 2}
     section = beyond.section(scope, found)
-    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
-    assert rows["random forest", "small"] == (18, 0, 0)
+    rows = {row[0]: row[1:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest"] == (18, 0, 0)
     means = table(section, "Means over the small datasets")
     assert cells(means, "MLCA()")[0] == pytest.approx(0.6)
     assert cells(means, "MLCA()")[-1] == "3"
@@ -93,9 +93,21 @@ def test_what_took_too_long_counts_as_worst_where_it_is_compared_and_has_no_mean
         for task, one in found.items()
     }
     section = beyond.section(scope, found)
-    rows = {row[:2]: row[2:] for row in table(section, "Losses and wins of MLCA()").rows}
-    assert rows["random forest", "small"] == (0, 18, 0)
+    rows = {row[0]: row[1:] for row in table(section, "Losses and wins of MLCA()").rows}
+    assert rows["random forest"] == (0, 18, 0)
     assert cells(table(section, "Means over the small datasets"), "random forest")[0] is None
+
+
+def test_one_fold_that_took_too_long_is_left_out_of_comparisons():
+    scope, found = compared(lambda task: 0.8, lambda task: 0.9)
+    found = {
+        task: Outcome(task, "too long", {}, {}, "", 5.0) if (task.algorithm, task.fold) == ("RandomForest", 1) else one
+        for task, one in found.items()
+    }
+    section = beyond.section(scope, found)
+    assert cells(table(section, "Losses and wins of MLCA()"), "random forest") == (18, 0, 0)
+    differences = table(section, "MLCA() minus the other, on the same folds")
+    assert cells(differences, "random forest")[0] == pytest.approx(-0.1)
 
 
 def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
@@ -108,6 +120,22 @@ def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
     assert {task.dataset for task in planned[-40:]} <= {"enron", "tmc2007-500", "bibtex"}
     assert {task.fold for task in planned if task.dataset == "enron"} == {0, 1, 2}
     assert {task.fold for task in planned if task.dataset == "tmc2007-500"} == {None}
+
+
+def test_larger_datasets_have_a_section_of_their_own():
+    scope, found = compared(lambda task: 0.8, lambda task: 0.9 if task.dataset == "enron" else 0.7, others=("enron",))
+    small, larger = beyond.section(scope, found), large.section(scope, found)
+    assert "enron" not in table(small, "Exact match (higher is better)").columns
+    assert "enron" not in small.verdict
+    assert table(larger, "Exact match (higher is better)").columns == ("algorithm", "enron")
+    assert cells(table(larger, "Exact match (higher is better)"), "random forest") == (pytest.approx(0.9),)
+    assert cells(table(larger, "Losses and wins of MLCA()"), "random forest") == (6, 0, 0)
+    assert "worse than random forest in 6 of 6 comparisons (Exact match on enron" in larger.verdict
+    assert larger.verdict.startswith("MLCA() is worse than random forest")
+    unrun = {task: one for task, one in found.items() if task.algorithm != "MLkNN"}
+    titles = [row[0] for row in table(large.section(scope, unrun), "Exact match (higher is better)").rows]
+    assert "ML-kNN" not in titles
+    assert "random forest" in titles
 
 
 def test_the_table_of_what_was_expected_tells_the_difference():

@@ -22,6 +22,17 @@ def test_what_is_put_is_got_again(store):
     assert store.get([TASK, OTHER]) == {TASK: outcome}
 
 
+def test_the_store_knows_when_results_came(tmp_path, store):
+    store.put(Outcome(TASK, "done", {}, {}))
+    store.put(Outcome(OTHER, "too long", {}, {}))
+    with sqlite3.connect(tmp_path / "results.sqlite") as database:
+        database.execute("UPDATE results SET finished = '2026-01-02T03:04:05+00:00' WHERE status = 'done'")
+    first, last = store.period([TASK, OTHER])
+    assert (first.isoformat(), first < last) == ("2026-01-02T03:04:05+00:00", True)
+    assert store.period([TASK]) == (first, first)
+    assert store.period([replace(TASK, fold=2)]) is None
+
+
 def test_each_missing_task_is_named_once_in_its_order(store):
     store.put(Outcome(TASK, "done", {}, {}))
     third = replace(TASK, fold=2)

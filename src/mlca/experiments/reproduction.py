@@ -84,7 +84,9 @@ def reproduce(
         for name in names:
             _do_missing(name, STUDIES[name].tasks(scope), store, machinery)
         sections = tuple(
-            STUDIES[name].section(scope, store.get(dict.fromkeys(STUDIES[name].tasks(scope)))) for name in names
+            make_section(scope, store.get(dict.fromkeys(STUDIES[name].tasks(scope))))
+            for name in names
+            for make_section in STUDIES[name].sections
         )
     notice = "" if scope.patient else QUICK_NOTICE
     return write_report(Report("The paper, reproduced", sections, facts(machinery), notice), folder)

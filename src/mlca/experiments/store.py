@@ -99,6 +99,15 @@ class Store:
                 found[task] = Outcome(task, status, json.loads(measured), json.loads(pictures), trouble, seconds)
         return found
 
+    def period(self, tasks: Iterable[Task]) -> tuple[datetime, datetime] | None:
+        """Return when the first and the last outcome of these tasks came; None if there is none."""
+        rows = (
+            self._database.execute("SELECT finished FROM results WHERE key = ?", (task.key,)).fetchone()
+            for task in tasks
+        )
+        times = [datetime.fromisoformat(row[0]) for row in rows if row is not None]
+        return (min(times), max(times)) if times else None
+
     def missing(self, tasks: Iterable[Task], time_limit: float | None) -> list[Task]:
         """Return the tasks that are to be done, each once, in their order.
 

@@ -5,7 +5,8 @@ Each module says which tasks it needs and makes a section of the report of their
     tasks(scope)                the tasks, dataset by dataset
     section(scope, outcomes)    tables beside the paper's, figures, and the verdict
 
-Outcomes may be incomplete: what is not there is shown as missing.
+An experiment on datasets of two kinds has a second section, in a module of its own (`large`). Outcomes may be
+incomplete: what is not there is shown as missing.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mlca.experiments.studies import (
     drift,
     epochs,
     grid,
+    large,
     nodes,
     streams,
     timing,
@@ -35,19 +37,19 @@ class Study:
     """One experiment: what it needs, and what it makes of it."""
 
     tasks: Callable[[Scope], list[Task]]
-    section: Callable[[Scope, Mapping[Task, Outcome]], Section]
+    sections: tuple[Callable[[Scope, Mapping[Task, Outcome]], Section], ...]
     needs_datasets: bool = True
 
 
 STUDIES = {
-    "continual": Study(continual.tasks, continual.section, needs_datasets=False),
-    "nodes": Study(nodes.tasks, nodes.section),
-    "grid": Study(grid.tasks, grid.section),
-    "comparison": Study(comparison.tasks, comparison.section),
-    "epochs": Study(epochs.tasks, epochs.section),
-    "timing": Study(timing.tasks, timing.section),
-    "beyond": Study(beyond.tasks, beyond.section),
-    "streams": Study(streams.tasks, streams.section),
-    "drift": Study(drift.tasks, drift.section, needs_datasets=False),
-    "budget": Study(budget.tasks, budget.section),
+    "continual": Study(continual.tasks, (continual.section,), needs_datasets=False),
+    "nodes": Study(nodes.tasks, (nodes.section,)),
+    "grid": Study(grid.tasks, (grid.section,)),
+    "comparison": Study(comparison.tasks, (comparison.section,)),
+    "epochs": Study(epochs.tasks, (epochs.section,)),
+    "timing": Study(timing.tasks, (timing.section,)),
+    "beyond": Study(beyond.tasks, (beyond.section, large.section)),
+    "streams": Study(streams.tasks, (streams.section,)),
+    "drift": Study(drift.tasks, (drift.section,), needs_datasets=False),
+    "budget": Study(budget.tasks, (budget.section,)),
 }

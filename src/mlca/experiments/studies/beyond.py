@@ -1,4 +1,7 @@
-"""Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners."""
+"""Beyond the paper: MLCA() beside the published algorithm, the peers, and batch learners.
+
+The tasks are of all datasets; the section is of those that the paper cross-validates, `large` has the others.
+"""
 
 from __future__ import annotations
 
@@ -44,10 +47,9 @@ boosting a label, a random forest of 200 trees, and that forest with the last st
 likely label gets the best one, unless "none" is likelier). Everything else is each package's default.
 
 Small datasets: up to {repetitions} of the 20 folds of 2 x 10-fold cross-validation; a mean is over the folds that the
-algorithm has, whose number is given; ranks, wins and losses are over folds that both, or all, have. Other datasets by
-their split; enron, whose copy has none, by folds. N/A is a fit that took longer than the time limit, failed, or was
-not run. Calibration is over all cells of rows and labels: the Brier score, and the expected calibration error in ten
-bins.
+algorithm has, whose number is given; ranks, wins and losses are over folds that both, or all, have. N/A is a fit that
+took longer than the time limit, failed, or was not run. Calibration is over all cells of rows and labels: the Brier
+score, and the expected calibration error in ten bins.
 """
 
 
@@ -66,7 +68,10 @@ def tasks(scope: Scope) -> list[Task]:
         for task in scope.fold_tasks(line, dataset)[begin:end]
     ]
     large = [
-        task for dataset in _large(scope) for line in lines_of(scope) for task in scope.fold_tasks(line, dataset)[:3]
+        task
+        for dataset in large_datasets(scope)
+        for line in lines_of(scope)
+        for task in scope.fold_tasks(line, dataset)[: ROUNDS[0]]
     ]
     return small + large
 
@@ -88,25 +93,23 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         )
     tables += [
         _differences(lines, scope, outcomes),
-        _wins_and_losses(lines, scope, outcomes),
+        wins_and_losses(lines, scope.small_datasets, scope, outcomes),
         _expected(scope, outcomes),
     ]
-    tables += [
-        _measure_table(measure.name, measure.label, measure.better, scope, outcomes) for measure in PAPER_MEASURES
-    ]
-    tables += [_measure_table(name, label, "lower", scope, outcomes) for name, label in CALIBRATION.items()]
+    tables += measure_tables(lines, scope.small_datasets, scope, outcomes)
+    planned = [task for task in tasks(scope) if task.dataset in scope.small_datasets]
     text = INTRODUCTION.format(repetitions=scope.repetitions).strip()
     return Section(
         "beyond",
         "Beyond the paper",
-        "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
+        "\n\n".join(filter(None, (text, scope.complaint(), troubles(planned, outcomes)))),
         _verdict(lines, ranked, ranks, scope, outcomes),
         tuple(tables),
         tuple(figures),
     )
 
 
-def _large(scope: Scope) -> tuple[str, ...]:
+def large_datasets(scope: Scope) -> tuple[str, ...]:
     """Return the datasets that are not cross-validated as the paper's small ones are, the quickest first."""
     return (*scope.others, *(name for name in scope.datasets if name not in scope.small_datasets))
 
@@ -134,15 +137,17 @@ def _run_everywhere(
 def _shared_means(
     name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[float]:
-    """Return the mean of each line over the folds that all of them have; what took too long has the worst value.
+    """Return the mean of each line over the folds that all of them finished; NaN where none was run by all.
 
-    A line that the paper could not tune has the worst value too; NaN where there is no such fold.
+    If they were run and none was finished by all, or the paper could not tune a line, it has the worst value. One fold
+    of several that took too long, on a busy machine perhaps, is left out instead: it would weigh more than all others.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
-    of_tuned = [set(folds) for folds, known in zip(found, tuned, strict=True) if known]
-    shared = set.intersection(*of_tuned) if of_tuned else set()
-    worst = worst_of(name)
+    of_tuned = [folds for folds, known in zip(found, tuned, strict=True) if known]
+    run = set.intersection(*map(set, of_tuned)) if of_tuned else set()
+    finished = {i for i in run if all(name in folds[i].values for folds in of_tuned)}
+    shared, worst = finished or run, worst_of(name)
     return [
         np.nan if not shared else float(np.mean([folds[i].values.get(name, worst) for i in shared])) if known else worst
         for folds, known in zip(found, tuned, strict=True)
@@ -224,7 +229,7 @@ def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping
     return Table("MLCA() minus the other, on the same folds", ("algorithm", *heads), rows, note)
 
 
-def _duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
+def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
     """Return by how much MLCA() is better than a rival on a dataset, by each of the six measures."""
     better = {}
     for measure in PAPER_MEASURES:
@@ -235,19 +240,20 @@ def _duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[T
     return better
 
 
-def _wins_and_losses(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
+def wins_and_losses(
+    lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> Table:
+    """Count how often MLCA() is worse and better than each rival, over some datasets and the six measures."""
     rows = []
     for rival in lines:
         if rival is OURS:
             continue
-        for title, datasets in (("small", scope.small_datasets), ("others", _large(scope))):
-            gains = [gain for dataset in datasets for gain in _duels(rival, dataset, scope, outcomes).values()]
-            lost, won = sum(gain < -TIE for gain in gains), sum(gain > TIE for gain in gains)
-            if gains:
-                rows.append((rival.title, title, lost, won, len(gains) - won - lost))
-    note = "Six measures a dataset; a difference of means below .0005 is a tie; what took too long lost."
-    columns = ("against", "datasets", "MLCA() loses", "MLCA() wins", "ties")
-    return Table("Losses and wins of MLCA()", columns, tuple(rows), note)
+        gains = [gain for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values()]
+        lost, won = sum(gain < -TIE for gain in gains), sum(gain > TIE for gain in gains)
+        if gains:
+            rows.append((rival.title, lost, won, len(gains) - won - lost))
+    note = "Six measures a dataset; a difference of means below .0005 is a tie; what never finished lost."
+    return Table("Losses and wins of MLCA()", ("against", "MLCA() loses", "MLCA() wins", "ties"), tuple(rows), note)
 
 
 def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
@@ -268,17 +274,32 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     return Table("MLCA() beside what was expected of it", tuple(columns), tuple(rows), note)
 
 
-def _measure_table(name: str, label: str, better: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Show a measure of every line on every dataset; those on which nothing was run are named below."""
+def measure_tables(
+    lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
+) -> list[Table]:
+    """Show each measure, and how honest the probabilities are, of some lines on some datasets."""
+    measures = [(measure.name, f"{measure.label} ({measure.better} is better)") for measure in PAPER_MEASURES]
+    measures += [(name, f"{label} (lower is better)") for name, label in CALIBRATION.items()]
+    return [value_table(name, title, lines, datasets, scope, outcomes) for name, title in measures]
+
+
+def value_table(
+    name: str,
+    title: str,
+    lines: Sequence[Configuration],
+    datasets: Sequence[str],
+    scope: Scope,
+    outcomes: Mapping[Task, Outcome],
+) -> Table:
+    """Show a number of some lines on some datasets; those on which nothing was run are named below."""
     found = {
-        dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines_of(scope)]
-        for dataset in (*scope.small_datasets, *_large(scope))
+        dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
     empty = [dataset for dataset, values in found.items() if all(value is None for value in values)]
     shown = {dataset: values for dataset, values in found.items() if dataset not in empty}
-    rows = tuple((line.title, *(values[i] for values in shown.values())) for i, line in enumerate(lines_of(scope)))
+    rows = tuple((line.title, *(values[i] for values in shown.values())) for i, line in enumerate(lines))
     note = f"Nothing was run on {', '.join(empty)}." if empty else ""
-    return Table(f"{label} ({better} is better)", ("algorithm", *shown), rows, note)
+    return Table(title, ("algorithm", *shown), rows, note)
 
 
 def _verdict(
@@ -289,8 +310,8 @@ def _verdict(
     outcomes: Mapping[Task, Outcome],
 ) -> str:
     """Say first where MLCA() is worse, then where it stands."""
-    told = [_worse_than(rival, scope, outcomes) for rival in lines if rival.family == "batch"]
-    told.append(_calibration(scope, outcomes))
+    told = [worse_than(rival, scope.small_datasets, scope, outcomes) for rival in lines if rival.family == "batch"]
+    told.append(calibrated(scope.small_datasets, scope, outcomes))
     if ranks is not None and OURS in ranked:
         place = ranked.index(OURS)
         order = sorted(range(len(ranked)), key=lambda i: ranks[i])
@@ -302,11 +323,11 @@ def _verdict(
     return " ".join(filter(None, told)) or "Too few results to compare the algorithms."
 
 
-def _calibration(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Say on how many small datasets MLCA() is calibrated at least as well as ML-kNN, and where not."""
+def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+    """Say on how many datasets MLCA() is calibrated at least as well as ML-kNN, and where not."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
-        for dataset in scope.small_datasets
+        for dataset in datasets
     }
     known = {dataset: (ours, theirs) for dataset, (ours, theirs) in errors.items() if ours and theirs}
     if not known:
@@ -316,12 +337,12 @@ def _calibration(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     return f"{sentence}, not on {', '.join(worse)}." if worse else f"{sentence}."
 
 
-def _worse_than(rival: Configuration, scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Say how often MLCA() loses to a rival on the small datasets, and by which measures."""
+def worse_than(rival: Configuration, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
+    """Say how often MLCA() loses to a rival on some datasets, and by which measures; empty if nothing is compared."""
     losses: dict[str, list[str]] = {}
     n_compared = 0
-    for dataset in scope.small_datasets:
-        gains = _duels(rival, dataset, scope, outcomes)
+    for dataset in datasets:
+        gains = duels(rival, dataset, scope, outcomes)
         n_compared += len(gains)
         for name, gain in gains.items():
             if gain < -TIE:

@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 JOBS ?= 2
+# One process more than cores: some tests wait for services, browsers and clocks.
+SPREAD = -n $$(($(JOBS) + 1)) --dist worksteal
 # Branches of the rooms that everything rests on; `make test COVERAGE=` runs without.
 COVERAGE ?= --cov
 INSTALL := pip install --quiet --disable-pip-version-check
@@ -13,7 +15,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kerne
 # many processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo serve soak test test-all sanitized lint types bench docs wheel check-wheel clean
+.PHONY: demo serve soak checked test test-all sanitized lint types bench docs wheel check-wheel clean
 .DELETE_ON_ERROR:
 
 $(BIN)/pip:
@@ -46,21 +48,27 @@ serve: $(VENV)/.installed  ## a service that learns a generated stream, and its 
 soak: $(VENV)/.installed  ## the service under load for an hour: memory, threads and descriptors stay level
 	MLCA_SOAK_SECONDS=3600 $(BIN)/pytest -p no:xdist -s tests/serve/test_soak.py
 
-lint: $(VENV)/.installed
+lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema github-workflows-require-timeout .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-types: $(VENV)/.installed
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
-test: lint types  ## lint, types and every test but the longest
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m 'not slow' $(COVERAGE)
+# Lint and types need no kernels: they are done while those are compiled.
+checked: | $(BIN)/pip
+	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.ends $(VENV)/.dev lint types
+	@$(MAKE) --no-print-directory $(VENV)/.installed
 
-test-all: lint types $(VENV)/.all  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
-	$(BIN)/pytest -n $(JOBS) --dist worksteal $(COVERAGE)
+test: checked  ## lint, types and every test but the longest
+	$(BIN)/pytest $(SPREAD) -m 'not slow' $(COVERAGE)
+
+test-all: checked  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
+	@$(MAKE) --no-print-directory $(VENV)/.all
+	$(BIN)/pytest $(SPREAD) $(COVERAGE)
 	$(MAKE) --no-print-directory sanitized
 
 # Kernels that stop at a foreign byte of memory or at undefined behaviour, in an environment that borrows the packages of
@@ -79,7 +87,7 @@ $(SANITIZED)/.installed: $(SOURCES) | $(VENV)/.installed
 sanitized: $(SANITIZED)/.installed
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(SANITIZED)/bin/python -m pytest -n $(JOBS) --dist worksteal --timeout 3600 $(TESTS)
+	$(SANITIZED)/bin/python -m pytest $(SPREAD) --timeout 3600 $(TESTS)
 
 bench: $(VENV)/.installed  ## speed, as ratios to this machine's own limits
 	$(BIN)/mlca bench

@@ -21,7 +21,16 @@ settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("mlca")
 
 
+# Tracing branches makes Python three times as slow, above all the plain learners that compiled ones are compared with.
+# The rooms that are measured (pyproject.toml) are measured by the tests that ask them as users do.
+TRACED = ("tests/storage/", "tests/test_")
+
+
 def pytest_collection_modifyitems(items):
+    for item in items:
+        if not item.nodeid.startswith(TRACED):
+            item.add_marker(pytest.mark.no_cover)
+    items.sort(key=lambda item: item.get_closest_marker("waits") is None)
     if os.environ.get("MLCA_DATA"):
         return
     reason = "needs the real datasets: set MLCA_DATA to their folder"

@@ -16,7 +16,7 @@ namespace mlca::MLCA_LEVEL {
 
 // Count the other's instances that none of its nodes stands for; for Bayes' rule, where most of their label fell.
 template <class ModelHere>
-void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
+[[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);
     std::int64_t rows = other.labels.n_learned;
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
@@ -62,7 +62,7 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     places.push_back(model.births.made(model.n_nodes));
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
     if constexpr (ModelHere::MODE == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
-    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, typename ModelHere::View(other));
+    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, other.view());
     if (model.settings.learned) model.take_similarity(model.weighed(stop));
 }
 

@@ -1,5 +1,5 @@
 #include "dense_nodes.hpp"
-#include "learners.hpp"
+#include "making.hpp"
 
 namespace mlca::MLCA_LEVEL {
 

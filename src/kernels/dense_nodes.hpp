@@ -66,6 +66,7 @@ public:
     // Unmake the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
     void withdraw(std::int64_t) noexcept {}
 
+    const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
     // The groups of an instance's attributes.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {

@@ -49,7 +49,7 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
 // Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
 // node's rows had come in equal shares.
 template <class View>
-void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const Births& births,
+[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const Births& births,
                    const View& view) {
     const std::int64_t n = view.n_nodes();
     Array<std::int32_t> of_node;
@@ -79,7 +79,7 @@ void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t
 // `columns` gives the numbers of the other's labels here, `n_slots` is how many slots there are then; `view` shows the
 // other's nodes.
 template <class View>
-void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
+[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
                      const Births& births, const View& view) {
     decision.reserve(n_slots, 0);
     Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);

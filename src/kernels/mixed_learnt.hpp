@@ -12,6 +12,7 @@
 #include "mixed_probe.hpp"
 #include "mixed_tiles.hpp"
 #include "mixed_weighing.hpp"
+#include "nodes_view.hpp"
 #include "shortlist.hpp"
 #include "sparse_window.hpp"
 #include "stop.hpp"
@@ -22,6 +23,8 @@ class MixedLearnt {
 public:
     using Row = SparseRow;
     static constexpr bool SPARSE_ROWS = true;
+    using RowOf = RowOfNode<PairRows<double>>;
+    using Compared = FunctionRef<void(std::int64_t, NearestIn, FunctionRef<void(std::int64_t*)>)>;
 
     struct Space {
         MixedProbe::Space probe;
@@ -73,7 +76,6 @@ public:
         has_moved_.data()[node] = 1;
         tiles_.enter(node, x, [&](std::int64_t p) { return kept(x.keys[p], x.values[p], rank(x.keys[p], x.values[p])); });
     }
-    template <class RowOf>
     void withdraw(std::int64_t first, const RowOf&) noexcept {
         if (static_cast<std::int64_t>(has_moved_.size()) <= first) return;
         has_moved_.resize(static_cast<std::size_t>(first));
@@ -81,9 +83,8 @@ public:
         ranks_.resize(static_cast<std::size_t>(starts_.back()));
     }
 
-    template <class RowOf, class F>
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, const RowOf& row, const std::uint8_t* gone, Space& space, Stop& stop,
-                 const F& f) const {
+                 Compared f) const {
         space.probe.reserve(learned_.n_attributes());
         for (std::int64_t q = 0; q < n_rows; ++q) {
             stop.check();

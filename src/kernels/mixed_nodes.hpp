@@ -16,6 +16,7 @@
 #include "mixed_learnt.hpp"
 #include "mixed_tiles.hpp"
 #include "mixed_window.hpp"
+#include "nodes_view.hpp"
 #include "pairs.hpp"
 #include "query.hpp"
 #include "scattered.hpp"
@@ -110,10 +111,8 @@ public:
         }
     }
 
-    Row row(std::int64_t node) const noexcept {
-        const auto& weights = weights_[node];
-        return {weights.keys, weights.values, weights.length};
-    }
+    const PairRows<double>& weights() const noexcept { return weights_; }
+    Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
     // There is nothing to renew.
     std::optional<Nothing> successor(std::int64_t, double) const noexcept { return std::nullopt; }

@@ -22,6 +22,7 @@
 #include "groups.hpp"
 #include "labels.hpp"
 #include "memory.hpp"
+#include "nodes_view.hpp"
 #include "query.hpp"
 #include "settings.hpp"
 
@@ -69,48 +70,6 @@ struct Model {
         Votes votes;
         Ballot ballot;
         Array<std::int32_t> slots;  // of the instance's labels
-    };
-
-    // The nodes as the similarity and the decision look at them: labels have slots, the first is "none".
-    class View {
-    public:
-        static constexpr bool GIVES_ALL = !Learnt::SPARSE_ROWS;
-
-        explicit View(const Model& model, Stop* stop = nullptr) : model_(model), stop_(stop) {
-            const auto& totals = model.labels.totals;
-            n_slots_ = static_cast<std::int64_t>(totals.size()) + 1;
-            while (n_slots_ > 1 && totals.data()[n_slots_ - 2] == 0) --n_slots_;
-        }
-
-        std::int64_t n_nodes() const noexcept { return model_.n_nodes; }
-        std::int64_t n_attributes() const noexcept { return model_.settings.n_features; }
-        std::int64_t n_slots() const noexcept { return n_slots_; }
-        const Nominal& nominal() const noexcept { return model_.settings.nominal; }
-        Row row(std::int64_t node) const noexcept { return model_.nodes.row(node); }
-        std::int64_t count(std::int64_t node) const noexcept { return model_.labels.node_counts.data()[node]; }
-        std::int64_t birth(std::int64_t node) const noexcept { return model_.births[node]; }
-        template <class F>
-        void for_each_entry(std::int64_t node, std::int64_t low, std::int64_t high, F f) const {
-            if (node % 256 == 255) pause();
-            const Row x = model_.nodes.row(node);
-            if constexpr (Learnt::SPARSE_ROWS) {
-                for (std::int64_t p = 0; p < x.n; ++p) {
-                    if (x.keys[p] >= low && x.keys[p] < high) f(std::int64_t{x.keys[p]}, x.values[p]);
-                }
-            } else {
-                for (std::int64_t j = low; j < high; ++j) f(j, x[j]);
-            }
-        }
-        template <class F>
-        void for_each_label(std::int64_t node, F f) const { model_.labels.for_each_slot(node, f); }
-        void pause() const {
-            if (stop_ != nullptr) stop_->check();
-        }
-
-    private:
-        const Model& model_;
-        Stop* stop_;
-        std::int64_t n_slots_;
     };
 
     explicit Model(const Settings& told)
@@ -186,7 +145,7 @@ struct Model {
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
         if (!learnt) return;
-        const auto row = [this](std::int64_t node) { return nodes.row(node); };
+        const RowOfNode row{nodes.weights()};
         learnt->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
             Voting& voting = voting_of(q);
             if (with_scores && learnt->learned().has_background) {
@@ -243,7 +202,7 @@ struct Model {
     }
     // Unmake nodes that were created and have not become nodes of the model.
     void withdraw() noexcept {
-        if (learnt) learnt->withdraw(n_nodes, [this](std::int64_t node) { return nodes.row(node); });
+        if (learnt) learnt->withdraw(n_nodes, RowOfNode{nodes.weights()});
         nodes.withdraw(n_nodes);
     }
 
@@ -322,7 +281,8 @@ struct Model {
 
     // Whether the learned similarity is to be computed anew before anything else is learned or asked.
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && labels.n_learned >= similarity_due; }
-    Learnt weighed(Stop& stop) const { return Learnt::of(View(*this, &stop)); }
+    auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, births, stop); }
+    Learnt weighed(Stop& stop) const { return Learnt::of(view(&stop)); }
     void take_similarity(Learnt&& next) noexcept {
         learnt.emplace(std::move(next));
         similarity_due = due_after(labels.n_learned);
@@ -405,7 +365,7 @@ private:
 
     // Learn from what would have been said of an instance; `prepare` has made room.
     void decide(Voting& voting, Work& work) noexcept {
-        const View view(*this);
+        const auto view = this->view();
         const Learned* learned = learnt ? &learnt->learned() : nullptr;
         decision->count_votes(voting.poll, work.ballot, view);
         decision->learn(voting.poll, work.ballot, learned, view, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));

@@ -54,7 +54,7 @@ public:
         }
     }
 
-    Explained explain(const ModelOf& model, const Row& x) {
+    [[gnu::cold]] Explained explain(const ModelOf& model, const Row& x) {
         Explained result;
         Stop never;
         begin(model, model.labels.n_labels);
@@ -109,7 +109,7 @@ private:
         Poll& poll = voting(j).poll;
         if (novelty != nullptr) *novelty = novelty_of(decision, poll);
         if (out == nullptr && none == nullptr) return;
-        decision.count_votes(poll, work_.ballot, typename ModelOf::View(model));
+        decision.count_votes(poll, work_.ballot, model.view());
         decision.probabilities(poll, work_.ballot, learned_of(model), slots_.data());
         const std::int64_t n_known = decision.n_slots() - 1;
         if (none != nullptr) *none = n_known >= 0 ? slots_[0] : 0.0;
@@ -146,7 +146,7 @@ private:
     }
     static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
 
-    void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) const {
+    [[gnu::cold]] void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) const {
         const LabelMemory& labels = model.labels;
         const std::size_t start = result.label_counts.size();
         result.nodes.push_back(model.number_of(node));
@@ -158,7 +158,7 @@ private:
         for (std::int32_t place = 0; place < own.length; ++place) result.label_counts[start + static_cast<std::size_t>(own.keys[place])] = own.values[place];
     }
 
-    void explain_bayes(const ModelOf& model, Explained& result) {
+    [[gnu::cold]] void explain_bayes(const ModelOf& model, Explained& result) {
         const LabelMemory& labels = model.labels;
         const Shortlist& near = neighbours(model, 0);
         const Ruler ruler = model.learnt ? ruler_of(model.learnt->learned()) : model.correntropy_ruler(work_.grouping);
@@ -179,10 +179,10 @@ private:
         work_.votes.clear();
     }
 
-    void explain_calibration(const ModelOf& model, Explained& result) {
+    [[gnu::cold]] void explain_calibration(const ModelOf& model, Explained& result) {
         const Decision& decision = *model.decision;
         Poll& poll = voting(0).poll;
-        decision.count_votes(poll, work_.ballot, typename ModelOf::View(model));
+        decision.count_votes(poll, work_.ballot, model.view());
         const Voters& voters = poll.voters[0];
         for (std::int64_t j = 0; j < voters.size(); ++j) {
             name_node(model, voters.node(j), voters.distance(j), result);
@@ -205,7 +205,7 @@ private:
         result.trust.assign(decision.segments.trust, decision.segments.trust + decision.segments.n);
     }
 
-    void explain_slot(const ModelOf& model, std::size_t place, std::int64_t n_experts, Explained& result) {
+    [[gnu::cold]] void explain_slot(const ModelOf& model, std::size_t place, std::int64_t n_experts, Explained& result) {
         const Decision& decision = *model.decision;
         const Poll& poll = voting(0).poll;
         const auto slot = static_cast<std::int64_t>(place);
@@ -221,7 +221,7 @@ private:
     }
 
     // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.
-    void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
+    [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.learnt->learned();
         Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
         double together = 0.0;

@@ -18,6 +18,7 @@
 #include "learned_nodes.hpp"
 #include "memory.hpp"
 #include "overlaps.hpp"
+#include "nodes_view.hpp"
 #include "pairs.hpp"
 #include "postings.hpp"
 #include "query.hpp"
@@ -131,10 +132,8 @@ public:
         }
     }
 
-    Row row(std::int64_t node) const noexcept {
-        const auto& weights = weights_[node];
-        return {weights.keys, weights.values, weights.length};
-    }
+    const PairRows<double>& weights() const noexcept { return weights_; }
+    Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
     // The groups of an instance's attributes.
     void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {

@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 KERNELS = Path(__file__).parents[2] / "src" / "kernels"
+# As CMakeLists.txt has them.
 FLAGS = [
     "-std=c++20",
-    "-O3",
+    "-O2",
+    "-ftree-loop-vectorize",
+    "-fvect-cost-model=dynamic",
+    "-fpeel-loops",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-fno-trapping-math",

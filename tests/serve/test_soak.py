@@ -17,6 +17,7 @@ from tests.serve.streams import make_rows
 SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "12"))
 
 
+@pytest.mark.timeout(600 + SECONDS)  # an hour is longer than any other test may take
 def test_nothing_grows_but_the_log(serve):
     server = serve("--vigilance", "0.9")
     process = psutil.Process(server.pid)

@@ -364,7 +364,7 @@ def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
     nominal = {}
     for name, (_, column) in zip(names, X.items(), strict=True):
         if hasattr(column, "cat"):
-            nominal[name] = tuple(map(as_text, column.cat.categories))
+            nominal[name] = tuple(dict.fromkeys(map(as_text, column.cat.categories)))
     return {name: column.tolist() for name, (_, column) in zip(names, X.items(), strict=True)}, nominal
 
 

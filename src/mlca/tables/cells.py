@@ -100,7 +100,7 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return a column of numbers quickly, or None if some cell needs a closer look."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
-        if isinstance(cells[0], str) and "_" in "".join(cells):
+        if len(cells) and isinstance(cells[0], str) and "_" in "".join(cells):
             return None
     except (TypeError, ValueError, OverflowError):
         return None

@@ -306,6 +306,8 @@ class TestBadInput:
             ("rule", "mine", "'published', 'released', 'text'"),
             ("vote", "loud", "'counts', 'frequencies'"),
             ("epochs", 0, "at least 1"),
+            ("n_jobs", 0, "-1 for one a core, not 0"),
+            ("n_jobs", "two", "whole number"),
         ],
     )
     def test_bad_parameters_are_named(self, stream, parameter, value, message):

@@ -1,5 +1,7 @@
 """Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,6 +216,73 @@ class TestPlainFrames:
         assert model.predict(with_gap).shape == (120, 2)
 
 
+class TestNamesOfColumns:
+    """Names that are no text are names all the same."""
+
+    @pytest.mark.parametrize("names", [[0, 1, 2], [7, 3, 5], ["a", 1, 2.5], [("g", "a"), ("g", "b"), ("h", "a")]])
+    def test_whatever_they_are_columns_are_matched_by_them(self, names):
+        frame = NUMBERS.set_axis(pd.Index(names), axis=1)
+        shuffled = frame[[names[2], names[0], names[1]]]
+        model = MLCA().partial_fit(frame[:60], LABELS[:60]).partial_fit(shuffled[60:], LABELS[60:])
+        plain = MLCA().fit(NUMBERS.to_numpy(), LABELS)
+        np.testing.assert_array_equal(model.predict_proba(shuffled), plain.predict_proba(NUMBERS.to_numpy()))
+        assert model.score(shuffled, LABELS) == plain.score(NUMBERS.to_numpy(), LABELS)
+        np.testing.assert_array_equal(
+            model.explain(shuffled.iloc[4]).distances, plain.explain(NUMBERS.to_numpy()[4]).distances
+        )
+
+    def test_columns_that_are_only_numbered_are_those_of_an_array(self):
+        model = MLCA().fit(pd.DataFrame(NUMBERS.to_numpy()), LABELS)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # scikit-learn warns of names that come or go
+            model.partial_fit(NUMBERS.to_numpy(), LABELS).predict(pd.DataFrame(NUMBERS.to_numpy()))
+
+    @pytest.mark.parametrize("words", [False, True])
+    def test_two_of_one_name_are_refused_by_it(self, words):
+        frame = NUMBERS.assign(b="red") if words else NUMBERS
+        for names in (["a", "twice", "twice"], ["1", 1, "a"]):
+            with pytest.raises(ValueError, match=f"X has two columns called '{'twice' if 'twice' in names else 1}'"):
+                MLCA().fit(frame.set_axis(pd.Index(names), axis=1), LABELS)
+
+    def test_words_where_numbers_were_are_named_with_their_place(self):
+        words = NUMBERS.assign(b=[1.5] * 7 + ["red"] + [2.5] * 112)
+        named, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
+        for ask in (named.predict, named.explain, lambda rows: named.partial_fit(rows, [[]] * len(rows))):
+            with pytest.raises(ValueError, match="row 0 of X: 'red' is no number within bounds, as column 'b' asks"):
+                ask(words[7:8])
+        with pytest.raises(ValueError, match="X lacks the columns 'a', 'c'"):
+            named.predict(words[["b"]])
+        for ask in (plain.predict, lambda rows: plain.partial_fit(rows, LABELS)):
+            with pytest.raises(ValueError, match="the model learned numbers without names; pass an array"):
+                ask(words)
+        assert named.n_seen_ == plain.n_seen_ == 120
+        digits = NUMBERS.assign(b=NUMBERS["b"].map(repr))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(named.predict_proba(digits), named.predict_proba(NUMBERS))
+
+
+class TestEmptyTables:
+    def test_no_columns(self):
+        with pytest.raises(ValueError, match="X has no columns"):
+            MLCA().fit(pd.DataFrame(index=range(3)), [["a"]] * 3)
+
+    def test_no_rows(self):
+        model = MLCA().partial_fit(FRAME[:50], TOPICS[:50])
+        settled = MLCA().fit(FRAME[:80], TOPICS[:80])
+        for ask in (
+            lambda: MLCA().fit(FRAME[:0], []),
+            lambda: MLCA().partial_fit(FRAME[:0], TOPICS[:0]),
+            lambda: model.partial_fit(FRAME[:0], TOPICS[:0]),
+            lambda: settled.partial_fit(FRAME[:0], TOPICS[:0]),
+        ):
+            with pytest.raises(ValueError, match="X has no rows"):
+                ask()
+        with pytest.raises(ValueError, match="0 sample"):
+            settled.predict(FRAME[:0])
+        assert model.n_seen_ == 50 and settled.n_seen_ == 80
+
+
 class TestOddTables:
     """What a table may hold beside numbers and words."""
 
@@ -231,6 +300,22 @@ class TestOddTables:
     def test_periods_are_dates(self):
         periods = pd.PeriodIndex(pd.date_range("2024-01-01", periods=80), freq="D")
         np.testing.assert_array_equal(self.probabilities(b=periods), self.probabilities(b=periods.to_timestamp()))
+
+    def test_intervals_are_categories(self):
+        intervals = pd.cut(self.X[:, 1], 4)
+        frame = pd.DataFrame({"a": self.X[:, 0], "b": intervals.astype(object)})
+        model = MLCA().fit(frame, self.Y)
+        as_words = frame.assign(b=frame["b"].astype(str))
+        np.testing.assert_array_equal(model.predict_proba(frame), MLCA().fit(as_words, self.Y).predict_proba(as_words))
+
+    def test_a_row_of_sparse_columns_is_explained(self):
+        frame = pd.DataFrame({"a": self.X[:, 0], "b": pd.arrays.SparseArray(np.where(self.X[:, 1] > 50, 1.0, np.nan))})
+        model = MLCA().fit(frame, self.Y)
+        assert str(model.explain(frame.iloc[3])) == str(model.explain(frame.iloc[[3]]))
+
+    def test_a_dict_is_no_row(self):
+        with pytest.raises(ValueError, match="x is a dict; pass numbers, a Series or a DataFrame of one row"):
+            MLCA().fit(self.X, self.Y).explain({"a": 1.0, "b": 2.0})
 
     def test_masked_cells_are_gaps(self):
         mask = self.X > 80

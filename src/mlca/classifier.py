@@ -311,6 +311,10 @@ class MLCA(LearnedModel):
             raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
         check_categories(self.categorical_features)
         check_whole("epochs", self.epochs, at_least=1)
+        if self.n_jobs is not None:
+            check_whole("n_jobs", self.n_jobs)
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
 
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.

@@ -10,7 +10,7 @@ came.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,10 +24,10 @@ from mlca.learner.widening import widened
 from mlca.model import LearnedModel
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
+from mlca.tables.frame_cells import as_table as as_table
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
-from mlca.tables.recipe import as_table as as_table
 from mlca.tables.telling import beside
 from mlca.targets import LabelRows, LabelSet, read_targets
 
@@ -50,7 +50,9 @@ def needs_recipe(X: Any) -> bool:
 
 
 def _is_plain(kind: Any) -> bool:
-    return getattr(kind, "kind", "O") in "biuf" or getattr(getattr(kind, "subtype", None), "kind", "O") in "biuf"
+    if hasattr(kind, "fill_value"):  # of a sparse column, the kind of its numbers; intervals have one of their ends
+        kind = kind.subtype
+    return getattr(kind, "kind", "O") in "biuf"
 
 
 def recipe_for(model: LearnedModel) -> Recipe | None:
@@ -95,20 +97,36 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     recipe = recipe_of(model)
     if recipe is not None:
         return recipe.transform(X)
-    known = list(getattr(model, "feature_names_in_", ()))
-    if known and set(known) == set(X.columns) and known != list(X.columns):
+    known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
+    if needs_recipe(X):
+        return _as_numbers(recipe_for(model), X, known)
+    if set(known) == set(X.columns) and known != list(X.columns):
         return X[known]
     return X
+
+
+def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
+    """Return a frame with columns that are no plain numbers as one of those that a model of numbers has learned."""
+    if recipe is None:
+        raise _without_names()
+    rows = recipe.transform(X)
+    return rows if sparse.issparse(rows) else type(X)(rows, columns=known)
 
 
 def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one: of a Series, the values under their names."""
     if hasattr(x, "index") and hasattr(x, "to_frame"):
-        frame = x.to_frame().T
+        frame = x.astype(object).to_frame().T
         return rows_of(model, frame.infer_objects())
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)
+    if isinstance(x, Mapping):
+        raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     return np.asarray(x, dtype=np.float64).reshape(1, -1)
+
+
+def _without_names() -> ValueError:
+    return ValueError("the model learned numbers without names; pass an array with the same columns")
 
 
 def names_of_attributes(model: LearnedModel) -> Callable[[int], str]:
@@ -160,6 +178,8 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     y, classes : object
         Their labels, as `MLCA.partial_fit` takes them.
     """
+    if not len(X):
+        raise ValueError("X has no rows; pass one at least")
     first = not hasattr(model, "labels_")
     if first:
         model._check_parameters()
@@ -178,7 +198,7 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
 def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     recipe = recipe_for(model)
     if recipe is None:
-        raise ValueError("the model learned numbers without names; pass an array with the same columns")
+        raise _without_names()
     parts = recipe.parts(X)
     Recipe.by_layout(parts[-1].layout).require_columns(X)
     for part in parts:

@@ -191,7 +191,7 @@ def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
         await asyncio.sleep(60)
 
     monkeypatch.setattr(gate, "BODY_SECONDS", 0.05)
-    scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "method": "POST", "path": "/"}
+    scope = {"type": "http", "mlca.headers": {b"content-type": b"application/json"}, "method": "POST", "path": "/"}
     with pytest.raises(RefusalError) as caught:
         asyncio.run(gate.read_object(Request(scope, never), ("rows",)))
     assert caught.value.status == 408

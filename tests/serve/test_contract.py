@@ -54,6 +54,47 @@ def test_predictions_are_those_of_the_same_learner_here(shared):
                for row in answer["rows"])  # fmt: skip
 
 
+def test_requests_that_are_judged_together_get_each_their_own_answer(serve):
+    """Clients at once, each with rows and a number of labels of its own, while others let the model learn."""
+    server = serve()
+    rows = make_rows(400)
+    server.learn(rows[:200])
+    X, labels = np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows]
+    models = {}  # the model at each position that an answer is of
+    model = MLCA(recency=True).partial_fit(X[:200], labels[:200])
+    for position in range(200, 401):
+        models[position] = model.predict_proba(X), model.predict_labels(X), list(model.classes_)
+        if position < 400:
+            model.partial_fit(X[position : position + 1], labels[position : position + 1])
+    answers = []
+
+    def ask_again_and_again(client):
+        for turn in range(40):
+            numbers = [(7 * client + 3 * turn + i) % 400 for i in range(1 + client % 3)]
+            asked = [{"id": f"{client}-{number}", "x": rows[number]["x"]} for number in numbers]
+            body = {"rows": asked, "top": client, "min_position": 200}
+            answers.append((client, numbers, server.post("/v1/predict", body)))
+
+    def learn():
+        for number in range(200, 400, 4):
+            server.learn(rows[number : number + 4])
+
+    threads = [threading.Thread(target=ask_again_and_again, args=(client,)) for client in range(8)]
+    threads.append(threading.Thread(target=learn))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert len(answers) == 8 * 40
+    for client, numbers, answer in answers:
+        probabilities, chosen, names = models[answer["position"]]
+        for number, row in zip(numbers, answer["rows"], strict=True):
+            assert row["id"] == f"{client}-{number}"
+            assert set(row["labels"]) == set(chosen[number])
+            best = sorted(zip(-probabilities[number], range(len(names)), strict=True))[:client]
+            assert list(row["probabilities"].items()) == [(names[j], -p) for p, j in best]
+
+
 BAD_ROWS = [
     ({"x": [1, 2, 3], "labels": []}, "id", "UUID"),
     ({"id": 7, "x": [1, 2, 3], "labels": []}, "id", "UUID"),
@@ -123,6 +164,8 @@ def test_two_first_requests_agree_on_columns(serve):
         (b'{"rows": [{"id": "n", "x": [1, 1, 1], "labels": ["\\udfff"]}]}', 422),
         (b'{"rows": [{"id": "n", "\\ud800": 1}]}', 422),
         (b'{"\\ud800": 1}', 422),
+        (b'{"rows": [{"id": "n", "id": "m", "x": [1, 1, 1], "labels": []}]}', 422),
+        (b'{"rows": [], "rows": [{"id": "n", "x": [1, 1, 1], "labels": []}]}', 422),
         (b'{"rows": ' + b"[" * 100_000, 422),
         (b'{"rows": [{"id": "n", "x": [' + b"9" * 5000 + b', 1, 1], "labels": []}]}', 422),
         (json.dumps({"rows": [{"id": str(i), "x": [1, 1, 1], "labels": []} for i in range(5001)]}).encode(), 413),
@@ -149,8 +192,13 @@ def test_no_json_at_all_upsets_it(shared, body, path):
 
 
 def test_wrong_methods_types_and_addresses(shared):
-    assert shared.ask("GET", "/v1/learn")[0] == 405
-    assert shared.ask("GET", "/v2/learn")[0] == 404
+    status, _, headers = shared.ask("GET", "/v1/learn")
+    assert (status, headers["Allow"]) == (405, "POST")
+    status, content, headers = shared.ask("HEAD", "/")
+    assert (status, content) == (200, b"")
+    assert int(headers["Content-Length"]) > 10_000
+    for address in ("/v2/learn", "/v1/learn/", "/v1", "//", "/v1/%6cearn%00"):
+        assert shared.ask("GET", address)[0] == 404
     assert shared.ask("POST", "/v1/learn", b"{}", headers={"Content-Type": "text/plain"})[0] == 415
     status, answer, headers = shared.ask("GET", "/nowhere", headers={"X-Request-Id": "abc-1"})
     assert (status, answer["request"], headers["X-Request-Id"]) == (404, "abc-1", "abc-1")

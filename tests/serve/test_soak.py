@@ -20,6 +20,7 @@ PAUSE = 0.0 if "MLCA_SOAK_SECONDS" in os.environ else 0.4
 
 
 @pytest.mark.waits
+@pytest.mark.timeout(600 + SECONDS)  # an hour is longer than any other test may take
 def test_nothing_grows_but_the_log(serve):
     server = serve("--vigilance", "0.9")
     process = psutil.Process(server.pid)

@@ -12,13 +12,13 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from itertools import count
 from typing import Any
 
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
 
 from mlca.serve.diary import tell
 from mlca.serve.measures import Traffic
@@ -45,14 +45,32 @@ _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
+# Made once: json.dumps and json.loads would make theirs anew for every request.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+class JSONAnswer(Response):
+    """An answer as JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return the content as it is sent."""
+        return _encode(content).encode()
+
 
 class Gate:
-    """The outermost layer: gives requests an id, tells the operator about them, and adds security headers.
+    """The application as the server knows it: gives requests an id, finds who answers them, and adds security headers.
+
+    Handlers are looked up by path: a router that tries patterns, and the layers of a framework around it, would take
+    as long as a prediction.
 
     Parameters
     ----------
-    app : ASGI application
-        What is behind the gate.
+    routes : dict
+        The handlers by path and method.
+    service : callable
+        Returns a context manager: the service is at work inside it.
     traffic : Traffic
         Counts requests.
     open_hosts : bool
@@ -60,16 +78,35 @@ class Gate:
         site, whose name was made to point here, could talk to the service through its reader's browser.
     """
 
-    def __init__(self, app: ASGIApp, traffic: Traffic, *, open_hosts: bool) -> None:
-        self._app, self._traffic, self._open_hosts = app, traffic, open_hosts
+    def __init__(
+        self,
+        routes: dict[str, dict[str, Handler]],
+        service: Callable[[], AbstractAsyncContextManager[None]],
+        traffic: Traffic,
+        *,
+        open_hosts: bool,
+    ) -> None:
+        self._routes, self._service, self._traffic, self._open_hosts = routes, service, traffic, open_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        """Let a request through, or, at first, the server's news of its own start and end."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:  # the protocol of `running` brings no other
+            raise NotImplementedError(scope["type"])
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._service():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
-        headers = dict(scope["headers"])
+        scope["mlca.headers"] = headers = dict(scope["headers"])
         scope["mlca.request"] = request_id = _id_of(headers)
         status = 499  # the client has gone without an answer
 
@@ -87,12 +124,14 @@ class Gate:
         try:
             refusal = self._misdirected(headers)
             if refusal is not None:
-                await _answer_refusal(refusal, request_id)(scope, receive, send_with_headers)
+                response = _answer_refusal(refusal, request_id)
             else:
-                await self._app(scope, receive, send_with_headers)
+                response = await self._handler(scope)(Request(scope, receive))
+            await response(scope, receive, send_with_headers)
         finally:
             route = scope.get("mlca.route", "other")
-            self._traffic.count_request(route, status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            self._traffic.count_request(route, status, seconds)
             tell(
                 "request",
                 at_once=False,
@@ -100,10 +139,26 @@ class Gate:
                 method=scope["method"],
                 route=route,
                 status=status,
-                ms=round(1000 * (time.perf_counter() - began), 2),
+                ms=round(1000 * seconds, 2),
                 token=scope.get("mlca.token"),
                 rows=scope.get("mlca.rows"),
             )
+
+    def _handler(self, scope: Scope) -> Handler:
+        methods = self._routes.get(scope["path"], {})
+        found = methods.get("GET" if scope["method"] == "HEAD" else scope["method"])
+        if found is not None:
+            return found
+        status, problem = (405, "this address does not take this method") if methods else (404, "no such address")
+
+        async def refuse(request: Request) -> Response:
+            refusal = RefusalError(status, problem, "the addresses are described by /openapi.json")
+            response = _answer_refusal(refusal, request.scope["mlca.request"])
+            if methods:
+                response.headers["allow"] = ", ".join(methods)
+            return response
+
+        return refuse
 
     def _misdirected(self, headers: dict[bytes, bytes]) -> RefusalError | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -154,8 +209,6 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
             return _answer_refusal(late, request_id)
         except ClientDisconnect:
             return Response(status_code=499)  # nobody will see it
-        except HTTPException:
-            raise
         except Exception as error:
             tell("fault", request=request_id, route=route, kind=type(error).__name__, at=_place(error))
             inside = RefusalError(500, "a fault of the service", f"tell its operator the request id {request_id}")
@@ -165,7 +218,8 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
 
 
 def _admit(request: Request, scope: str, tokens: Tokens) -> None:
-    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    given: bytes = request.scope["mlca.headers"].get(b"authorization", b"")
+    kind, _, secret = given.decode("latin-1").partition(" ")
     holder = tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
     if holder is None:
         raise RefusalError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
@@ -183,17 +237,7 @@ def _answer_refusal(refusal: RefusalError, request_id: str) -> Response:
     if refusal.status in (408, 413):
         headers["connection"] = "close"  # the rest of the body is not read
     content = {"error": refusal.to_json(), "request": request_id}
-    return JSONResponse(content, refusal.status, headers)
-
-
-async def answer_wrong_address(request: Request, error: Exception) -> Response:
-    """Answer a request for an address or a method that is not there."""
-    assert isinstance(error, HTTPException)
-    remedy = "the addresses are described by /openapi.json"
-    refusal = RefusalError(error.status_code, str(error.detail), remedy)
-    answer = _answer_refusal(refusal, request.scope.get("mlca.request", ""))
-    answer.headers.update(error.headers or {})
-    return answer
+    return JSONAnswer(content, refusal.status, headers)
 
 
 def _place(error: BaseException) -> str:
@@ -207,11 +251,13 @@ def _place(error: BaseException) -> str:
 
 async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
     """Read the JSON object of a request that has no other fields than these."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
+    kind = sent.decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RefusalError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
+    body = await _read_body(request.receive)
     try:
-        plain = json.loads(await _read_body(request), parse_constant=_refuse_constant)
+        plain = _decode(body.decode())
     except RecursionError:
         raise RefusalError(422, "the JSON is nested too deeply", "send rows as the documentation shows") from None
     except ValueError as error:
@@ -228,13 +274,17 @@ async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, An
     return plain
 
 
-async def _read_body(request: Request) -> bytes:
-    parts, size = [], 0
+async def _read_body(receive: Receive) -> bytes:
+    parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                parts.append(part)
-                size += len(part)
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                parts.append(message.get("body", b""))
+                more = message.get("more_body", False)
+                size += len(parts[-1])
                 if size > MOST_BYTES:
                     problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
                     raise RefusalError(413, problem, "send the rows in several requests")
@@ -245,6 +295,19 @@ async def _read_body(request: Request) -> bytes:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, of which each name must be there once: JSON leaves open which of two values would count."""
+    plain = dict(pairs)
+    if len(plain) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = excerpt(next(name for name in names if names.count(name) > 1))
+        raise RefusalError(422, f"an object has {twice!r} twice", "send each name once", field=twice)
+    return plain
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
 
 
 def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int:

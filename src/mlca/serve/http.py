@@ -10,21 +10,17 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from mlca.serve import page
 from mlca.serve.database import LogError
 from mlca.serve.explaining import explanation_to_json
-from mlca.serve.gate import Gate, answer_wrong_address, guarded, read_flag, read_object, read_whole
-from mlca.serve.live import Judgement, LiveModel
+from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_object, read_whole
+from mlca.serve.live import LiveModel
 from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOP, describe_routes
+from mlca.serve.predicting import Verdict
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
 from mlca.serve.requests import Forget, Keep, Label, Learn
 from mlca.serve.rows import check_keys, check_list, pack_rows, read_id, read_labels, read_rows, unpack_rows
@@ -32,7 +28,7 @@ from mlca.serve.service import Service
 from mlca.serve.tokens import Tokens
 
 
-def make_app(service: Service, tokens: Tokens | None) -> ASGIApp:
+def make_app(service: Service, tokens: Tokens | None) -> Gate:
     """Return the ASGI application of a service.
 
     Parameters
@@ -43,37 +39,32 @@ def make_app(service: Service, tokens: Tokens | None) -> ASGIApp:
         Who may do what; None lets everybody do everything.
     """
     routes = Routes(service)
-
-    def route(method: str, path: str, handler: Any, scope: str | None) -> Route:
-        return Route(path, guarded(handler, path, scope, tokens), methods=[method])
+    table: dict[str, dict[str, Any]] = {}
+    for method, path, handler, scope in (
+        ("POST", "/v1/predict", routes.predict, "predict"),
+        ("POST", "/v1/learn", routes.learn, "learn"),
+        ("POST", "/v1/labels", routes.label, "learn"),
+        ("POST", "/v1/explain", routes.explain, "predict"),
+        ("POST", "/v1/forget", routes.forget, "admin"),
+        ("GET", "/v1/rows", routes.row, "learn"),
+        ("GET", "/v1/model", routes.model, "predict"),
+        ("GET", "/v1/model/file", routes.model_file, "admin"),
+        ("GET", "/v1/events", routes.events, "predict"),
+        ("GET", "/metrics", routes.metrics, "predict"),
+        ("GET", "/health/live", routes.alive, None),
+        ("GET", "/health/ready", routes.ready, None),
+        ("GET", "/openapi.json", routes.openapi, None),
+        ("GET", "/", routes.page, None),
+    ):
+        table.setdefault(path, {})[method] = guarded(handler, path, scope, tokens)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def at_work() -> AsyncIterator[None]:
         await service.start()
         yield
         await service.stop()
 
-    app = Starlette(
-        routes=[
-            route("POST", "/v1/predict", routes.predict, "predict"),
-            route("POST", "/v1/learn", routes.learn, "learn"),
-            route("POST", "/v1/labels", routes.label, "learn"),
-            route("POST", "/v1/explain", routes.explain, "predict"),
-            route("POST", "/v1/forget", routes.forget, "admin"),
-            route("GET", "/v1/rows", routes.row, "learn"),
-            route("GET", "/v1/model", routes.model, "predict"),
-            route("GET", "/v1/model/file", routes.model_file, "admin"),
-            route("GET", "/v1/events", routes.events, "predict"),
-            route("GET", "/metrics", routes.metrics, "predict"),
-            route("GET", "/health/live", routes.alive, None),
-            route("GET", "/health/ready", routes.ready, None),
-            route("GET", "/openapi.json", routes.openapi, None),
-            route("GET", "/", routes.page, None),
-        ],
-        exception_handlers={HTTPException: answer_wrong_address},
-        lifespan=lifespan,
-    )
-    return Gate(app, service.traffic, open_hosts=tokens is not None)
+    return Gate(table, at_work, service.traffic, open_hosts=tokens is not None)
 
 
 class Routes:
@@ -91,7 +82,7 @@ class Routes:
         self._service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, pack_rows(batch.x), batch.labels, batch.columns))
-        return JSONResponse(_taken(receipt))
+        return JSONAnswer(_taken(receipt))
 
     async def label(self, request: Request) -> Response:
         """Give rows that wait their labels."""
@@ -105,7 +96,7 @@ class Routes:
             ids.append(read_id(row.get("id"), number))
             labels.append(read_labels(row, number))
         request.scope["mlca.rows"] = len(ids)
-        return JSONResponse(_taken(await self._service.write(Label(ids, labels))))
+        return JSONAnswer(_taken(await self._service.write(Label(ids, labels))))
 
     async def predict(self, request: Request) -> Response:
         """Judge rows; keep them for their labels where that is asked for."""
@@ -118,28 +109,22 @@ class Routes:
         service.refuse_unreadable(batch)
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
-            nothing = np.zeros((len(batch.ids), 0))
-            judgement = Judgement(live.facts, nothing, nothing.astype(bool), None)
+            verdict = Verdict.of_nothing(live.facts, len(batch.ids))
         else:
-            judgement = await service.predictor.judge(batch.x)
-        novelty = [] if judgement.novelty is None else judgement.novelty.tolist()
-        service.traffic.count_predicted(len(batch.ids), novelty)
-        names = judgement.facts.labels
-        decided = [tuple(names[j] for j in np.flatnonzero(row)) for row in judgement.decided]
+            verdict = await service.predictor.judge(batch.x, top)
+        service.traffic.count_predicted(len(batch.ids), [new for new in verdict.novelty if new is not None])
         answer: dict[str, Any] = {
-            "position": judgement.facts.position,
-            "generation": judgement.facts.generation,
+            "position": verdict.facts.position,
+            "generation": verdict.facts.generation,
             "rows": [
                 {"id": id or None, "labels": labels, "probabilities": best, "novelty": new}
-                for id, labels, best, new in zip(
-                    batch.ids, decided, _best(judgement, top), novelty or [None] * len(batch.ids), strict=True
-                )
+                for id, labels, best, new in zip(batch.ids, verdict.labels, verdict.best, verdict.novelty, strict=True)
             ],
         }
         if keep:
-            receipt = await service.write(Keep(batch.ids, pack_rows(batch.x), decided, batch.columns))
+            receipt = await service.write(Keep(batch.ids, pack_rows(batch.x), verdict.labels, batch.columns))
             answer["kept"] = receipt.taken
-        return JSONResponse(answer)
+        return JSONAnswer(answer)
 
     async def explain(self, request: Request) -> Response:
         """Tell why a row gets its labels: one of the request, or one that the log knows."""
@@ -163,7 +148,7 @@ class Routes:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
             x = unpack_rows([packed], columns)
         facts, explanation = await asyncio.to_thread(live.explain, x)
-        return JSONResponse(
+        return JSONAnswer(
             {
                 "position": facts.position,
                 "generation": facts.generation,
@@ -185,7 +170,7 @@ class Routes:
             rebuilt = live.facts.generation >= generation
         except RefusalError:
             rebuilt = False
-        return JSONResponse(
+        return JSONAnswer(
             {
                 "position": receipt.head.position,
                 "generation": generation,
@@ -199,11 +184,11 @@ class Routes:
         """Tell what the log knows of an id, without what the row holds."""
         id = read_id(request.query_params.get("id"), None)
         state, position, _ = await asyncio.to_thread(self._find, id)
-        return JSONResponse({"id": id, "state": state, "position": position})
+        return JSONAnswer({"id": id, "state": state, "position": position})
 
     async def model(self, request: Request) -> Response:
         """Describe the model."""
-        return JSONResponse(await asyncio.to_thread(self._ask_log, self._service.describe))
+        return JSONAnswer(await asyncio.to_thread(self._ask_log, self._service.describe))
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
@@ -228,7 +213,7 @@ class Routes:
 
     async def alive(self, request: Request) -> Response:
         """Answer."""
-        return JSONResponse({"live": True})
+        return JSONAnswer({"live": True})
 
     async def ready(self, request: Request) -> Response:
         """Tell whether predictions are answered and the log is followed."""
@@ -236,7 +221,7 @@ class Routes:
         live = follower.live
         if follower.trouble is not None or live is None:
             raise unavailable(follower.trouble or "the model is being read from snapshot and log", "wait a little")
-        return JSONResponse(
+        return JSONAnswer(
             {
                 "ready": True,
                 "position": live.facts.position,
@@ -247,7 +232,7 @@ class Routes:
 
     async def openapi(self, request: Request) -> Response:
         """Describe all this."""
-        return JSONResponse(self._openapi)
+        return JSONAnswer(self._openapi)
 
     async def page(self, request: Request) -> Response:
         """Send the page."""
@@ -296,14 +281,3 @@ def _taken(receipt: Any) -> dict[str, Any]:
         "learned": receipt.taken,
         "duplicates": receipt.others,
     }
-
-
-def _best(judgement: Judgement, top: int) -> list[dict[str, float]]:
-    """Return the most likely labels of each row with their probabilities, the likeliest first."""
-    names = judgement.facts.labels
-    order = np.argsort(-judgement.probabilities, axis=1, kind="stable")[:, :top]
-    chosen = np.take_along_axis(judgement.probabilities, order, axis=1)
-    return [
-        {names[j]: p for j, p in zip(columns, row, strict=True)}
-        for columns, row in zip(order.tolist(), chosen.tolist(), strict=True)
-    ]

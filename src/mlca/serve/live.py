@@ -86,6 +86,19 @@ class _Turnstile:
         finally:
             self._inside.release()
 
+    def try_to_enter(self) -> bool:
+        """Go in if nobody is inside and nobody waits; who goes in so must `leave`."""
+        if not self._next.acquire(blocking=False):
+            return False
+        try:
+            return self._inside.acquire(blocking=False)
+        finally:
+            self._next.release()
+
+    def leave(self) -> None:
+        """Let the next one in."""
+        self._inside.release()
+
 
 @dataclass
 class Learned:
@@ -181,11 +194,23 @@ class LiveModel:
     def predict(self, x: RowsOfX) -> Judgement:
         """Judge some rows."""
         with self._guard():
-            facts, model = self.facts, self._learned.model
-            if facts.width is None:
-                return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
-            judged = model.judge(self._learned.encode(x))
-            return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
+            return self._judge(x)
+
+    def try_predict(self, x: RowsOfX) -> Judgement | None:
+        """Judge some rows if that can be done at once; None while the model learns, or others wait for it."""
+        if not self._guard.try_to_enter():
+            return None
+        try:
+            return self._judge(x)
+        finally:
+            self._guard.leave()
+
+    def _judge(self, x: RowsOfX) -> Judgement:
+        facts, model = self.facts, self._learned.model
+        if facts.width is None:
+            return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
+        judged = model.judge(self._learned.encode(x))
+        return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
         """Tell why a row, the only one of `x`, is judged as it is."""

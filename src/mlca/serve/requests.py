@@ -45,7 +45,7 @@ class Keep:
 
     ids: list[str]
     x: list[bytes]
-    predicted: list[tuple[str, ...]]
+    predicted: list[list[str]]
     columns: Columns
 
 

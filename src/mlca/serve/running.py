@@ -66,9 +66,11 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     config = uvicorn.Config(
         make_app(service, known),
         http=_Protocol,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody asks who the client is
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
@@ -79,12 +81,45 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     _Server(config, service).run(sockets=[listener])
 
 
+class _WritesTogether:
+    """A transport that sends head and body of an answer at once: each write of its own would cost as much as both.
+
+    Parameters
+    ----------
+    transport : asyncio.Transport
+        What sends.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send this, and what else is written before the event loop turns."""
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        """Send what is left, and close."""
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts and not self._transport.is_closing():
+            self._transport.write(b"".join(parts))
+
+
 class _Protocol(HttpToolsProtocol):
     """HTTP that gives up connections on which no request comes: uvicorn would keep them for ever."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
-        super().connection_made(transport)
+        super().connection_made(_WritesTogether(transport, self.loop))  # type: ignore[arg-type]
         self._waiting = self.loop.call_later(_HEADER_SECONDS, transport.close)
 
     def on_headers_complete(self) -> None:

@@ -153,18 +153,19 @@ class Service:
 
     async def live(self, position: int = 0, generation: int = 0) -> LiveModel:
         """Return the model once it has come to a position and a generation, or refuse."""
-        reached = self._has_reached(position, generation)
-        if not reached:
+        if not self._has_reached(position, generation):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((position, generation, future))
             try:
                 async with asyncio.timeout(PATIENCE):
-                    await future
+                    # Looked at once more: the model may have come there before anybody was known to wait for it.
+                    if not self._has_reached(position, generation):
+                        await future
             except TimeoutError:
                 pass
             finally:
                 self._waiters = [waiter for waiter in self._waiters if waiter[2] is not future]
-            reached = self._has_reached(position, generation)
+        reached = self._has_reached(position, generation)
         live = self.follower.live
         if live is None:
             raise unavailable(self.follower.trouble or "the model is being read from snapshot and log", "wait a little")

@@ -11,7 +11,8 @@ The first rows are looked at before anything is learned. `columns` decides by th
 `kinds`, and `labels` how the labels are written. Both choices together are a layout (`layout`); the public `Recipe`
 is a layout that learns with the stream: `encoding` makes matrices of cells by it, and lets it grow with the row that
 brings a new category or column. The model file keeps it, and later files and frames are read by it, whatever they look
-like themselves. `cells`, `dates` and `words` make numbers and names of single cells.
+like themselves. `cells`, `dates` and `words` make numbers and names of single cells; `frame_cells` finds those of a
+table that is in memory.
 
 `batches` ties the ends together for files: it yields a matrix and label names for some rows at a time, and calls back
 for every fault, by file and line. `differences` says beforehand how a file differs from a recipe. The way back, from

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Hashable, Sequence
 from datetime import timedelta
@@ -38,6 +39,14 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
 
     A span of time is its number of seconds.
     """
+    number = _number(cell, comma)
+    if not abs(number) <= LARGEST_VALUE:
+        raise ValueError(str(cell)[:40])
+    return number
+
+
+def _number(cell: Any, comma: bool) -> float:
+    """Return the number in a cell, infinite if it is too large for the machine; ValueError if there is none."""
     if isinstance(cell, str):
         if "_" in cell:  # Python would take 1_000 as a number
             raise ValueError(cell)
@@ -47,22 +56,22 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
             cell = cell.replace(".", "").replace(",", ".")
     if isinstance(cell, timedelta):
         cell = cell.total_seconds()
+    elif isinstance(cell, np.timedelta64):
+        cell /= np.timedelta64(1, "s")
     try:
-        number = float(cell)
+        return float(cell)
     except TypeError:  # a list, a date
-        raise ValueError(str(cell)) from None
-    if not abs(number) <= LARGEST_VALUE:
-        raise ValueError(str(cell))
-    return number
+        raise ValueError(type(cell).__name__) from None
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.inf
 
 
 def is_number(cell: Any, *, comma: bool = False) -> bool:
-    """Whether a cell holds a number."""
+    """Whether a cell holds a number, be it one that is out of bounds: infinity is a fault among numbers, no word."""
     try:
-        as_number(cell, comma=comma)
+        return not math.isnan(_number(cell, comma))
     except ValueError:
         return False
-    return True
 
 
 def as_text(cell: Any) -> str:
@@ -91,16 +100,17 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return a column of numbers quickly, or None if some cell needs a closer look."""
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
-        if isinstance(cells[0], str) and "_" in "".join(cells):
+        if len(cells) and isinstance(cells[0], str) and "_" in "".join(cells):
             return None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return numbers if bool((np.abs(numbers) <= LARGEST_VALUE).all()) else None
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column, without what is missing or no number."""
+    """Return the numbers of a column, without what is missing or no number within bounds."""
     numbers = None if comma else plain_numbers(cells)
     if numbers is None:
-        numbers = np.array([as_number(cell, comma=comma) for cell in cells if is_number(cell, comma=comma)])
+        found = np.array([_number(cell, comma) for cell in cells if is_number(cell, comma=comma)])
+        numbers = found[np.abs(found) <= LARGEST_VALUE]
     return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -34,7 +34,7 @@ TEXT_PLACES = 4096
 
 _CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
 _WITH_COMMA = re.compile(r"[-+]?[\d.]*,\d*", re.ASCII)
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+", re.ASCII)
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,8 @@ def scaled(column: Column, cells: Sequence[Any]) -> Column:
     if not isinstance(column, Numeric):
         return column
     numbers = numbers_among(cells, comma=column.comma)
+    if not len(numbers):  # all out of bounds, which is told when a row is read
+        return column
     spread = float(np.std(numbers))
     return replace(column, centre=float(np.mean(numbers)), spread=spread if spread > 0 else 1.0)
 
@@ -177,13 +179,21 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
         return _id_or(name, present, _numeric(name, present, replace(wishes, decimal=".")))
     if sum(_has_comma(cell) for cell in present) and _mostly_numbers(present, comma=True):
         return _numeric(name, present, wishes)
+    if any(map(_says_nothing, present)):
+        return Ignored(name, "lists, objects or complex numbers")
     days = [day for day in map(as_days, present) if day is not None]
     if len(days) >= MOSTLY * len(present):
         spread = float(np.std(days))
         return Date(name, float(np.mean(days)), spread if spread > 0 else 1.0, cycles_of(days))
-    if any(isinstance(cell, list | tuple | set | dict | complex | np.ndarray) for cell in present):
-        return Ignored(name, "lists, objects or complex numbers")
     return _category_or_text(name, [as_text(cell) for cell in present], wishes)
+
+
+def _says_nothing(cell: Any) -> bool:
+    """Whether a cell is no value that could be written: several of them, a complex number, or a bare object."""
+    several = isinstance(cell, Collection) and not isinstance(cell, str | bytes | bytearray)
+    own: Any = type(cell)
+    bare = own.__str__ is object.__str__ and own.__repr__ is object.__repr__
+    return several or bare or isinstance(cell, complex)
 
 
 def _says_yes_and_no(present: Sequence[Any]) -> bool:
@@ -212,8 +222,7 @@ def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
                 f"column {name!r} holds {with_commas[0]!r}, a number with a decimal comma or with a comma between "
                 "thousands; say which: --decimal , (decimal=',') for the former, write it without for the latter"
             )
-    numbers = numbers_among(present, comma=comma)
-    if not len(numbers):
+    if not any(is_number(cell, comma=comma) for cell in present):
         raise ValueError(f"column {name!r} has no number in the first rows; it cannot be numeric")
     return Numeric(name, comma=comma)
 

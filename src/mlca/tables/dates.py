@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 Cycle: TypeAlias = Literal["year", "week", "day"]
 
 CYCLES: tuple[Cycle, ...] = ("year", "week", "day")
@@ -33,13 +35,18 @@ def as_days(cell: Any) -> float | None:
     if moment is None:
         return None
     if moment.tzinfo is not None:
-        moment = moment.astimezone(UTC).replace(tzinfo=None)
+        try:
+            moment = moment.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:  # the first or last hours of the calendar
+            return None
     return (moment - _BEGINNING).total_seconds() / 86_400
 
 
 def _moment(cell: Any) -> datetime | None:
     if hasattr(cell, "to_timestamp"):  # a period of pandas, which begins then
         cell = cell.to_timestamp()
+    if isinstance(cell, np.datetime64):
+        cell = cell.astype("datetime64[us]").item()
     if isinstance(cell, datetime):
         return cell if cell == cell else None  # pandas' NaT is a datetime that equals nothing
     if isinstance(cell, date):

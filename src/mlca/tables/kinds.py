@@ -149,11 +149,15 @@ class Categorical:
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Give the categories of cells their codes."""
-        codes = np.array([self.codes.get(as_text(cell), UNKNOWN) for cell in cells], dtype=np.float64)
+        codes = np.array([self._code(cell) for cell in cells], dtype=np.float64)
         others = np.flatnonzero(codes == UNKNOWN).tolist()
         missing = [i for i in others if is_missing(cells[i])]
         codes[missing] = np.nan
         return _one_a_row(codes, missing, (), [i for i in others if not is_missing(cells[i])])
+
+    def _code(self, cell: Any) -> int:
+        # None is a gap where a category is called "None", and so on.
+        return UNKNOWN if is_missing(cell) and not isinstance(cell, str) else self.codes.get(as_text(cell), UNKNOWN)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
         """Return the category."""

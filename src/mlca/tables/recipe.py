@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.tables import columns as deciding
-from mlca.tables.cells import as_text
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
+from mlca.tables.frame_cells import cells_of, joined, n_rows_of
 from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 from mlca.validation import check_whole
@@ -343,43 +343,6 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     if recipe.layout.n_features != n_features:
         raise ValueError(f"the recipe gives {recipe.layout.n_features} columns, the model has {n_features}")
     return recipe
-
-
-def as_table(X: Any) -> Any:
-    """Return a table of polars or Arrow as one of pandas; anything else as it is."""
-    return X.to_pandas() if hasattr(X, "to_pandas") and hasattr(X, "columns") else X
-
-
-def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
-    """Return the cells of each column of a table, and the values of those that are declared categorical."""
-    X = as_table(X)
-    if not hasattr(X, "columns"):
-        array = np.asarray(X, dtype=object)
-        if array.ndim != 2:
-            raise ValueError(f"X must be a table with rows and columns, but has {array.ndim} dimension(s)")
-        return {f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, {}
-    names = [str(name) for name in X.columns]
-    if len(set(names)) < len(names):
-        raise ValueError("X has two columns of the same name; rename one")
-    nominal = {}
-    for name, (_, column) in zip(names, X.items(), strict=True):
-        if hasattr(column, "cat"):
-            nominal[name] = tuple(map(as_text, column.cat.categories))
-    return {name: column.tolist() for name, (_, column) in zip(names, X.items(), strict=True)}, nominal
-
-
-def n_rows_of(cells: Mapping[str, Sequence[Any]]) -> int:
-    """Return the number of rows of some columns."""
-    return len(next(iter(cells.values()), ()))
-
-
-def joined(first: Mapping[str, list[Any]], n_first: int, more: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return columns with more rows; a column that either part lacks is missing there."""
-    n_more = n_rows_of(more)
-    return {
-        name: [*first.get(name, [None] * n_first), *more.get(name, [None] * n_more)]
-        for name in dict.fromkeys([*first, *more])
-    }
 
 
 def _parts(column: Any) -> list[str]:

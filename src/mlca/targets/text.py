@@ -8,6 +8,7 @@ import json
 import re
 import tokenize
 from collections.abc import Hashable, Iterable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,13 @@ def _names_of(cell: Any, sep: str, row: int) -> tuple[Hashable, ...]:
 
 
 def is_missing_label(value: Any) -> bool:
-    """Whether a value says that it is not known: None, NaN, pandas' NA or NaT."""
+    """Whether a value says that it is not known: None, NaN of any kind, pandas' NA, or NaT."""
     if value is None or isinstance(value, float | np.floating):
         return value is None or bool(value != value)
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return type(value).__name__ in ("NAType", "NaTType")
 
 

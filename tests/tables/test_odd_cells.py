@@ -1,0 +1,90 @@
+"""Cells that no table should hold, and many do: a gap, a fault with its place, or left out, and never a guess."""
+
+from decimal import Decimal
+from pathlib import PurePath
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mlca import MLCA, load
+from mlca.tables import Recipe
+from mlca.tables.dates import as_days
+from mlca.tables.kinds import Categorical, Date, Ignored, Numeric
+
+SIZES = [float(i * i % 7) for i in range(20)]
+
+
+def decided(cells):
+    """Return what a column of objects becomes beside one of numbers, and its numbers."""
+    frame = pd.DataFrame({"size": SIZES[: len(cells)], "odd": pd.Series(cells, dtype=object)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Recipe, "warn_of_columns", lambda self: None)
+        recipe = Recipe().fit(frame)
+    column = recipe.layout.columns[1]
+    return column, None if isinstance(column, Ignored) else recipe.transform(frame)[:, 1]
+
+
+@pytest.mark.parametrize("gap", [Decimal("NaN"), Decimal("sNaN"), np.float32("nan"), pd.NA, pd.NaT])
+def test_what_is_not_a_number_is_a_gap(gap):
+    column, numbers = decided([Decimal("1.5"), gap, Decimal("2.5"), gap] * 5)
+    assert isinstance(column, Numeric)
+    np.testing.assert_array_equal(numbers[:4], [1.5, np.nan, 2.5, np.nan])
+
+
+@pytest.mark.parametrize("huge", [np.inf, -np.inf, 10**400, -(10**400), 1e200, "1e999"])
+@pytest.mark.parametrize("share", [1, 2, 20])
+def test_numbers_out_of_bounds_are_faults_and_no_categories(huge, share):
+    frame = pd.DataFrame({"size": SIZES, "odd": pd.Series([huge if i % share == 0 else 1.5 for i in range(20)])})
+    frame["kind"] = ["plain", "other"] * 10
+    with pytest.raises(ValueError, match=r"row 0 of X: '.*' is no number within bounds, as column 'odd' asks for"):
+        MLCA().fit(frame, [["a"]] * 20)
+
+
+def test_a_gap_is_no_category_called_nan():
+    frame = pd.DataFrame({"kind": pd.Categorical(["nan", None, "u", "None"])})
+    recipe = Recipe().fit(frame)
+    np.testing.assert_array_equal(recipe.transform(frame)[:, 0], [2.0, np.nan, 3.0, 1.0])
+
+
+def test_categories_of_one_writing_are_one(tmp_path):
+    frame = pd.DataFrame({"kind": pd.Categorical([1, "1", 2, "2"])})
+    model = MLCA().fit(frame, [["a"], ["a"], ["b"], ["b"]])
+    model.save(tmp_path / "model.mlca")
+    assert load(tmp_path / "model.mlca").predict_labels(frame) == model.predict_labels(frame)
+
+
+def test_times_of_numpy_among_objects():
+    days, _ = decided([np.datetime64("2024-01-01"), np.datetime64("2024-03-02T12:00:00.5", "ns")] * 5)
+    assert isinstance(days, Date)
+    spans, numbers = decided([np.timedelta64(1, "h"), np.timedelta64(90, "s"), np.timedelta64("NaT")] * 5)
+    assert isinstance(spans, Numeric)
+    np.testing.assert_array_equal(numbers[:3], [3600.0, 90.0, np.nan])
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:00-05:00"])
+def test_a_moment_beyond_the_calendar_is_no_date(moment):
+    assert as_days(moment) is None
+
+
+class Nameless:
+    """Says nothing but where in memory it is."""
+
+
+@pytest.mark.parametrize("cell", [frozenset("ab"), range(3), pd.DataFrame({"a": [1]}), Nameless(), 1j])
+def test_what_is_no_value_is_left_out(cell):
+    column, _ = decided([cell] * 20)
+    assert isinstance(column, Ignored) and column.reason == "lists, objects or complex numbers"
+
+
+def test_objects_that_have_a_name_are_categories():
+    names = [PurePath("ab"[i % 2]) for i in range(20)]
+    column, _ = decided(names)
+    assert column == Categorical("odd", tuple(sorted({str(name) for name in names})))
+
+
+@pytest.mark.parametrize("cells", [["0,957", "12,345"], ["-0,500", "7,125"], ["1,5", "12,345"]])
+def test_a_comma_behind_a_leading_zero_is_a_decimal_comma(cells):
+    column, numbers = decided(cells * 10)
+    assert isinstance(column, Numeric) and column.comma
+    np.testing.assert_array_equal(numbers[:2], [float(cell.replace(",", ".")) for cell in cells])

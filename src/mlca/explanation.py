@@ -164,11 +164,11 @@ class Explanation:
     def _voters_in_words(self, names: list[str], calibrated: bool) -> Iterator[str]:
         yield "node         distance   rows  " + ("weight  " if calibrated else "") + "labels"
         for i in range(min(len(self.nodes), _SHOWN_VOTERS)):
-            own = [f"{names[j]} {self.label_counts[i, j]}" for j in np.flatnonzero(self.label_counts[i])]
-            own += [f"none {self.unlabelled[i]}"] if self.unlabelled[i] and own else []
+            counted = [f"{names[j]} {self.label_counts[i, j]}" for j in np.flatnonzero(self.label_counts[i])]
+            counted += [f"none {self.unlabelled[i]}"] if self.unlabelled[i] and counted else []
             weight = f"{self.weights[i]:6.3f}  " if calibrated else ""
             line = f"{self.nodes[i]:<9} {self.distances[i]:11.6f} {self.counts[i]:6}  {weight}"
-            yield line + (", ".join(own) or "none")
+            yield line + (", ".join(counted) or "none")
         if len(self.nodes) > _SHOWN_VOTERS:
             yield f"... and {len(self.nodes) - _SHOWN_VOTERS} more, farther away"
         if self.n_represented < self.n_seen:

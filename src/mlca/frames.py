@@ -245,7 +245,7 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
     rows = _stacked([recipe.encode(frame) for frame, _ in parts])
     model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
-    model._learn(model._read_rows(rows), _joined([own for _, own in parts]))
+    model._learn(model._read_rows(rows), _joined([learned for _, learned in parts]))
     set_recipe(model, recipe)
     if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
         recipe.warn_of_columns()  # again when it settles, by then for good

@@ -27,10 +27,10 @@ class PlainNumPy:
             self._learn(X, i, Y[i])
         return self
 
-    def _learn(self, X: NDArray[np.float64], i: int, own: NDArray[np.uint8]) -> None:
+    def _learn(self, X: NDArray[np.float64], i: int, row_labels: NDArray[np.uint8]) -> None:
         k, x = self.n_nodes, X[i]
         if k == 0:
-            self._add(X, i, own)
+            self._add(X, i, row_labels)
             return
         s = self.bandwidths[:k].mean()
         sums = (1.0 - np.exp(-((self.weights[:k] - x) ** 2) / (2 * s * s))).sum(axis=1)
@@ -39,26 +39,26 @@ class PlainNumPy:
         nearest = nearest[np.argsort(sums[nearest])]
         limit = self.vigilance**2 * len(x)
         if sums[nearest[0]] > limit:
-            self._add(X, i, own)
+            self._add(X, i, row_labels)
             nearest = np.concatenate(([k], nearest))[: self.n_neighbors]
         else:
-            self._move(x, own, nearest, n > 1 and bool(sums[nearest[1]] <= limit))
-        self._count(own, nearest)
+            self._move(x, row_labels, nearest, n > 1 and bool(sums[nearest[1]] <= limit))
+        self._count(row_labels, nearest)
 
-    def _add(self, X: NDArray[np.float64], i: int, own: NDArray[np.uint8]) -> None:
+    def _add(self, X: NDArray[np.float64], i: int, row_labels: NDArray[np.uint8]) -> None:
         d = X.shape[1]
         window = X[max(0, i - self.window + 1) : max(i + 1, min(self.window, len(X)))]
         deviations = window.std(axis=0, ddof=1)
         deviations[np.ptp(window, axis=0) == 0] = 1e-6
         scale = (4 / (2 + d)) ** (1 / (4 + d)) * len(window) ** (-1 / (4 + d))
         k = self.n_nodes
-        self.weights[k], self.labels[k], self.counts[k] = X[i], own, 1
+        self.weights[k], self.labels[k], self.counts[k] = X[i], row_labels, 1
         self.bandwidths[k] = np.median(scale * deviations)
         self.n_nodes += 1
 
-    def _move(self, x: NDArray[np.float64], own: NDArray[np.uint8], nearest: NDArray[Any], second: bool) -> None:
+    def _move(self, x: NDArray[np.float64], row_labels: NDArray[np.uint8], nearest: NDArray[Any], second: bool) -> None:
         winner = nearest[0]
-        self.labels[winner] += own
+        self.labels[winner] += row_labels
         self.weights[winner] += (x - self.weights[winner]) / self.counts[winner]
         self.counts[winner] += 1
         if second:
@@ -66,14 +66,14 @@ class PlainNumPy:
             step = self.n_neighbors * self.counts[runner_up]
             self.weights[runner_up] += (x - self.weights[runner_up]) / step
 
-    def _count(self, own: NDArray[np.uint8], nearest: NDArray[Any]) -> None:
+    def _count(self, row_labels: NDArray[np.uint8], nearest: NDArray[Any]) -> None:
         votes = self.labels[nearest].sum(axis=0)
         n, largest = len(nearest), votes.max()
         bins = np.floor(n * votes / largest + 0.5).astype(int) if largest else np.zeros(len(votes), int)
         if n == 1:
             bins[:] = self.n_neighbors
         labels = np.arange(len(votes))
-        has = own == 1
+        has = row_labels == 1
         self.with_[labels[has], bins[has]] += 1
         self.without[labels[~has], bins[~has]] += 1
 

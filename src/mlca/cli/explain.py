@@ -69,7 +69,7 @@ def _facts(row: int, explanation: Explanation) -> dict[str, Any]:
     columns = dict(explanation.values)
     n_shown = len(next(iter(columns.values()), ())) - 1
     names = ["row", *map(str, explanation.nodes[: max(0, n_shown)].tolist())]
-    nearest = {name: {column: own[i] for column, own in columns.items()} for i, name in enumerate(names)}
+    nearest = {name: {column: shown[i] for column, shown in columns.items()} for i, name in enumerate(names)}
     return {
         "row": row,
         "predicted": sorted(map(str, explanation.predicted)),

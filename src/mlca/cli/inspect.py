@@ -120,9 +120,9 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
     facts = []
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
-        own = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
+        with_label = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
         # Typical is a node that stands for many rows of the label, and for few without it.
-        best = np.argsort(-(own * own / model.counts_[nodes]), kind="stable")[:_TYPICAL_NODES]
+        best = np.argsort(-(with_label * with_label / model.counts_[nodes]), kind="stable")[:_TYPICAL_NODES]
         facts.append(
             {
                 "label": names[column],
@@ -132,7 +132,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
                     {
                         "node": int(nodes[i]),
                         "rows": int(model.counts_[nodes[i]]),
-                        "with_label": int(own[i]),
+                        "with_label": int(with_label[i]),
                         "values": describe(int(nodes[i])),
                     }
                     for i in best

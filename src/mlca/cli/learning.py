@@ -219,12 +219,12 @@ def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[
 def _as_learned(model: MLCA, batch: Batch) -> Any:
     """Return labels as a model knows them: files hold text, while in Python labels may be numbers, or one a row."""
     names = {str(name): name for name in model.labels_.names}
-    labels = [[names.get(name, name) for name in own] for own in batch.labels]
+    labels = [[names.get(name, name) for name in row_labels] for row_labels in batch.labels]
     if not model.labels_.single:
         if model.labels_.form == "indicator":
             model.labels_ = replace(model.labels_, form="names")
-        return [tuple(own) for own in labels]
-    for number, own in zip(batch.numbers, labels, strict=True):
-        if len(own) != 1:
-            raise ValueError(f"row {number} has {len(own)} labels; the model learned exactly one a row")
-    return [own[0] for own in labels]
+        return [tuple(row_labels) for row_labels in labels]
+    for number, row_labels in zip(batch.numbers, labels, strict=True):
+        if len(row_labels) != 1:
+            raise ValueError(f"row {number} has {len(row_labels)} labels; the model learned exactly one a row")
+    return [row_labels[0] for row_labels in labels]

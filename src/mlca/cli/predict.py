@@ -101,10 +101,10 @@ def _chosen(batch: Batch, names: list[str], answers: Answers, args: argparse.Nam
     ids = batch.ids or [""] * len(batch.numbers)
     novelty = [None] * len(batch.numbers) if answers.novelty is None else answers.novelty.tolist()
     rows = zip(batch.numbers, ids, order, probabilities, chosen, novelty, strict=True)
-    for number, identity, places, own, fits, new in rows:
+    for number, identity, places, likely, fits, new in rows:
         if args.top is None:
             places = places[fits[places]]
-        yield Prediction(number, [names[place] for place in places], own[places].tolist(), identity, new)
+        yield Prediction(number, [names[place] for place in places], likely[places].tolist(), identity, new)
 
 
 def _separator(layout: Layout, names: list[str]) -> str:

@@ -132,13 +132,13 @@ class Centroids:
         """Choose a centroid by its weight, and a place around it."""
         n_features = self._centres.shape[1]
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
-        own = np.searchsorted(self._shares, chance, side="right")
-        path = self._centres[own] + self._velocities[own] * rows[:, None]
+        centroid = np.searchsorted(self._shares, chance, side="right")
+        path = self._centres[centroid] + self._velocities[centroid] * rows[:, None]
         centres = 1.0 - np.abs(1.0 - path % 2.0)  # there and back between two walls
         ways = self._for_ways.uniform(-1.0, 1.0, size=(len(rows), n_features))
-        lengths = self._for_lengths.standard_normal(len(rows)) * self._spreads[own]
+        lengths = self._for_lengths.standard_normal(len(rows)) * self._spreads[centroid]
         X = centres + ways * (lengths / np.linalg.norm(ways, axis=1))[:, None]
-        return X, self._labels[own]
+        return X, self._labels[centroid]
 
 
 @dataclass

@@ -52,16 +52,16 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     waiting = target.with_name(f"{uuid.uuid5(uuid.NAMESPACE_URL, url).hex}.part")
-    own = target.with_name(f"{uuid.uuid4().hex}.part")
+    partial_file = target.with_name(f"{uuid.uuid4().hex}.part")
     with suppress(FileNotFoundError):
-        waiting.rename(own)
+        waiting.rename(partial_file)
     try:
-        _fetch_whole(url, own, timeout)
-        _check(own, checksum, url)
-        own.replace(target)
+        _fetch_whole(url, partial_file, timeout)
+        _check(partial_file, checksum, url)
+        partial_file.replace(target)
     finally:
         with suppress(FileNotFoundError):
-            own.replace(waiting)
+            partial_file.replace(waiting)
     return target
 
 

@@ -26,8 +26,8 @@ def cache_folder() -> Path:
     Path
         The folder, which may not be there yet.
     """
-    if own := os.environ.get("MLCA_CACHE"):
-        return Path(own)
+    if chosen := os.environ.get("MLCA_CACHE"):
+        return Path(chosen)
     shared = os.environ.get("XDG_CACHE_HOME")
     return (Path(shared) if shared else Path.home() / ".cache") / "mlca"
 
@@ -45,8 +45,8 @@ def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
     tuple of (FileSet, dict of str to Path), or None
         How the files lie, and where each is: first in the folder ``MLCA_DATA``, then in the cache.
     """
-    own = os.environ.get("MLCA_DATA")
-    for root in ([Path(own)] if own else []) + [cache_folder()]:
+    chosen = os.environ.get("MLCA_DATA")
+    for root in ([Path(chosen)] if chosen else []) + [cache_folder()]:
         for fileset in entry.filesets:
             paths = locate(fileset, root / entry.name)
             if paths is not None:

@@ -130,8 +130,8 @@ def _inside(X: NDArray[np.float64]) -> NDArray[np.uint8]:
     """Tell for each point which discs cover it; the disc it was drawn from always does."""
     distance = np.linalg.norm(X[:, None, :] - CENTRES[None, :, :], axis=2)
     inside = distance <= RADIUS
-    own = np.repeat(np.arange(3), len(X) // 3)
-    inside[np.arange(len(X)), own] = True  # a point on the rim may be rounded out of its own disc
+    disc = np.repeat(np.arange(3), len(X) // 3)
+    inside[np.arange(len(X)), disc] = True  # a point on the rim may be rounded out of its own disc
     return np.asarray(inside, dtype=np.uint8)
 
 

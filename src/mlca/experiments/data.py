@@ -43,8 +43,8 @@ def is_at_hand(name: str) -> bool:
 def how_to_get(name: str) -> str:
     """Say how a missing dataset is had."""
     river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
-    own = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
-    return f"{name} is missing: mlca datasets fetch {name}{river}{own}"
+    hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
+    return f"{name} is missing: mlca datasets fetch {name}{river}{hint}"
 
 
 def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:

@@ -68,8 +68,8 @@ def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.floa
     parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     rows = sparse.csr_array(tuple(parts), shape=(len(state[f"{name}.indptr"]) - 1, before))
     gaps, n = np.flatnonzero(np.isnan(values)), rows.shape[0]
-    own = (np.full(n * len(gaps), np.nan), np.tile(gaps, n), np.arange(n + 1) * len(gaps))
-    new = sparse.csr_array(own, shape=(n, len(values)))
+    entries = (np.full(n * len(gaps), np.nan), np.tile(gaps, n), np.arange(n + 1) * len(gaps))
+    new = sparse.csr_array(entries, shape=(n, len(values)))
     wide = sparse.csr_array(sparse.hstack([rows, new], format="csr"))
     state[f"{name}.indptr"] = wide.indptr.astype(np.int64)
     state[f"{name}.indices"] = wide.indices.astype(np.int32)

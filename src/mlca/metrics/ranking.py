@@ -48,9 +48,9 @@ class LabelRanks:
         for start in range(0, row.size, step):
             block = slice(start, start + step)
             others = scores[row[block]]
-            own = scores[row[block], true.indices[block]][:, np.newaxis]
-            at_least = others >= own
-            above[block] = np.count_nonzero(others > own, axis=1)
+            score = scores[row[block], true.indices[block]][:, np.newaxis]
+            at_least = others >= score
+            above[block] = np.count_nonzero(others > score, axis=1)
             rank[block] = np.count_nonzero(at_least, axis=1)
             true_rank[block] = np.count_nonzero(at_least & true[row[block]].toarray(), axis=1)
         return cls(n_rows, n_labels, row, above, rank, true_rank)

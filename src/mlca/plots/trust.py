@@ -64,6 +64,6 @@ def _trust_of(record: Record, n_parts: int) -> NDArray[np.float64]:
     """Return the trust in each run of 64 nodes; NaN for nodes that were not made yet."""
     begins, trust = np.array(record.segments).T
     parts = SEGMENT * np.arange(n_parts)
-    own = np.searchsorted(begins, parts, side="right") - 1
+    segment = np.searchsorted(begins, parts, side="right") - 1
     # The last segment is the run that is being filled.
-    return np.where(parts <= begins[-1], trust[own], np.nan)
+    return np.where(parts <= begins[-1], trust[segment], np.nan)

@@ -51,8 +51,8 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     wrong = _missing_columns(layout, source.columns, labels) + _other_kinds(layout, file.cells_of_first())
     if wrong:
         raise ValueError(f"{source.name} does not fit the model:" + "".join(f"\n  {problem}" for problem in wrong))
-    own = () if layout.labels is None else layout.labels.among(source.columns)
-    known = {column.name for column in layout.columns} | set(own) | {layout.id}
+    label_columns = () if layout.labels is None else layout.labels.among(source.columns)
+    known = {column.name for column in layout.columns} | set(label_columns) | {layout.id}
     verdict = "learned from here on" if learning else "not used, the model does not know it"
     notes = [f"new column {name!r}: {verdict}" for name in source.columns if name not in known]
     notes += [
@@ -62,7 +62,7 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     ]
     if layout.labels is None or not labels:
         return notes
-    return notes + [f"new label column {name!r}" for name in own if name not in layout.labels.columns]
+    return notes + [f"new label column {name!r}" for name in label_columns if name not in layout.labels.columns]
 
 
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:

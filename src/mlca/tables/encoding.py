@@ -51,11 +51,11 @@ def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any,
     remarks = Remarks()
     parts = []
     for column, places in zip(layout.learned(), layout.places, strict=True):
-        own = cells.get(column.name)
-        encoded = column.encode([None] * n_rows if own is None else own)
+        column_cells = cells.get(column.name)
+        encoded = column.encode([None] * n_rows if column_cells is None else column_cells)
         parts.append((encoded, places))
-        if own is not None:
-            _remark(remarks, column, encoded, own)
+        if column_cells is not None:
+            _remark(remarks, column, encoded, column_cells)
     shape = (n_rows, layout.n_features)
     return (_sparse if layout.sparse else _dense)(parts, shape), remarks
 
@@ -179,10 +179,10 @@ def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collect
 
 def _new_values(column: Categorical | OneHot, cells: CellsByColumn, unusable: Collection[int]) -> list[tuple[int, str]]:
     """Return the categories that a column has not had, as far as there is room, each with the row that brings it."""
-    own, left_out = cells.get(column.name, ()), set(unusable)
+    column_cells, left_out = cells.get(column.name, ()), set(unusable)
     new: dict[str, int] = {}
-    for row in column.encode(own).unseen if len(own) else ():
-        text = as_text(own[row])
+    for row in column.encode(column_cells).unseen if len(column_cells) else ():
+        text = as_text(column_cells[row])
         if len(column.values) + len(new) < MOST_VALUES_EVER and row not in left_out:
             new.setdefault(text, row)
     return [(row, text) for text, row in new.items()]
@@ -198,8 +198,8 @@ def _with_new_columns(
     known |= set(layout.labels.among(list(cells))) if layout.labels is not None else set()
     left_out = set(unusable)
     new = [
-        decide(name, [cell for i, cell in enumerate(own) if i not in left_out])
-        for name, own in cells.items()
+        decide(name, [cell for i, cell in enumerate(column_cells) if i not in left_out])
+        for name, column_cells in cells.items()
         if name not in known
     ]
     return layout.with_late([*layout.columns, *new]) if new else layout

@@ -271,9 +271,9 @@ class Text:
         """Find the words of texts."""
         seed = seed_of(self.name)
         found = [{} if is_missing(cell) else hashed(as_text(cell), self.width, seed) for cell in cells]
-        lengths = [len(own) for own in found]
-        places = np.array([place for own in found for place in own], dtype=np.int64)
-        values = np.array([value for own in found for value in own.values()], dtype=np.float64)
+        lengths = [len(words) for words in found]
+        places = np.array([place for words in found for place in words], dtype=np.int64)
+        values = np.array([value for words in found for value in words.values()], dtype=np.float64)
         missing = [i for i, cell in enumerate(cells) if is_missing(cell)]
         return Encoded(np.repeat(np.arange(len(cells)), lengths), places, values, missing)
 

@@ -113,7 +113,8 @@ class TableLayout:
     def gaps(self) -> tuple[int, ...]:
         """The places of a row that are gaps where nothing is known of a column."""
         rows = [(places, column.encode([None])) for column, places in zip(self.learned(), self.places, strict=True)]
-        return tuple(sorted(int(k) for places, own in rows for k in places[own.places[np.isnan(own.values)]]))
+        gaps = (places[nothing.places[np.isnan(nothing.values)]] for places, nothing in rows)
+        return tuple(sorted(int(k) for found in gaps for k in found))
 
     @cached_property
     def optional(self) -> frozenset[str]:

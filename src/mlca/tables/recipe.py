@@ -189,12 +189,12 @@ class Recipe(TransformerMixin, BaseEstimator):
         known = n_rows_of(self._first)
         room = max(0, deciding.FIRST_ROWS - known)
         self._nominal |= nominal
-        first = joined(self._first, known, {name: own[:room] for name, own in cells.items()})
+        first = joined(self._first, known, {name: column[:room] for name, column in cells.items()})
         self._layout, self._first = None, first
         if n_rows_of(first) >= deciding.FIRST_ROWS:
             self._settle(first)
             if n_rows_of(cells) > room:
-                self._grow({name: own[room:] for name, own in cells.items()})
+                self._grow({name: column[room:] for name, column in cells.items()})
         return self
 
     def transform(self, X: Any) -> Any:

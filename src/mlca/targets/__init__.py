@@ -142,9 +142,9 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
         columns = {name: column for column, name in enumerate(known.names)}
         chosen = np.array([columns[name] for name in predicted.tolist()], dtype=np.int32)
         return float(np.average(chosen == truth.indices, weights=weights))
-    own = sparse.csr_array(predicted)
-    own.resize((truth.n_rows, truth.n_labels))
-    wrong = np.asarray((own != truth.to_csr()).sum(axis=1)).ravel()
+    answers = sparse.csr_array(predicted)
+    answers.resize((truth.n_rows, truth.n_labels))
+    wrong = np.asarray((answers != truth.to_csr()).sum(axis=1)).ravel()
     return float(np.average(wrong == 0, weights=weights))
 
 

@@ -100,8 +100,8 @@ class RiverNeighbours:
     def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
         """Return whether the row has each label, by the votes of the nearest."""
         shares = dict.fromkeys(self._labels, 0.0)
-        for own, share in self._model.predict_proba_one(x).items():
-            for label in own if share else ():
+        for labels, share in self._model.predict_proba_one(x).items():
+            for label in labels if share else ():
                 shares[label] += share
         return {label: share > MORE_LIKELY_THAN_NOT for label, share in shares.items()}
 

@@ -120,26 +120,26 @@ def _rank_table(
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order
     ]
-    for own in scope.configurations:
-        if not own.ranked:
-            places = [_place_beside(own, ranked, group, scope, outcomes) for group in GROUPS]
-            rows.append((f"{own.title} (beside)", *places))
+    for beside in scope.configurations:
+        if not beside.ranked:
+            places = [_place_beside(beside, ranked, group, scope, outcomes) for group in GROUPS]
+            rows.append((f"{beside.title} (beside)", *places))
     note = "The last lines stand beside the ranking: the average rank that they would have as one more column."
     columns = ("configuration", *(f"{group} datasets" for group in GROUPS))
     return Table("Average ranks", columns, tuple(rows), note if len(rows) > len(ranked) else "")
 
 
 def _place_beside(
-    own: Configuration,
+    beside: Configuration,
     ranked: Sequence[Configuration],
     group: str,
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> float | None:
-    results, better = _results([*ranked, own], _members(group, scope), scope, outcomes)
+    results, better = _results([*ranked, beside], _members(group, scope), scope, outcomes)
     if not can_rank(results):
         return None
-    _, nemenyi = rank(results, better, [configuration.key for configuration in (*ranked, own)])
+    _, nemenyi = rank(results, better, [configuration.key for configuration in (*ranked, beside)])
     return float(nemenyi.ranks.average()[-1])
 
 

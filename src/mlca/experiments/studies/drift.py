@@ -269,15 +269,17 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
     after, first = "exact_match@after", "exact_match@first"
     gaps = compared((after, FOLLOW, "sudden"), (after, OURS, "new part"))
     if gaps:
-        listed = ", ".join(f"{_apart(new - own)} it on {one} ({own:.3f}, {new:.3f})" for one, own, new in gaps)
+        listed = ", ".join(
+            f"{_apart(new - followed)} it on {one} ({followed:.3f}, {new:.3f})" for one, followed, new in gaps
+        )
         told.append(f"On generated streams, held against a model of the new part after a sudden change: {listed}.")
     costs = compared(("exact_match", FOLLOW, "none"), ("exact_match", OURS, "none"))
     if costs:
-        listed = ", ".join(f"{plain - own:+.4f} on {one}" for one, own, plain in costs)
+        listed = ", ".join(f"{plain - followed:+.4f} on {one}" for one, followed, plain in costs)
         told.append(f"Without change following costs there {listed}.")
     returns = compared((first, FOLLOW, "recurrent"), (first, SLIDING_WINDOW, "recurrent"))
     if returns:
-        listed = ", ".join(f"{own:.3f} beside {window:.3f} on {one}" for one, own, window in returns)
+        listed = ", ".join(f"{followed:.3f} beside {window:.3f} on {one}" for one, followed, window in returns)
         told.append(f"In the first 200 rows of an old meaning that returns, beside a sliding window: {listed}.")
     return " ".join(told)
 

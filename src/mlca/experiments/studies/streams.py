@@ -224,8 +224,8 @@ def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]
     lines = [line for line in lines_of(scope) if line.family != "river"]
     rows = []
     for dataset in datasets_of(scope):
-        own = [_value("micro_f1", line, dataset, None, outcomes) for line in lines]
-        rows.append([*_published("micro_f1", dataset).values(), *(np.nan if one is None else one for one in own)])
+        ours = [_value("micro_f1", line, dataset, None, outcomes) for line in lines]
+        rows.append([*_published("micro_f1", dataset).values(), *(np.nan if one is None else one for one in ours)])
     titles = [*next(iter(read_published("micro_f1").values())), *(line.title for line in lines)]
     results = np.array(rows, dtype=np.float64).reshape(len(rows), len(titles))
     if not lines or not can_rank(results):

@@ -5,6 +5,11 @@ module offers `configure(parser)`, which declares its options, and `run(args)`, 
 and returns the exit code. Modules import what is heavy inside `run`, never at the top: `--help`
 answers before NumPy could have been loaded.
 
+What several commands share stands beside them: `tablefiles` opens a user's files and tells of rows that cannot be read,
+`parameters` are those of a new model as options, `learning` goes through a file while a bar of `progress` moves,
+`locking` lets updates of one model take turns, `tuning` chooses by the first rows, `predictions` writes what comes out,
+`sparkline` draws a curve in one line.
+
 Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the words were wrong,
 130 interrupted.
 """

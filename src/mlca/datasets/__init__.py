@@ -1,11 +1,11 @@
 """Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
 
 Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into
-rows of words with their lines, for everybody alike. Here (`arff`, `xc`; `mat` for bytes) the words become numbers as
-they come, which are appended to the flat arrays of `rows` and handed over as a `LabelledTable`: X dense or sparse as
-the file is, Y sparse, names where the format has them. No reader holds the text of more than a line, none
-believes a size that the file announces before it has seen the data, and every complaint names file
-and line.
+rows of words with their lines, for everybody alike. Here (`arff` with `arff_rows`, `xc`; `mat` for bytes) the words
+become numbers as they come, which are appended to the flat arrays of `rows` and handed over as a `LabelledTable`
+(`table`): X dense or sparse as the file is, Y sparse, names where the format has them. No reader holds the text of
+more than a line, none believes a size that the file announces before it has seen the data, and every complaint names
+file and line.
 
 Above the readers stand names. `catalogue` says of each dataset of the field what its files do not:
 who made it, which files are an official split, which numbers are categories in truth, where a copy

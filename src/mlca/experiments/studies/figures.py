@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mlca.plots import plot_critical_difference, plot_grid, plot_nodes
 from mlca.plots.style import COLOURS, FAINT, LINE_STYLES, MARKERS, axis_title, known_measure
@@ -70,10 +70,7 @@ def draw_curves(
         }
         ax.plot(across, [float("nan") if value is None else value for value in values], label=name, **style)  # type: ignore[arg-type]
     ax.set(xlabel=across_title, ylabel=axis_title(known_measure(measure)), xticks=list(across))
-    ax.grid(axis="y", color=FAINT, alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside right center", frameon=False)
-    return _svg(figure)
+    return _framed(figure, ax, "y")
 
 
 def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str:
@@ -87,10 +84,7 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
     for row in next(iter(curves.values()))["changes"]:
         ax.axvline(row, color=FAINT, linestyle=":")
     ax.set(xlabel="rows", ylabel=axis_title(known_measure(measure)), ylim=(0, 1))
-    ax.grid(axis="y", color=FAINT, alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside right center", frameon=False)
-    return _svg(figure)
+    return _framed(figure, ax, "y")
 
 
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
@@ -104,10 +98,7 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     ax.set(xlabel=across_title, ylabel="seconds of training")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
-    ax.grid(color=FAINT, alpha=0.25)
-    ax.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside right center", frameon=False)
-    return _svg(figure)
+    return _framed(figure, ax, "both")
 
 
 # The seven regions of three discs; whatever else a node predicts is grey.
@@ -116,6 +107,14 @@ _REGIONS = ("1", "2", "3", "1 + 2", "1 + 3", "2 + 3", "1 + 2 + 3")
 
 def _colour_of(label_set: str) -> str:
     return COLOURS[_REGIONS.index(label_set)] if label_set in _REGIONS else FAINT
+
+
+def _framed(figure: Figure, ax: Axes, grid: Literal["y", "both"]) -> str:
+    """Put faint lines behind curves and their names beside them, and write the figure."""
+    ax.grid(axis=grid, color=FAINT, alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False)
+    return _svg(figure)
 
 
 def _figure_of(ax: Axes) -> Figure:

@@ -59,15 +59,9 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# Whatever tests import becomes bytecode once rather than in each of their processes at the same time. Most of the tests
-# themselves cannot be imported: there are no kernels yet.
-$(VENV)/.bytecode: $(VENV)/.dev
-	$(BIN)/pytest --collect-only --quiet --continue-on-collection-errors > /dev/null 2>&1 || true
-	touch $@
-
-# Lint, types and bytecode need no kernels: they are done while those are compiled.
+# Lint and types need no kernels: they are done while those are compiled.
 checked: | $(BIN)/pip
-	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.ends $(VENV)/.dev lint types $(VENV)/.bytecode
+	@$(MAKE) --no-print-directory --jobs=3 $(VENV)/.ends $(VENV)/.dev lint types
 	@$(MAKE) --no-print-directory $(VENV)/.installed
 
 test: checked  ## lint, types and every test but the longest

@@ -37,10 +37,11 @@ $(VENV)/.best $(VENV)/.ends $(VENV)/.all: $(VENV)/.%: $(SOURCES) | $(BIN)/pip
 	--config-settings=cmake.define.MLCA_PROBES=$(if $(filter best,$*),OFF,ON) --editable .
 	touch $@
 
+# The second example runs beside the first and is heard after it.
 demo:  ## learn the paper's three discs, then a help desk's tickets, while labels appear; explain, and draw both
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/.best $(VENV)/.plots
-	$(BIN)/python examples/three_discs.py
-	$(BIN)/python examples/tickets_stream.py
+	$(BIN)/python examples/tickets_stream.py > $(VENV)/tickets.txt & \
+	$(BIN)/python examples/three_discs.py && wait $$! && cat $(VENV)/tickets.txt
 
 serve: $(VENV)/.installed  ## a service that learns a generated stream, and its page at http://127.0.0.1:8000/
 	$(BIN)/python examples/serve_a_stream.py --port 8000 --seconds inf

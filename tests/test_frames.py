@@ -60,7 +60,7 @@ class TestMixedFrames:
         expected = MLCA(vigilance=0.1, categorical_features=recipe.categorical_features_).fit(rows, TOPICS)
         np.testing.assert_array_equal(model.predict_proba(USUAL), expected.predict_proba(rows))
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(st.lists(st.integers(1, 299), max_size=5).map(sorted))
     def test_portions_do_not_matter(self, cuts):
         """Wherever the stream is cut, behind a category that comes late as well."""

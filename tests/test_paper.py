@@ -1,5 +1,7 @@
 """Figures that the paper prints, reproduced."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -70,10 +72,14 @@ CELLS = [
 ]
 
 
+# Reading a file takes as long as learning it a few times.
+loaded = cache(load_dataset)
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "algorithm", "vigilance", "expected"), CELLS)
 def test_the_table_of_nodes(name, algorithm, vigilance, expected):
-    dataset = load_dataset(name)
+    dataset = loaded(name)
     n = dataset.X.shape[0]
     found = []
     for seed in range(20):

@@ -74,13 +74,12 @@ def test_unknown_names_are_told_before_anything_is_done(flags, capsys, words):
     assert err.startswith("mlca datasets: no dataset is called 'iris'")
 
 
-def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags):
+def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags, call):
     (flags / "flags.arff").write_text(FLAGS.replace("a,a", "a,z", 1))
-    words = [sys.executable, "-m", "mlca", "datasets", "info", "flags"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert "flags.arff, line 29: 'z' is none of the values of attribute 'x1'" in done.stderr
-    assert done.stderr.count("\n") == 1
+    code, out, err = call("datasets", "info", "flags")
+    assert (code, out) == (1, "")
+    assert "flags.arff, line 29: 'z' is none of the values of attribute 'x1'" in err
+    assert err.count("\n") == 1
 
 
 def test_help_loads_nothing_heavy():

@@ -78,7 +78,7 @@ def test_explanations_print_no_name_raw():
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_predictions_on_a_terminal_are_shown_and_elsewhere_exact(evil, form):
+def test_predictions_on_a_terminal_are_shown_and_elsewhere_exact(evil, form, call):
     model, path = evil
     words = ["predict", str(model), str(path), "--on-error", "skip", "--top", "1", *form]
     command = [sys.executable, "-m", "mlca", *words]
@@ -95,7 +95,8 @@ def test_predictions_on_a_terminal_are_shown_and_elsewhere_exact(evil, form):
     assert process.wait(timeout=60) == 0
     text = screen.decode().replace("\r\n", "\n")
     assert re.search(r"\\(x1b|u001b)\[2J", text) and not is_raw(text)
-    piped = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode()
+    code, piped, _ = call(*words)
+    assert code == 0
     rows = map(json.loads, piped.splitlines()) if form else csv.DictReader(io.StringIO(piped, newline=""))
     labels = next(iter(rows))["labels"]
     assert (labels[0] if form else labels).endswith(EVIL)

@@ -176,7 +176,7 @@ class HarderHammer(Hammer):
         self.check_copy(copy.deepcopy(self.model))
 
 
-@pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0.35, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["calibrated", "all", "correntropy all"])
 def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):

@@ -135,7 +135,8 @@ def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
     assert asked > 0
 
 
-@pytest.mark.parametrize("seconds", [0.8, pytest.param(5, marks=pytest.mark.slow)])
+# With the rules of test_rule_attacks.py five seconds in all.
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
 def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, seconds, tmp_path):

@@ -129,7 +129,7 @@ def decide_columns(
             decided.append(decide_column(name, own, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
-        raise ValueError(f"{where}: no column is left to learn from ({reasons})")
+        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are all there is'})")
     if any(isinstance(column, Text | Date) for column in decided):
         decided = [scaled(column, cells[column.name]) for column in decided]
     return decided
@@ -191,7 +191,7 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
 def _says_nothing(cell: Any) -> bool:
     """Whether a cell is no value that could be written: several of them, a complex number, or a bare object."""
     several = isinstance(cell, Collection) and not isinstance(cell, str | bytes | bytearray)
-    own = type(cell)
+    own: Any = type(cell)
     bare = own.__str__ is object.__str__ and own.__repr__ is object.__repr__
     return several or bare or isinstance(cell, complex)
 

@@ -35,6 +35,8 @@ def decide_labels(source: Source, rows: Sequence[Sequence[Any]], wanted: str | N
     -------
     Labels
     """
+    if separator == "":
+        raise ValueError("--separator is empty; say what stands between labels, such as |")
     columns, patterns = _label_columns(source, wanted)
     if len(columns) > 1 or patterns:
         return Labels("flags", columns, patterns=patterns)

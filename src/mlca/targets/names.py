@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from mlca.targets.labels import LabelRows, LabelSet, number_names, plain, require_name
 from mlca.targets.text import is_missing_label
+
+# Types whose values need no closer look.
+_TRUTHS = frozenset({bool, np.bool_})
 
 
 def is_row_of_names(row: Any) -> bool:
@@ -61,6 +65,25 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
         except TypeError:
             raise ValueError(f"row {i} of y names a label {name!r}, which is not hashable") from None
     return names
+
+
+def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
+    """Raise ValueError unless a dict says True or False, or 1 or 0, of labels that are known or have names.
+
+    Examples
+    --------
+    >>> check_truth({"sea": True, "sun": 0}, {})
+    >>> check_truth({"sea": "no"}, {})
+    Traceback (most recent call last):
+    ValueError: y says 'no' of the label 'sea'; a dict of labels says True or False of each
+    """
+    if not _TRUTHS.issuperset(map(type, y.values())):
+        for name, value in y.items():
+            if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
+                raise ValueError(f"y says {value!r} of the label {name!r}; a dict of labels says True or False of each")
+    if not y.keys() <= known.keys():
+        for name in y:
+            require_name(name, "y")
 
 
 def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:

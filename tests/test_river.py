@@ -180,6 +180,10 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
+        ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; a dict of labels says True or False"),
+        ({"new": 1.0}, {"l": True, "new": None}, "y says None of the label 'new'"),
+        ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
+        ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
     ],
 )
 def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message):
@@ -187,6 +191,14 @@ def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match=message):
         model.learn_one(x, y)
+    assert pickle.dumps(model) == before
+
+
+def test_frames_with_columns_of_labels_without_a_name_are_refused():
+    model = learned([({"a": 1.0}, {"l": True})])
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y names a label nan"):
+        model.learn_many(pd.DataFrame({"new": [1.0]}), pd.DataFrame([[True]], columns=[float("nan")]))
     assert pickle.dumps(model) == before
 
 

@@ -71,6 +71,11 @@ class TestFormOfTheFirstBatch:
         with pytest.raises(ValueError, match=r"names such as \['sea'\].*classes_"):
             read_targets([[0, 1], [1, 0]], labels)
 
+    @pytest.mark.parametrize("y", [pd.Series([1, None], dtype="Int64"), np.array([1.0, np.nan]), ["sea", None]])
+    def test_a_gap_is_no_class(self, y):
+        with pytest.raises(ValueError, match=r"row 1 of y is .*NaN.*leave such rows out"):
+            read_targets(y)
+
     def test_a_column_of_classes_stays_one(self):
         labels, _ = read_targets(np.array([[0], [2]]))
         with pytest.warns(match="1d array"):
@@ -85,11 +90,26 @@ class TestFormOfTheFirstBatch:
         classes = np.array(["sea", "sun"])
         assert rows_of([set(classes[row == 1]) for row in INDICATOR])[1] == NAMES
         assert rows_of([[name] for name in ["sea", "sun"]])[1] == [["sea"], ["sun"]]
+        single, _ = read_targets(["sea", "sun"])
+        with pytest.raises(ValueError, match=r"such as \[name for name, in y\]"):
+            read_targets([["sea"], ["sun"]], single)
+        assert rows_of([name for (name,) in [["sea"], ["sun"]]], single)[1] == [["sea"], ["sun"]]
+        with pytest.raises(ValueError, match=r"such as model.classes_\[y.argmax\(axis=1\)\]"):
+            read_targets(np.eye(2), single)
+        assert rows_of(classes[np.eye(2).argmax(axis=1)], single)[1] == [["sea"], ["sun"]]
 
 
 class TestAmbiguity:
     @pytest.mark.parametrize(
-        "y", [[[0], [1]], [[1], [1]], [np.array([0]), np.array([1])], pd.Series([[0], [1]]), [(0, 0, 1), (1, 0, 1)]]
+        "y",
+        [
+            [[0], [1]],
+            [[1], [1]],
+            [np.array([0]), np.array([1])],
+            pd.Series([[0], [1]]),
+            [(0, 0, 1), (1, 0, 1)],
+            [(0, 1), (1, 0)],
+        ],
     )
     def test_ids_or_indicator(self, y):
         with pytest.raises(ValueError, match=r"ambiguous.*np\.array\(y\).*set\(row\) for row in y"):
@@ -113,7 +133,41 @@ class TestAmbiguity:
         assert rows.to_dense().tolist() == y
 
 
+class TestFramesOfLabels:
+    @pytest.mark.parametrize("name", [None, float("nan"), 1.5, np.float32(2), pd.NaT])
+    def test_gaps_and_floats_are_no_names_of_columns(self, name):
+        frame = pd.DataFrame([[1, 0], [0, 1]])
+        frame.columns = pd.Index(["sea", name], dtype=object)
+        with pytest.raises(ValueError, match="a column of y names a label"):
+            read_targets(frame)
+        for y in (["sea"], ["sun"]), np.eye(2):
+            with pytest.raises(ValueError, match="`classes` names a label"):
+                read_targets(y, None, ["sea", name])
+
+    def test_whole_numbers_of_numpy_are_names(self):
+        frame = pd.DataFrame([[1, 0], [0, 1]], columns=pd.Index([np.int64(3), np.int64(7)], dtype=object))
+        assert rows_of(frame)[1] == [[3], [7]]
+
+    @pytest.mark.parametrize(
+        ("cell", "remedy"),
+        [
+            (None, "write 0 where"),
+            (pd.NA, "write 0 where"),
+            (["sea"], "y\\['tags'\\]"),
+            ("sea", "labels_from"),
+            (7, "7"),
+        ],
+    )
+    def test_a_cell_that_is_no_bit_is_named(self, cell, remedy):
+        frame = pd.DataFrame({"sea": [1, 0, 1], "tags": pd.Series([True, cell, False], dtype=object)})
+        with pytest.raises(ValueError, match=f"row 1, column 1 holds .*{remedy}"):
+            read_targets(frame)
+
+
 class TestNames:
+    def test_a_nul_at_the_end_of_a_name_is_part_of_it(self):
+        assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
+
     def test_a_dict_means_its_true_keys(self):
         assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]
 
@@ -220,6 +274,11 @@ class TestExactMatch:
         predicted = np.array([[1, 0], [0, 1]])
         assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted) == 0.5
         assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted, weights=[3, 1]) == 0.25
+
+    @pytest.mark.parametrize("weights", [[1], [[1, 1]], [0, 0], [-1, 2], [np.nan, 1]])
+    def test_weights_that_are_none(self, weights):
+        with pytest.raises(ValueError, match="sample_weight"):
+            exact_share([["sea"], ["sun"]], self.KNOWN, np.eye(2), weights=weights)
 
     def test_classes(self):
         known = LabelSet(("sea", "sun"), single=True)

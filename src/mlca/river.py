@@ -27,6 +27,7 @@ from mlca.limits import LARGEST_VALUE
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
 from mlca.targets import LabelSet
+from mlca.targets.names import check_truth
 
 with needing("mlca.river", "river"):
     import pandas as pd
@@ -155,6 +156,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             _check_numbers(x)
         if not isinstance(y, Mapping):
             raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
+        check_truth(y, self._labels)
         if row is None:
             self._meet(x)
             row = self._row(x)
@@ -181,6 +183,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         _check_frame(X)
         if not y.isin((False, True)).all(axis=None):
             raise ValueError("y holds other values than True and False; labels come as columns of booleans")
+        check_truth(dict.fromkeys(y.columns, True), self._labels)
         self._meet(dict.fromkeys(X.columns))
         for label in y.columns:
             self._labels.setdefault(label, len(self._labels))

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from mlca.cli.predictions import KINDS, Prediction, writing
+from mlca.cli.predictions import KINDS, Prediction, require_free_name, writing
 from mlca.cli.progress import Progress
 from mlca.cli.tablefiles import (
     Faults,
@@ -26,12 +26,14 @@ from mlca.cli.tablefiles import (
     oddities_in_words,
     opened,
     positive,
+    refuse_to_overwrite,
     tell_differences,
 )
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from mlca.learner.core import Answers
-    from mlca.tables.batches import Batch
+    from mlca.tables.batches import Batch, TableFile
     from mlca.tables.layout import Layout
 
 _SEPARATORS = "|;,\t"
@@ -53,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
     which.add_argument(
         "--threshold",
-        type=float,
+        type=_probability,
         metavar="P",
         help="labels more likely than P, even if that is none (default: more likely than not, or else the likeliest)",
     )
@@ -61,15 +63,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write; return the exit code."""
-    from mlca.tables.layout import TableLayout
+    from mlca.tables.recipe import Recipe
 
+    refuse_to_overwrite(args.out, args.data, args.model)
     model, recipe = load_with_recipe(args.model)
     names = [str(name) for name in model.classes_.tolist()]
     with opened(args) as file:
-        differences = tell_differences(file, recipe, labels=False)
-        separator = _separator(recipe.layout, names)
         layout = _with_id(recipe.layout, args.id)
-        identity = layout.id if isinstance(layout, TableLayout) else None
+        differences = tell_differences(file, Recipe.by_layout(layout), labels=False)
+        separator = _separator(recipe.layout, names)
+        identity = _carried(layout, file, args)
         with writing(args.out, separator, identity, as_json=args.json) as writer, Progress() as progress:
             for batch in file.batches(layout, Faults(args), labels=False):
                 writer.write(list(_chosen(batch, names, model.judge(batch.X), args)))
@@ -90,6 +93,21 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
     if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned()]:
         raise ValueError(f"--id {column}: the model learned it, or knows no columns; an id is carried, not learned")
     return replace(layout, id=column)
+
+
+def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str | None:
+    """Return the column of ids that the output gets; one that the user names must be there."""
+    from mlca.tables.columns import names_of
+    from mlca.tables.layout import TableLayout
+
+    identity = layout.id if isinstance(layout, TableLayout) else None
+    require_free_name(identity)
+    if identity is None or identity in file.source.columns:
+        return identity
+    if args.id is not None:
+        names_of([identity], file.source.columns, file.source.name)
+    print(shown(f"{file.source.name}: no column {identity!r} (id): rows have their numbers alone"), file=sys.stderr)
+    return None
 
 
 def _chosen(batch: Batch, names: list[str], answers: Answers, args: argparse.Namespace) -> Iterator[Prediction]:
@@ -115,6 +133,12 @@ def _separator(layout: Layout, names: list[str]) -> str:
     if labels is not None and labels.separator is not None:
         return labels.separator
     return next((mark for mark in _SEPARATORS if not any(mark in name for name in names)), _SEPARATORS[0])
+
+
+def _probability(word: str) -> float:
+    if not 0 <= float(word) <= 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is no probability between 0 and 1")
+    return float(word)
 
 
 def _output(word: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlca.showing import shown
@@ -105,6 +106,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     """Return a recipe that knows where labels are: as before, or as the user says now."""
     from dataclasses import replace
 
+    from mlca.tables.kinds import Ignored
     from mlca.tables.labels import decide_labels
     from mlca.tables.layout import TableLayout
     from mlca.tables.recipe import Recipe
@@ -113,7 +115,25 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     if not isinstance(layout, TableLayout) or (layout.labels is not None and args.labels is None):
         return recipe
     labels = decide_labels(file.source, file.first, args.labels, args.separator)
-    return Recipe.by_layout(replace(layout, labels=labels), recipe.growth)
+    own = set(labels.among(file.source.columns))
+    learned = sorted(own & {column.name for column in layout.learned()} | own & {layout.id})
+    if learned:
+        raise ValueError(
+            f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or carries it as an id, so it "
+            "cannot hold the labels; name another column in --labels"
+        )
+    # What held the labels until now is no column to learn from: it would give the labels away.
+    before = () if layout.labels is None else layout.labels.among(file.source.columns)
+    set_aside = [Ignored(name, "held the labels before") for name in before if name not in own]
+    others = [column for column in layout.columns if column.name not in {*own, *before}]
+    return Recipe.by_layout(replace(layout, labels=labels, columns=(*others, *set_aside)), recipe.growth)
+
+
+def refuse_to_overwrite(out: str, *read: str) -> None:
+    """Raise ValueError if the output would take the place of a file that is read, whatever name it is given."""
+    for path in read:
+        if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
+            raise ValueError(f"--out {out}: this is {path}, which is read and would be lost; name another file")
 
 
 def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:

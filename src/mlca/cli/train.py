@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.learning import learn_and_save
 from mlca.cli.parameters import add_model_parameters, chosen_parameters
-from mlca.cli.tablefiles import Faults, add_data_arguments, opened
+from mlca.cli.predictions import require_free_name
+from mlca.cli.tablefiles import Faults, add_data_arguments, opened, refuse_to_overwrite
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choose vigilance and attributes by predicting the first 1000 rows before learning them",
+        help="choose vigilance and attributes (those of --published stay) by predicting the first 1000 rows before "
+        "learning them",
     )
     add_model_parameters(parser, recency=False)
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,7 +73,11 @@ def run(args: argparse.Namespace) -> int:
     from mlca.replacing import check_replaceable
     from mlca.tables.recipe import Recipe
 
+    if args.tune and (args.vigilance is not None or args.attributes is not None):
+        args.refuse("--tune chooses --vigilance and --attributes; leave these out, or --tune")
     check_replaceable(args.out)
+    refuse_to_overwrite(args.out, args.data)
+    require_free_name(args.id)
     if args.holdout and args.data == "-":
         raise ValueError("--holdout reads the file twice, and standard input can be read once; save it to a file first")
     model, wishes, kept_apart = _new_model(args), _wishes(args), partial(is_kept_apart, share=args.holdout or 0.0)
@@ -82,7 +89,16 @@ def run(args: argparse.Namespace) -> int:
             told = [] if tuning is None else tuning.in_words()
             print("\n".join([*choices_in_words(file, layout), *told, *hints]), flush=True)
         recipe = Recipe.by_layout(layout)
-        learned = learn_and_save(model, recipe, file, Faults(args), args.out, wishes=wishes, kept_apart=kept_apart)
+        learned = learn_and_save(
+            model,
+            recipe,
+            file,
+            Faults(args),
+            args.out,
+            partial(_require_rows_apart, args, file, kept_apart),
+            wishes=wishes,
+            kept_apart=kept_apart,
+        )
     kept = recipe_of(model)
     measures = _measure(model, kept, args, kept_apart) if args.holdout and kept is not None else None
     if args.json:
@@ -103,6 +119,14 @@ def is_kept_apart(number: int, share: float) -> bool:
     return zlib.crc32(number.to_bytes(8, "big")) < share * 2**32
 
 
+def _require_rows_apart(args: argparse.Namespace, file: TableFile, kept_apart: Callable[[int], bool]) -> None:
+    """Raise ValueError if there is nothing to measure on, before anything is saved."""
+    if args.holdout and not any(map(kept_apart, range(1, file.n_read + 1))):
+        raise ValueError(
+            f"--holdout {args.holdout:g} keeps none of the {file.n_read:,} rows apart; give a larger share"
+        )
+
+
 def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Callable[[int], bool]) -> Tuning:
     """Try out parameters on the first rows, and let the model have the best."""
     from itertools import islice
@@ -116,7 +140,10 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
     with opened(args) as file:
         batches = list(islice(file.batches(layout, Faults(args)), -(-FIRST_ROWS // BATCH_ROWS)))
     parts = [batch.where([not kept_apart(number) for number in batch.numbers]) for batch in batches]
-    tuning = tune(model, [part for part in parts if part.numbers])
+    parts = [part for part in parts if part.numbers]
+    if not parts:
+        raise ValueError(f"{args.data}: no row is left to tune on")
+    tuning = tune(model, parts, None if args.published is None else (model.attributes,))
     model.set_params(vigilance=tuning.best.vigilance, attributes=tuning.best.attributes)
     return tuning
 

@@ -68,7 +68,7 @@ class Tuning:
         return [*lines, f"Chosen: --vigilance {best.vigilance:g} --attributes {best.attributes} ({why})"]
 
 
-def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
+def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None = None) -> Tuning:
     """Try every choice of vigilance and variant on some batches.
 
     Parameters
@@ -77,6 +77,8 @@ def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
         A model that has learned nothing; its other parameters are kept.
     batches : sequence of Batch
         The first rows of the file, read by one layout.
+    variants : sequence of str, optional
+        The choices of `attributes`; by default those that suit the rows.
 
     Returns
     -------
@@ -88,9 +90,9 @@ def tune(model: MLCA, batches: Sequence[Batch]) -> Tuning:
 
     sparse_rows, categories = hasattr(batches[0].X, "indptr"), list(batches[0].layout.nominal)
     trials = []
-    for vigilance, attributes in product(
-        _VIGILANCES, _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
-    ):
+    if variants is None:
+        variants = _VARIANTS_OF_SPARSE_ROWS if sparse_rows else _VARIANTS_OF_DENSE_ROWS
+    for vigilance, attributes in product(_VIGILANCES, variants):
         trial = clone(model).set_params(vigilance=vigilance, attributes=attributes, categorical_features=categories)
         result = prequential(trial, _steps(batches), every=10**9, alarms=False)
         measured = result.records[-1].running

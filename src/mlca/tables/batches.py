@@ -108,6 +108,11 @@ class TableFile:
             faults = [f", {source.place} {line}: {cells.problem}" for line, cells in first if isinstance(cells, Fault)]
             raise ValueError(source.name + (faults[0] if faults else ": there is no row, only a header"))
 
+    @property
+    def n_read(self) -> int:
+        """The number of rows that the batches so far were made of, faulty ones among them."""
+        return self._n_done
+
     def fraction(self) -> float | None:
         """Return what part of the file the batches so far are; None where its size is unknown.
 
@@ -135,6 +140,8 @@ class TableFile:
         own = chosen.among(source.columns)
         if identity is not None:
             names_of([identity], source.columns, source.name)
+            if identity in own:
+                raise ValueError(f"column {identity!r} cannot be two things at once; leave it out of one option")
         wishes.check(source.columns, [*own, *([] if identity is None else [identity])], source.name)
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in (*own, identity)}
         columns = decide_columns(cells, source.nominal, wishes, source.name)

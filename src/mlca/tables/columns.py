@@ -129,7 +129,7 @@ def decide_columns(
             decided.append(decide_column(name, own, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
-        raise ValueError(f"{where}: no column is left to learn from ({reasons})")
+        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are all there is'})")
     if any(isinstance(column, Text | Date) for column in decided):
         decided = [scaled(column, cells[column.name]) for column in decided]
     return decided

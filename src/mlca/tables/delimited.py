@@ -57,6 +57,11 @@ class DelimitedSource:
             raise ValueError(f"{self.name}: the file is empty")
         if self._faulty:
             raise ValueError(f"{self.name}, line {self._reader.line_num}: {self._faulty.popitem()[1]}")
+        if any("\0" in cell for cell in header):
+            raise ValueError(
+                f"{self.name}, line 1: the names of columns hold NUL bytes; is it a table, perhaps of UTF-16 without a "
+                "mark? Convert it: iconv -f utf-16le -t utf-8"
+            )
         names = [cell.strip() or f"{UNNAMED}{number}" for number, cell in enumerate(header, 1)]
         if all(_is_number(name) for name in names):
             raise ValueError(f"{self.name}, line 1: the first line must name the columns, but holds {names[0]!r} ...")
@@ -80,7 +85,8 @@ class DelimitedSource:
                     line = reader.line_num + 1
                 return
             except csv.Error as error:
-                yield line, Fault(f"{error}; is a quote not closed, or not doubled?")
+                long = "; write JSON lines if it is meant, which may be longer" if "limit" in str(error) else ""
+                yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
 
 
 def _is_number(text: str) -> bool:

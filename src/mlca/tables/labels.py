@@ -37,6 +37,8 @@ def decide_labels(
     -------
     LabelLayout
     """
+    if separator == "":
+        raise ValueError("--separator is empty; say what stands between labels, such as |")
     columns, patterns = _label_columns(source, wanted)
     if len(columns) > 1 or patterns:
         return LabelLayout("flags", columns, patterns=patterns)

@@ -30,6 +30,14 @@ LONGEST_LINE = 64 * 2**20
 
 _SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_PACKED_OTHERWISE = {
+    b"\xfd7zXZ\0": "the file is packed by xz; unpack it: xz --decompress --keep",
+    b"\x28\xb5\x2f\xfd": "the file is packed by Zstandard; unpack it: zstd --decompress --keep",
+    b"7z\xbc\xaf": "the file is packed by 7-Zip; unpack it: 7z x",
+    b"PK\x03\x04": "the file is a zip archive, perhaps a workbook or a model; unpack it, or save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "the file is a workbook of older Excel; save the sheet as CSV",
+}
 _FIRST_BYTES = 4096
 _BUFFER = 2**16
 _UNPACKERS: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
@@ -86,8 +94,13 @@ class ByteStream:
         first: bytes = self._read(self.bytes.peek, _FIRST_BYTES, "line 1")
         if not first:
             raise bad_file(self.name, 1, "the file is empty")
+        if first.startswith(_UTF32):
+            raise bad_file(self.name, 1, "the file is UTF-32; convert it: iconv -f utf-32 -t utf-8")
         if first.startswith(_UTF16):
             raise bad_file(self.name, 1, "the file is UTF-16; convert it: iconv -f utf-16 -t utf-8")
+        for mark, remedy in _PACKED_OTHERWISE.items():
+            if first.startswith(mark):
+                raise bad_file(self.name, 1, remedy)
         return first
 
     def lines(self) -> Iterator[str]:

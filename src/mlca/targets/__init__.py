@@ -138,6 +138,7 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
     labels, truth = read_truth(y, known)
     if truth.n_rows != len(predicted):
         raise ValueError(f"X has {len(predicted)} rows but y has {truth.n_rows}; each row needs its labels")
+    weights = None if weights is None else _checked_weights(weights, truth.n_rows)
     if labels.single:
         columns = {name: column for column, name in enumerate(known.names)}
         chosen = np.array([columns[name] for name in predicted.tolist()], dtype=np.int32)
@@ -146,6 +147,15 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
     answers.resize((truth.n_rows, truth.n_labels))
     wrong = np.asarray((answers != truth.to_csr()).sum(axis=1)).ravel()
     return float(np.average(wrong == 0, weights=weights))
+
+
+def _checked_weights(weights: Any, n_rows: int) -> NDArray[np.float64]:
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_rows,):
+        raise ValueError(f"sample_weight has the shape {checked.shape}; {n_rows} rows need one number each")
+    if not (np.isfinite(checked).all() and (checked >= 0).all() and checked.any()):
+        raise ValueError("sample_weight must be numbers of 0 or more, and not 0 for all rows")
+    return checked
 
 
 def _rows_of(y: Any) -> list[Any]:
@@ -186,7 +196,8 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
     lists = all(isinstance(row, list | np.ndarray) for row in rows)
     if known is not None and known.form == "indicator":
         return lists
-    if (lists and width == 1) or (not lists and named_twice):
+    # Tuples name labels, as `labels_from` gives them; but two of 0 and 1 would name both in every row.
+    if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "
             "labels 0 and 1; write np.array(y) for the former, and one set of names a row, such as "

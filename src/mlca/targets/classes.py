@@ -51,11 +51,11 @@ def read_classes(
 
 def _refuse_what_is_no_class(y: NDArray[Any]) -> None:
     """Refuse gaps, and text among numbers, which NumPy could not put in order."""
-    if y.dtype != object:
+    if y.dtype.kind not in "fO":
         return
     for i, name in enumerate(y.tolist()):
         if is_missing_label(name):
-            raise ValueError(f"row {i} of y is {name!r}, which is no class: leave such rows out")
+            raise ValueError(f"row {i} of y is {name!r} (Input y contains NaN), which is no class: leave such rows out")
     _refuse_mixed_classes((), y.tolist())
 
 

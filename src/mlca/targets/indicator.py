@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.targets.labels import LabelRows, LabelSet, as_names
+from mlca.targets.labels import LabelRows, LabelSet, as_names, plain, require_name
+from mlca.targets.text import is_missing_label
 
 
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
     """Read a DataFrame whose columns are labels; they are matched by name."""
-    columns: list[Hashable] = list(frame.columns)
+    columns: list[Hashable] = [plain(name) for name in frame.columns]
+    for name in columns:
+        require_name(name, "a column of y")
     if len(set(columns)) < len(columns):
         raise ValueError("y has two columns of the same name; give every label its own")
     if known is not None and known.names and not known.single and known.form != "names":
@@ -35,7 +38,10 @@ def read_indicator(
 ) -> tuple[LabelSet, LabelRows]:
     """Read a dense or CSR matrix, perhaps with names of its columns."""
     if known is not None and known.single:
-        raise ValueError("the model learned one class per row (a 1-D y); an indicator matrix does not fit it")
+        raise ValueError(
+            "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: give one class a "
+            "row again, such as model.classes_[y.argmax(axis=1)] if each row has one"
+        )
     if known is not None and known.form == "names":
         names = "model.classes_" if columns is None else "y.columns"
         raise ValueError(
@@ -64,6 +70,8 @@ def _column_names(
     names = () if known is None else known.names
     if classes is not None:
         listed = as_names(classes)
+        for name in listed:
+            require_name(name, "`classes`")
         if listed[: len(names)] != names and not set(listed) <= set(names):
             raise ValueError("`classes` must begin with the known labels, in the order of classes_")
         names = listed if len(listed) > len(names) else names
@@ -92,10 +100,7 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
             raise _not_a_bit(y.data[wrong[0]], row, int(y.indices[wrong[0]]))
         return y.indptr.astype(np.int64), y.indices.astype(np.int32)
     if y.dtype.kind not in "biuf":
-        try:
-            y = y.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"y must be an indicator matrix of 0 and 1, not an array of {y.dtype}") from None
+        y = _as_numbers(y)
     rows, columns = y.nonzero()
     if np.count_nonzero(y == 1) < len(columns):
         values = y[rows, columns]
@@ -106,7 +111,27 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 
 
+def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return an array of objects as numbers; ValueError that names the first cell that is none."""
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        for (row, column), cell in np.ndenumerate(y):
+            try:
+                float(cell)
+            except (TypeError, ValueError):
+                raise _not_a_bit(cell, row, column) from None
+        raise
+
+
 def _not_a_bit(value: Any, row: int, column: int) -> ValueError:
+    value = plain(value)
+    remedy = ""
+    if is_missing_label(value):
+        remedy = ": write 0 where the row has not got the label, or leave the row out"
+    elif isinstance(value, str | list | tuple | set):
+        remedy = ": a column of names is given alone, such as y['tags'], and mlca.labels_from takes text apart"
     return ValueError(
-        f"Unknown label type: y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds {value!r}"
+        f"Unknown label type: y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds "
+        f"{value!r}{remedy}"
     )

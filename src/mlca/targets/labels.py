@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mlca.targets.text import is_missing_label
+
 Form: TypeAlias = Literal["indicator", "names"]
 
 
@@ -80,6 +82,8 @@ class LabelSet:
     def to_array(self) -> NDArray[Any]:
         """Return the names as an array: of their own type if they share one, else of objects."""
         kinds = {type(name) for name in self.names}
+        if any(isinstance(name, str) and name.endswith("\0") for name in self.names):
+            kinds.clear()  # NumPy's own text forgets such an end
         if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
             return np.array(self.names)
         array = np.empty(len(self.names), dtype=object)
@@ -112,6 +116,15 @@ def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
     if distinct < len(names):
         raise ValueError("`classes` names a label twice")
     return names
+
+
+def require_name(name: Hashable, where: str) -> None:
+    """Raise ValueError if a label's name says that something is not known, or is a fraction."""
+    if isinstance(name, float) or is_missing_label(name):
+        raise ValueError(
+            f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
+            "the label is not known, write str(name) if it is a name"
+        )
 
 
 def plain(name: Any) -> Any:

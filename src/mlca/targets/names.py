@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from mlca.targets.labels import LabelRows, LabelSet, number_names, plain
+from mlca.targets.labels import LabelRows, LabelSet, number_names, plain, require_name
 from mlca.targets.text import is_missing_label
+
+# Types whose values need no closer look.
+_TRUTHS = frozenset({bool, np.bool_})
 
 
 def is_row_of_names(row: Any) -> bool:
@@ -21,7 +25,10 @@ def read_names(
 ) -> tuple[LabelSet, LabelRows]:
     """Read rows of names; new names become columns in the order of their appearance."""
     if known is not None and known.single:
-        raise ValueError("the model learned one class per row (a 1-D y); rows of label names do not fit it")
+        raise ValueError(
+            "the model learned one class per row (a 1-D y), so rows of label names do not fit it: give one class a row "
+            "again, such as [name for name, in y] if each row has one"
+        )
     if known is not None and known.form == "indicator":
         raise ValueError(
             "y has one iterable of label names per row, but the model learned an indicator matrix: give columns of "
@@ -29,6 +36,8 @@ def read_names(
         )
     columns = number_names(known, classes)
     n_before = len(columns)
+    for name in columns if known is None else columns.keys() - known.columns.keys():
+        require_name(name, "`classes`")
     indptr = np.zeros(len(y) + 1, dtype=np.int64)
     indices: list[int] = []
     for i, row in enumerate(y):
@@ -50,16 +59,31 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
         row = _true_keys(row, i)
     names = [plain(name) for name in _in_order(row)]
     for name in names:
-        if isinstance(name, float) or is_missing_label(name):
-            raise ValueError(
-                f"row {i} of y names a label {name!r}; a label's name is text or a whole number: leave it out if "
-                "the label is not known, write str(name) if it is a name"
-            )
+        require_name(name, f"row {i} of y")
         try:
             hash(name)
         except TypeError:
             raise ValueError(f"row {i} of y names a label {name!r}, which is not hashable") from None
     return names
+
+
+def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
+    """Raise ValueError unless a dict says True or False, or 1 or 0, of labels that are known or have names.
+
+    Examples
+    --------
+    >>> check_truth({"sea": True, "sun": 0}, {})
+    >>> check_truth({"sea": "no"}, {})
+    Traceback (most recent call last):
+    ValueError: y says 'no' of the label 'sea'; a dict of labels says True or False of each
+    """
+    if not _TRUTHS.issuperset(map(type, y.values())):
+        for name, value in y.items():
+            if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
+                raise ValueError(f"y says {value!r} of the label {name!r}; a dict of labels says True or False of each")
+    if not y.keys() <= known.keys():
+        for name in y:
+            require_name(name, "y")
 
 
 def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:

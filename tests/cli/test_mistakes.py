@@ -1,0 +1,135 @@
+"""Mistakes that are easily made in a shell: each is refused before anything is lost."""
+
+import lzma
+import os
+
+import numpy as np
+import pytest
+
+from mlca import MLCA, load
+from mlca.recipes import recipe_of
+from mlca.tables.kinds import Ignored
+from tests.cli.weather import HEADER, weather, write_csv
+
+ROWS = weather(80, 1)
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write_csv(tmp_path / "table.csv", ROWS)
+
+
+def refused(answer, message, code=1):
+    assert answer[0] == code and message in answer[2], answer
+    return answer
+
+
+@pytest.mark.parametrize("other_name", [os.symlink, os.link])
+def test_the_table_is_not_overwritten_by_what_is_made_of_it(table, model, call, tmp_path, other_name):
+    other_name(table, tmp_path / "link.csv")
+    before = table.read_bytes()
+    for out in (table, tmp_path / "link.csv"):
+        refused(call("train", table, "--labels", "tags", "--out", out), "which is read and would be lost")
+        refused(call("predict", model, table, "--out", out), "which is read and would be lost")
+    assert table.read_bytes() == before
+
+
+class TestLabelsElsewhere:
+    def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
+        before = model.read_bytes()
+        for command in ("update", "evaluate"):
+            message = "the model learned from 'season', or carries it as an id, so it cannot hold the labels"
+            refused(call(command, model, table, "--labels", "season"), message)
+        assert model.read_bytes() == before
+
+    def test_what_held_the_labels_before_is_not_learned(self, model, call, tmp_path):
+        both = write_csv(
+            tmp_path / "both.csv", [[*row[:3], "|".join(row[3]), row[3]] for row in ROWS], [*HEADER, "other"]
+        )
+        renamed = write_csv(tmp_path / "renamed.csv", ROWS, [*HEADER[:3], "other"])
+        twin = tmp_path / "twin.mlca"
+        twin.write_bytes(model.read_bytes())
+        code, _, err = call("update", model, both, "--labels", "other")
+        assert code == 0 and "learned from here on" not in err
+        assert call("update", twin, renamed, "--labels", "other")[0] == 0
+        np.testing.assert_array_equal(load(model).weights_, load(twin).weights_)
+        assert recipe_of(load(model)).layout.columns[-1] == Ignored("tags", "held the labels before")
+        assert call("update", model, both)[0] == 0
+        assert call("update", model, both, "--labels", "tags")[0] == 0
+        assert load(model).n_seen_ == 540 and load(model).n_features_in_ == 3
+
+    def test_labels_that_a_frame_had_as_a_column_of_lists(self, tmp_path, call):
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame(ROWS, columns=HEADER)
+        with pytest.warns(UserWarning, match="left out: 'tags'"):
+            MLCA().fit(frame, frame["tags"]).save(tmp_path / "m.mlca")
+        frame.to_csv(tmp_path / "table.csv", index=False)
+        assert call("update", tmp_path / "m.mlca", tmp_path / "table.csv", "--labels", "tags")[0] == 0
+        assert load(tmp_path / "m.mlca").n_seen_ == 160
+
+
+class TestIds:
+    @pytest.mark.parametrize("name", ["row", "labels", "probabilities", "novelty"])
+    def test_one_that_is_called_as_a_column_of_the_predictions(self, model, call, tmp_path, name):
+        rows = [[i, *row] for i, row in enumerate(ROWS)]
+        path = write_csv(tmp_path / "ids.csv", rows, [name, *HEADER])
+        message = f"--id {name}: `predict` writes a column of this name itself"
+        refused(call("predict", model, path, "--id", name, "--json"), message)
+        refused(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
+
+    def test_one_that_is_not_there(self, table, model, call, tmp_path):
+        refused(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
+        rows = [[f"T{i}", *row] for i, row in enumerate(ROWS)]
+        path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
+        assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0
+        code, out, err = call("predict", tmp_path / "m.mlca", table)
+        assert code == 0 and out.startswith("row,labels,") and "no column 'ticket' (id): rows have their numbers" in err
+        code, out, err = call("predict", model, path, "--id", "ticket")
+        assert code == 0 and out.startswith("row,ticket,labels,") and "not used" not in err
+
+    def test_the_labels_are_no_id(self, table, call, tmp_path):
+        answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
+        refused(answer, "column 'tags' cannot be two things at once")
+
+
+class TestTrainingOptions:
+    def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
+        answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
+        refused(answer, "--holdout 0.0001 keeps none of the 80 rows apart; give a larger share")
+        assert not (tmp_path / "m.mlca").exists()
+
+    @pytest.mark.parametrize("option", [["--vigilance", ".2"], ["--attributes", "individual"]])
+    def test_what_is_tuned_is_not_chosen_beside_it(self, table, call, tmp_path, option):
+        answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", *option)
+        refused(answer, "--tune chooses --vigilance and --attributes", code=2)
+
+    def test_tuning_keeps_to_the_published_variant(self, table, call_json, tmp_path):
+        words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", "--published", "MLCA-I"]
+        facts = call_json("train", table, *words)
+        assert {trial["attributes"] for trial in facts["tuning"]} == {"individual"}
+        assert load(tmp_path / "m.mlca").attributes == "individual"
+
+    def test_an_empty_separator(self, table, call, tmp_path):
+        answer = call("train", table, "--labels", "tags", "--separator", "", "--out", tmp_path / "m.mlca")
+        refused(answer, "--separator is empty; say what stands between labels")
+
+    @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
+    def test_a_threshold_that_is_no_probability(self, table, model, call, threshold):
+        refused(call("predict", model, table, f"--threshold={threshold}"), "no probability between 0 and 1", code=2)
+
+
+PACKED = {
+    "xz": (lzma.compress(b"x,tags\n1,a\n"), "packed by xz; unpack it"),
+    "zst": (b"\x28\xb5\x2f\xfd rest", "packed by Zstandard"),
+    "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),
+    "utf-32": ("x,tags\n1,a\n".encode("utf-32"), "the file is UTF-32; convert it"),
+    "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "hold NUL bytes; is it a table, perhaps of UTF-16"),
+    "a long cell": (b"x,tags\n1," + b"a" * 200_000 + b"\n2,b\n", "write JSON lines if it is meant"),
+}
+
+
+@pytest.mark.parametrize("kind", PACKED)
+def test_files_that_are_packed_or_written_otherwise_are_told_so(call, tmp_path, kind):
+    content, message = PACKED[kind]
+    (tmp_path / "a.csv").write_bytes(content)
+    refused(call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"), message)

@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mlca.serve.diary import tell
+from mlca.serve.diary import begin, tell, write_out
 from mlca.serve.http import make_app
 from mlca.serve.service import Service, ServiceSettings
 from mlca.serve.tokens import Tokens
@@ -62,6 +62,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     print(f"mlca serve: http://{shown}:{number}/", flush=True)
     if tokens is None:
         print("No tokens: everybody on this machine may ask, and nobody else", flush=True)
+    begin()
     tell("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
     config = uvicorn.Config(
         make_app(service, known),
@@ -79,6 +80,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
+    write_out()
 
 
 class _WritesTogether:

@@ -11,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mlca.cli import main
@@ -347,8 +348,40 @@ def test_slow_bodies_are_given_up_by_the_service_itself(serve):
 @pytest.mark.slow
 def test_connections_without_a_request_are_given_up(serve):
     server = serve()
-    for head in (b"", b"POST /v1/learn HTTP/1.1\r\nHost: "):
+    whole = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for head, answered in ((b"", False), (b"POST /v1/learn HTTP/1.1\r\nHost: ", False), (whole + whole[:30], True)):
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             connection.sendall(head)
+            if answered:
+                assert connection.recv(1000).endswith(b'{"live":true}')
             assert connection.recv(1000) == b""
+    assert server.get("/health/live") == {"live": True}
+
+
+@pytest.mark.slow
+def test_clients_that_do_not_read_are_given_up(serve):
+    """Each holds an answer of some megabytes: all of them would hold the memory of the machine, for ever."""
+    server = serve()
+    server.learn([{"id": f"l{i}", "x": [i, 1.0], "labels": [f"{n}" * 60 for n in range(1000)]} for i in range(3)])
+    rows = [{"x": [1.0, 2.0]}] * 50
+    body = json.dumps({"rows": rows, "top": 1000, "min_position": 3}).encode()
+    head = (
+        f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    )
+    silent = []
+    for _ in range(20):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        silent.append(connection)
+    process = psutil.Process(server.pid)
+
+    def connected():
+        return sum(one.status == psutil.CONN_ESTABLISHED for one in process.net_connections("tcp"))
+
+    until(lambda: connected() >= 20, "all are there")
+    until(lambda: connected() == 0, "all are given up", seconds=120)
+    for connection in silent:
+        connection.close()
     assert server.get("/health/live") == {"live": True}

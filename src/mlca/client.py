@@ -61,7 +61,7 @@ class Client:
     Parameters
     ----------
     url : str
-        Its address, such as ``http://127.0.0.1:8000``.
+        Its address, such as ``http://127.0.0.1:8000``, or below a path that a proxy has given it.
     token : str, optional
         A token that `mlca serve token` made.
     timeout : float, default=30
@@ -145,7 +145,8 @@ class Client:
         rows : iterable of mappings
             Each has `id` and `labels`.
         """
-        return self._post("/v1/labels", {"rows": [{"id": row["id"], "labels": list(row["labels"])} for row in rows]})
+        plain = [{"id": row["id"], "labels": _plain_list(row["labels"])} for row in rows]
+        return self._post("/v1/labels", {"rows": plain})
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
         """Tell why a row gets its labels: `x`, or a row that the service knows by its id."""
@@ -167,7 +168,7 @@ class Client:
             How many were `forgotten`, which were `unknown`, whether the model is `rebuilt`, and otherwise the
             `generation` at which it will be.
         """
-        return self._post("/v1/forget", {"ids": list(ids), "wait": wait})
+        return self._post("/v1/forget", {"ids": _plain_list(ids), "wait": wait})
 
     def row_state(self, id: str) -> str:
         """Return what the service knows of an id: "unknown", "waiting", "learned" or "forgotten"."""
@@ -182,7 +183,7 @@ class Client:
         while True:
             connection = self._connect(timeout=60.0)
             try:
-                connection.request("GET", "/v1/events", headers=self._headers())
+                connection.request("GET", self._parts.path.rstrip("/") + "/v1/events", headers=self._headers())
                 answer = connection.getresponse()
                 if answer.status == 200:
                     yield from _read_events(answer)
@@ -224,7 +225,7 @@ class Client:
             self._all.append(connection)
         try:
             headers = self._headers() | ({"Content-Type": "application/json"} if body is not None else {})
-            connection.request(method, path, body, headers)
+            connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             answer = connection.getresponse()
             retry_after = answer.headers.get("Retry-After", "")
             return answer.status, answer.read(), float(retry_after) if retry_after.isdecimal() else 0.0
@@ -291,8 +292,10 @@ class Batches:
         """Hand over a row; return its id."""
         row = _plain_row({"x": x, "labels": labels} | ({} if id is None else {"id": id}))
         with self._changed:
-            self._changed.wait_for(lambda: len(self._rows) < 10 * self._size or self._error)
+            self._changed.wait_for(lambda: len(self._rows) < 10 * self._size or self._error or self._closing)
             self._raise()
+            if self._closing:
+                raise ValueError("this stream of batches is closed; open another")
             self._rows.append(row)
             self._changed.notify_all()
         return str(row["id"])
@@ -336,10 +339,15 @@ def _plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
     plain = dict(row)
     plain["x"] = _plain_x(plain.get("x"))
     if "labels" in plain:
-        plain["labels"] = [str(name) for name in plain["labels"]]
+        plain["labels"] = _plain_list(plain["labels"])
     if with_id:
         plain.setdefault("id", uuid.uuid4().hex)
     return plain
+
+
+def _plain_list(names: Any) -> Any:
+    """Return names as a list; a single text stays one, which the service refuses: its letters are nobody's names."""
+    return names if isinstance(names, str) else [str(name) for name in names]
 
 
 def _plain_x(x: Any) -> Any:

@@ -46,7 +46,7 @@ class Nursery:
 
     def close(self):
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(SECONDS)
         self._process.stdout.close()
         self._errors.close()
 

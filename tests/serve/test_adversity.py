@@ -1,5 +1,6 @@
 """Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
 
+import contextlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mlca.cli import main
@@ -71,6 +73,52 @@ def test_a_full_disk_refuses_and_room_heals(nursery, small_disk, tmp_path):
         assert_sound(server, tmp_path, taken + rows)
     finally:
         server.end()
+
+
+def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(nursery, small_disk, tmp_path):
+    """Lines are lost there; requests, the state that the page follows, and the end are not."""
+    server = Server(nursery, tmp_path / "data")
+    server.folder = small_disk
+    server.start()
+    try:
+        (small_disk / "ballast").write_bytes(bytes(300_000))
+        with contextlib.suppress(OSError):
+            (small_disk / "more").write_bytes(bytes(400_000))
+        for number in range(0, 1500, 5):
+            server.learn(make_rows(5, start=number))
+        position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 1500})["position"]
+        assert position == 1500
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        heard = b""
+        while heard.count(b"event: state") < 3:  # the first is the answer's, the others are the clock's
+            heard += connection.recv(65536)
+        connection.close()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.exit_code(60) == 0
+        assert len(log_of(server.data)) == 1500
+    finally:
+        server.end()
+
+
+def test_a_collector_that_stops_reading_holds_nobody_up(tmp_path):
+    """Standard error is a pipe that is full: predictions, rows and the end go on without it."""
+    command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        port = int(process.stdout.readline().rsplit(":", 1)[1].rstrip("/\n"))
+        until(lambda: ask(port, "GET", "/health/ready")[0] == 200, "ready")
+        for number in range(1000):  # about 150 kB of lines, where a pipe takes 64
+            assert ask(port, "GET", "/health/live", seconds=20)[0] == 200, number
+        assert ask(port, "POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait(60)
+        process.stdout.close()
+        process.stderr.close()
+    assert len(log_of(tmp_path / "data")) == 5
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(serve, tmp_path):
@@ -300,8 +348,40 @@ def test_slow_bodies_are_given_up_by_the_service_itself(serve):
 @pytest.mark.slow
 def test_connections_without_a_request_are_given_up(serve):
     server = serve()
-    for head in (b"", b"POST /v1/learn HTTP/1.1\r\nHost: "):
+    whole = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for head, answered in ((b"", False), (b"POST /v1/learn HTTP/1.1\r\nHost: ", False), (whole + whole[:30], True)):
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
             connection.sendall(head)
+            if answered:
+                assert connection.recv(1000).endswith(b'{"live":true}')
             assert connection.recv(1000) == b""
+    assert server.get("/health/live") == {"live": True}
+
+
+@pytest.mark.slow
+def test_clients_that_do_not_read_are_given_up(serve):
+    """Each holds an answer of some megabytes: all of them would hold the memory of the machine, for ever."""
+    server = serve()
+    server.learn([{"id": f"l{i}", "x": [i, 1.0], "labels": [f"{n}" * 60 for n in range(1000)]} for i in range(3)])
+    rows = [{"x": [1.0, 2.0]}] * 50
+    body = json.dumps({"rows": rows, "top": 1000, "min_position": 3}).encode()
+    head = (
+        f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    )
+    silent = []
+    for _ in range(20):
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", server.port))
+        connection.sendall(head.encode() + b"\r\n\r\n" + body)
+        silent.append(connection)
+    process = psutil.Process(server.pid)
+
+    def connected():
+        return sum(one.status == psutil.CONN_ESTABLISHED for one in process.net_connections("tcp"))
+
+    until(lambda: connected() >= 20, "all are there")
+    until(lambda: connected() == 0, "all are given up", seconds=120)
+    for connection in silent:
+        connection.close()
     assert server.get("/health/live") == {"live": True}

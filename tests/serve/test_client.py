@@ -45,6 +45,38 @@ def test_a_refusal_names_row_and_remedy(shared):
     client.close()
 
 
+def test_a_single_text_is_not_taken_for_its_letters(serve):
+    server = serve()
+    with Client(server.url) as client:
+        client.learn([{"id": id, "x": [1, 2], "labels": ["a"]} for id in ("r", "1", "2", "r12")])
+        with pytest.raises(ServiceError, match="labels is missing or no list"):
+            client.learn([{"x": [1, 2], "labels": "storm"}])
+        client.predict([{"id": "kept", "x": [1, 2]}], keep=True)
+        with pytest.raises(ServiceError, match="labels is missing or no list"):
+            client.labels([{"id": "kept", "labels": "storm"}])
+        with pytest.raises(ServiceError, match="ids is no list"):
+            client.forget("r12")
+        assert client.model()["generation"] == 0
+        assert client.model()["log_position"] == 4
+
+
+def test_a_stream_that_is_closed_takes_nothing_more(shared):
+    with Client(shared.url) as client:
+        with client.batches() as stream:
+            stream.learn([1, 2, 3], [])
+        with pytest.raises(ValueError, match="closed"):
+            stream.learn([1, 2, 3], [])
+        assert stream.acknowledged == 1
+
+
+def test_a_service_below_a_path_is_asked_there(shared):
+    with Client(f"{shared.url}/below/") as client, pytest.raises(ServiceError) as caught:
+        client.model()
+    assert caught.value.status == 404  # only a proxy would know that address
+    with Client(f"{shared.url}/") as client:
+        assert client.model()["ready"]
+
+
 def test_nobody_there_is_told_in_time():
     with pytest.raises(ServiceError, match="cannot be reached"):
         Client("http://127.0.0.1:1", patience=0.3).model()

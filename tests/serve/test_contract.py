@@ -217,6 +217,19 @@ def test_read_your_writes_and_no_further(serve):
     assert "position 90" in answer["error"]["problem"]
 
 
+@pytest.mark.parametrize("asked", ["9" * 5000, "9" * 19, "-1", "1.0", "x", "", "%D9%A3", "1&min_position=x"])
+def test_positions_that_are_none_are_refused_in_addresses_too(shared, asked):
+    shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
+    status, answer, _ = shared.ask("GET", f"/v1/model/file?min_position={asked}")
+    assert (status, answer["error"]["field"]) == (422, "min_position")
+
+
+def test_a_byte_order_mark_is_passed_over(shared):
+    body = "\ufeff" + json.dumps({"rows": [{"x": [1, 2, 3]}]})
+    assert shared.ask("POST", "/v1/predict", body.encode())[0] == 200
+    assert shared.ask("POST", "/v1/predict", body.encode("utf-16"))[0] == 422
+
+
 def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
     position = shared.learn(make_rows(60, start=8000))["position"]
     status, content, headers = shared.ask("GET", f"/v1/model/file?min_position={position}")

@@ -107,5 +107,6 @@ def test_killed_while_learning_a_table(serve, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # more than a hundred starts, each of which fits the whole log once more
 def test_killed_fifty_times(serve, tmp_path):
     crash_and_check(serve, tmp_path, 50)

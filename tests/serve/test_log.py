@@ -2,6 +2,8 @@
 
 import sqlite3
 import tempfile
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -179,6 +181,42 @@ def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
     assert committer.submit(Learn(["r1"], [payload(1)], [()], ONE)).result(30).head.position == 1
     committer.stop()
     assert len(told) == 1
+
+
+def test_a_client_that_gave_up_does_not_take_the_others_with_it(log):
+    """As after a minute behind a disk or a database that hangs: later commits must still be made and told."""
+    committer = Committer(log, pytest.fail)
+    gone = committer.submit(Learn(["a"], [payload(1)], [()], ONE))
+    assert gone.cancel()
+    committer.start()
+    assert committer.submit(Learn(["b"], [payload(2)], [()], ONE)).result(30).taken == 1
+    committer.stop()
+    assert [row.id for row in log.read(0, 0, 9).rows] == ["b"]
+
+
+def test_who_began_to_read_before_a_commit_does_not_take_the_log_back(log):
+    """The reader's state is older than the commit; where the log stands is what was committed."""
+    taken = []
+    reading = log.database.reading
+
+    @contextmanager
+    def slowly():
+        with reading() as session:
+            session.execute("SELECT position FROM mlca_log")  # from here on it sees this state
+            if not taken:
+                taken.append(None)
+                writer = threading.Thread(
+                    target=lambda: taken.extend(log.write([Learn(["a"], [payload(1)], [()], ONE)]))
+                )
+                writer.start()
+                writer.join(30)
+            yield session
+
+    log.database.reading = slowly
+    chapter = log.read(0, 0, 9)
+    assert (chapter.head.position, chapter.head.columns) == (0, None)
+    assert taken[1].head.position == 1
+    assert (log.head.position, log.head.columns) == (1, ONE)
 
 
 def test_rows_that_are_missing_are_noticed(log):

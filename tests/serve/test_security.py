@@ -1,6 +1,7 @@
 """Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
 
 import json
+import socket
 import stat
 
 import pytest
@@ -73,6 +74,66 @@ def test_a_token_is_revoked_by_taking_it_out(guarded):
     plain["tokens"] = [token for token in plain["tokens"] if token["name"] != "guest"]
     path.write_text(json.dumps(plain))
     until(lambda: server.ask("GET", "/v1/model", token=secret)[0] == 401, "revoked")
+
+
+def test_a_row_of_the_log_is_explained_only_to_who_may_send_rows(guarded):
+    server, tokens, path = guarded
+    assert server.ask("POST", "/v1/explain", {"x": [1, 2, 3]}, token=tokens["predict"])[0] == 200
+    status, answer, _ = server.ask("POST", "/v1/explain", {"id": "r7"}, token=tokens["predict"])
+    assert (status, answer["error"]["problem"]) == (403, "this token is not good for 'learn'")
+    # Nor does the refusal tell whether there is such a row.
+    assert server.ask("POST", "/v1/explain", {"id": "never"}, token=tokens["predict"])[0] == 403
+    both = add_token(path, "both", ["predict", "learn"])
+    assert server.ask("POST", "/v1/explain", {"id": "r7"}, token=both)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        None,
+        "",
+        "{",
+        "[]",
+        "\xff",
+        '{"format": "mlca tokens", "version": 2, "tokens": []}',
+        '{"format": "mlca tokens", "version": 1, "tokens": [{"name": "a", "scopes": "predict", "sha256": "0"}]}',
+        '{"format": "mlca tokens", "version": 1, "tokens": [{"name": "a", "scopes": ["root"], "sha256": ""}]}',
+        '{"format": "mlca tokens", "version": 1, "tokens": {"name": 3}}',
+    ],
+)
+def test_while_the_file_of_tokens_is_damaged_nobody_is_let_in(guarded, damage):
+    server, tokens, path = guarded
+    good = path.read_bytes()
+    try:
+        if damage is None:
+            path.unlink()
+        else:
+            path.write_text(damage, encoding="latin-1")
+        until(lambda: server.ask("GET", "/v1/model", token=tokens["predict"])[0] == 503, "noticed")
+        status, answer, headers = server.ask("GET", "/v1/model", token=tokens["predict"])
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert "tokens" in answer["error"]["problem"]
+        assert server.ask("GET", "/v1/model")[0] == 401
+        assert server.ask("GET", "/health/live")[0] == 200
+    finally:
+        path.write_bytes(good)
+    until(lambda: server.ask("GET", "/v1/model", token=tokens["predict"])[0] == 200, "healed")
+    assert "the tokens cannot be read" in server.err.read_text()
+
+
+def test_what_the_server_below_says_is_a_line_of_json_too(serve):
+    server = serve()
+    for nonsense in (
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+            connection.sendall(nonsense)
+            assert connection.recv(1000)
+    server.stop()
+    lines = [json.loads(line) for line in server.err.read_text().splitlines()]
+    assert "uvicorn.error" in {line.get("source") for line in lines}
+    assert all(line["at"].endswith("Z") for line in lines)
 
 
 def test_the_file_has_hashes_only_and_is_its_owners(tmp_path, capsys):

@@ -50,6 +50,10 @@ class Committer:
         return future
 
     def _commit(self, jobs: list[_Job]) -> None:
+        # Who has given up has heard that nothing is certain; from here on giving up cannot disturb the others.
+        jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
+        if not jobs:
+            return
         try:
             outcomes = self._log.write([request for request, _ in jobs])
         except LogError as error:

@@ -1,17 +1,26 @@
-"""What the service tells its operator: one JSON object a line on standard error, never anything of a row."""
+"""What the service tells its operator: one JSON object a line on standard error, never anything of a row.
+
+A thread writes the lines, so that nobody waits for a collector that has stopped reading, and a full disk takes
+away lines and nothing else.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import sys
 import threading
 import time
+from collections import deque
 from typing import Any
 
-_lock = threading.Lock()
-_lines: list[str] = []
-# Lines that may wait for each other.
-_TOGETHER = 100
+# Lines that may wait to be written; of more, the oldest are lost.
+_MOST = 10_000
+_lines: deque[str] = deque(maxlen=_MOST)
+_due, _writing = threading.Event(), threading.Lock()
+# Seconds after which lines are written that nobody waits for, and that the last ones have at the end.
+_PAUSE, _LAST = 0.5, 2.0
 
 
 def tell(event: str, *, at_once: bool = True, **facts: Any) -> None:
@@ -29,15 +38,41 @@ def tell(event: str, *, at_once: bool = True, **facts: Any) -> None:
     now = time.time()
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
     _lines.append(json.dumps({"at": at, "event": event, **facts}) + "\n")
-    if at_once or len(_lines) >= _TOGETHER:
-        write_out()
+    if at_once:
+        _due.set()
+
+
+def begin() -> None:
+    """Begin to write, also what the server below and Python's own warnings have to say."""
+    logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
+    logging.captureWarnings(True)
+    threading.Thread(target=_keep_writing, name="mlca-diary", daemon=True).start()
 
 
 def write_out() -> None:
-    """Write all lines that wait."""
-    with _lock:
-        count = len(_lines)
-        if count:
-            sys.stderr.write("".join(_lines[:count]))
+    """Write all lines that wait, unless what took the last ones does not take any now."""
+    if not _writing.acquire(timeout=_LAST):
+        return
+    try:
+        with contextlib.suppress(OSError, ValueError):  # a full disk, a closed pipe
+            while _lines:
+                sys.stderr.write("".join(_lines.popleft() for _ in range(len(_lines))))
             sys.stderr.flush()
-            del _lines[:count]
+    finally:
+        _writing.release()
+
+
+def _keep_writing() -> None:
+    while True:
+        _due.wait(_PAUSE)
+        _due.clear()
+        write_out()
+
+
+class _FromBelow(logging.Handler):
+    """Tells what libraries log, without what they know of a fault: that may be part of a row."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fault = record.exc_info[0] if record.exc_info else None
+        problem = record.getMessage().strip().partition("\n")[0][:200]
+        tell("trouble", problem=problem, source=record.name, kind=None if fault is None else fault.__name__)

@@ -210,7 +210,7 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
         except ClientDisconnect:
             return Response(status_code=499)  # nobody will see it
         except Exception as error:
-            tell("fault", request=request_id, route=route, kind=type(error).__name__, at=_place(error))
+            tell("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
             inside = RefusalError(500, "a fault of the service", f"tell its operator the request id {request_id}")
             return _answer_refusal(inside, request_id)
 
@@ -220,11 +220,21 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
 def _admit(request: Request, scope: str, tokens: Tokens) -> None:
     given: bytes = request.scope["mlca.headers"].get(b"authorization", b"")
     kind, _, secret = given.decode("latin-1").partition(" ")
-    holder = tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+    try:
+        holder = tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+    except (OSError, ValueError) as error:  # fail closed: an old list might have a token that was taken out
+        tell("trouble", problem=f"the tokens cannot be read: {error}")
+        raise unavailable("the service cannot read its tokens now", "tell its operator") from None
     if holder is None:
         raise RefusalError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
     request.scope["mlca.token"] = holder.name
-    if scope not in holder.scopes:
+    request.scope["mlca.scopes"] = holder.scopes
+    require_scope(request, scope)
+
+
+def require_scope(request: Request, scope: str) -> None:
+    """Refuse what the token of a request is not good for; where no tokens are asked for, everybody may do all."""
+    if scope not in request.scope.get("mlca.scopes", (scope,)):
         raise RefusalError(403, f"this token is not good for {scope!r}", "use one that has this scope")
 
 
@@ -257,7 +267,7 @@ async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, An
         raise RefusalError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
     body = await _read_body(request.receive)
     try:
-        plain = _decode(body.decode())
+        plain = _decode(body.decode("utf-8-sig"))
     except RecursionError:
         raise RefusalError(422, "the JSON is nested too deeply", "send rows as the documentation shows") from None
     except ValueError as error:

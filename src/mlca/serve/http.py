@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 from mlca.serve import page
 from mlca.serve.database import LogError
 from mlca.serve.explaining import explanation_to_json
-from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_object, read_whole
+from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_object, read_whole, require_scope
 from mlca.serve.live import LiveModel
 from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOP, describe_routes
@@ -143,6 +143,7 @@ class Routes:
             service.refuse_unreadable(batch)
             x = batch.x
         else:
+            require_scope(request, "learn")  # the answer shows what others have sent
             _, _, packed = await asyncio.to_thread(self._find, read_id(plain["id"], None))
             if packed is None:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
@@ -192,7 +193,7 @@ class Routes:
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
-        asked = {name: int(text) if text.isdecimal() else text for name, text in request.query_params.items()}
+        asked = {name: _number_or_text(text) for name, text in request.query_params.items()}
         live = await self._live(asked)
         if live.facts.width is None:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
@@ -272,6 +273,11 @@ class _TemporaryFile(FileResponse):
             await super().__call__(scope, receive, send)
         finally:
             Path(self.path).unlink(missing_ok=True)
+
+
+def _number_or_text(text: str) -> int | str:
+    """Read a parameter of an address; what is longer than any position stays text, which `read_whole` refuses."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 
 def _taken(receipt: Any) -> dict[str, Any]:

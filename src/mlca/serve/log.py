@@ -17,6 +17,7 @@ is ordered or decided by them.
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,6 +103,7 @@ class Log:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self._moving = threading.Lock()
         with database.reading() as session:
             version, identity, parameters, start = session.execute(
                 "SELECT version, identity, parameters, start FROM mlca_log"
@@ -128,7 +130,7 @@ class Log:
                     "UPDATE mlca_log SET position = ?, generation = ?, columns = ?, version = ?",
                     (head.position, head.generation, *_columns_and_version(head.columns)),
                 )
-        self.head = head
+        self._move_to(head)
         if head != before:
             self.database.wake()
         return outcomes
@@ -145,8 +147,15 @@ class Log:
             forgotten = _first_forgotten(session, generation)
         if [row[0] for row in rows] != list(range(after + 1, after + 1 + len(rows))):
             raise LogError(f"the log is damaged: rows are missing behind position {after}; restore it from a backup")
-        self.head = head
+        self._move_to(head)
         return Chapter(head, [_row(*row) for row in rows], forgotten)
+
+    def _move_to(self, head: Head) -> None:
+        """Note where the log stands; what somebody began to read before a commit does not take it back."""
+        with self._moving:
+            older = (head.position, head.generation) < (self.head.position, self.head.generation)
+            if not older and (head.columns is not None or self.head.columns is None):
+                self.head = head
 
     def first_forgotten(self, generation: int) -> int | None:
         """Return the first position that was forgotten since a generation."""

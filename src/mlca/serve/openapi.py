@@ -219,7 +219,9 @@ def describe_routes() -> Schema:
             "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),
             "/v1/labels": _post("Give waiting rows their labels", "Label", "Taken", "learn"),
             "/v1/predict": _post("Predict the labels of rows", "Predict", "Predicted", "predict"),
-            "/v1/explain": _post("Tell why a row gets its labels", "Explain", "Explained", "predict"),
+            "/v1/explain": _post(
+                "Tell why a row gets its labels", "Explain", "Explained", "predict", "A row by its id needs learn, too."
+            ),
             "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
             "/v1/rows": {
                 **_get("Tell the state of a row", "RowState", "learn"),
@@ -245,8 +247,9 @@ def describe_routes() -> Schema:
     }
 
 
-def _post(summary: str, asked: str, answered: str, scope: str) -> Schema:
+def _post(summary: str, asked: str, answered: str, scope: str, more: str = "") -> Schema:
     operation = _operation(summary, answered, scope, "application/json")
+    operation["description"] = f"{operation['description']} {more}".rstrip()
     operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(asked)}}}
     return {"post": operation}
 

@@ -123,7 +123,9 @@ class PostgreSQL:
                 self._all.remove(connection)
                 with suppress(psycopg.Error):
                     connection.close()
-            raise LogError(f"PostgreSQL: {str(error).strip() or type(error).__name__}") from error
+            # Only the first line: those behind it may tell values, which are somebody's rows.
+            problem = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise LogError(f"PostgreSQL: {problem}") from error
 
     def _connection(self, purpose: str) -> psycopg.Connection[Any]:
         """Return this thread's connection for a purpose."""

@@ -14,15 +14,16 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mlca.serve.diary import tell
+from mlca.serve.diary import begin, tell, write_out
 from mlca.serve.http import make_app
 from mlca.serve.service import Service, ServiceSettings
 from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to end after SIGTERM.
 _DRAIN = 20
-# Seconds in which the head of a connection's first request must have come.
+# Seconds in which the head of a request must have come, and in which a client must take what it is sent.
 _HEADER_SECONDS = 20.0
+_READING_SECONDS = 30.0
 
 
 def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) -> None:
@@ -62,6 +63,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     print(f"mlca serve: http://{shown}:{number}/", flush=True)
     if tokens is None:
         print("No tokens: everybody on this machine may ask, and nobody else", flush=True)
+    begin()
     tell("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
     config = uvicorn.Config(
         make_app(service, known),
@@ -79,6 +81,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
+    write_out()
 
 
 class _WritesTogether:
@@ -115,21 +118,52 @@ class _WritesTogether:
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP that gives up connections on which no request comes: uvicorn would keep them for ever."""
+    """HTTP that gives up clients who send no request, or do not read the answer: uvicorn would keep them for ever."""
+
+    _head: asyncio.TimerHandle | None = None
+    _reading: asyncio.TimerHandle | None = None
+    _in_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(_WritesTogether(transport, self.loop))  # type: ignore[arg-type]
-        self._waiting = self.loop.call_later(_HEADER_SECONDS, transport.close)
+        self._head = self.loop.call_later(_HEADER_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; wait for the rest of a head, also of one that is not the connection's first."""
+        super().data_received(data)
+        if self._in_head and self._head is None:
+            self._head = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+
+    def on_message_begin(self) -> None:
+        """Notice a request."""
+        self._in_head = True
+        super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Wait no longer: from here on the gate has limits."""
-        self._waiting.cancel()
+        self._in_head = False
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
         super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        """Begin to wait for a client that takes less than it gets."""
+        super().pause_writing()
+        self._reading = self.loop.call_later(_READING_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Wait no longer: it has taken nearly everything."""
+        if self._reading is not None:
+            self._reading.cancel()
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
-        self._waiting.cancel()
+        for waiting in (self._head, self._reading):
+            if waiting is not None:
+                waiting.cancel()
         super().connection_lost(exc)
 
 

@@ -13,7 +13,7 @@ from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look_at_novelty
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
-from mlca.serve.diary import tell, write_out
+from mlca.serve.diary import tell
 from mlca.serve.events import Events
 from mlca.serve.learning import Follower
 from mlca.serve.live import Facts, Learned, LiveModel, new_model, new_parameters
@@ -209,7 +209,6 @@ class Service:
     async def _tick(self) -> None:
         while True:
             self.traffic.tick()
-            write_out()
             novelty = self.traffic.unseen_novelty()
             if novelty:  # in a thread, for the first look imports River
                 await asyncio.to_thread(self._look_at_novelty, novelty)

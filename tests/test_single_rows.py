@@ -19,6 +19,7 @@ import mlca.model
 from mlca import MLCA
 from mlca.kernels import native
 from mlca.river import MLCAClassifier
+from mlca.river_rows import usual_row
 from mlca.targets import LabelSet, read_targets
 from tests.learner.states import assert_exactly_same, assert_same_arrays
 
@@ -221,6 +222,17 @@ def test_names_row_by_row_are_names_together(rows, n_classes):
     assert len(pickle.dumps(labels)) == len(pickle.dumps(LabelSet(labels.names, form="names")))
 
 
+class Shout(str):
+    """A name whose equality is Python's to tell."""
+
+
+class Half(float):
+    """A number that NumPy reads as another."""
+
+    def __float__(self):
+        return super().__float__() / 2
+
+
 FEATURES = ["a", "b", "c"]
 VALUES = st.one_of(
     USUAL,
@@ -241,6 +253,7 @@ VALUES = st.one_of(
             np.float32(0.1),
             np.int8(4),
             Fraction(1, 3),
+            Half(3),
             np.bool_(True),
         ]
     ),
@@ -255,6 +268,51 @@ def rivers():
     for number, row in enumerate(rows):
         grown.learn_one(dict(zip(FEATURES, row, strict=True)), {"x": number % 2 == 0, "y": number % 3 == 0})
     return {"grown": grown, "new": MLCAClassifier()}
+
+
+NAMES = [["a", "b"], [0, 1], [10**30, -7], [True, 0], [(1, 2), None], [Shout("a"), 2.5], ["ä" * 9, "\ud800"]]
+
+
+@pytest.mark.parametrize("names", NAMES, ids=str)
+@pytest.mark.parametrize(
+    ("values", "is_usual"),
+    [
+        ((1.5, -0.0), True),
+        ((2**60 + 1, True), True),
+        ((np.float64(0.1), 0), True),
+        ((1e150, -1e150), True),
+        ((1.1e150, 0.0), False),
+        ((10**400, 0.0), False),
+        ((0.0, np.nan), False),
+        ((0.0, -np.inf), False),
+        ((np.float32(0.1), 0.0), False),
+        ((Half(3), 0.0), False),
+        ((0.0, "1"), False),
+        ((0.0, None), False),
+    ],
+)
+def test_only_plain_numbers_are_filled_in(names, values, is_usual):
+    # Equal text and whole numbers need not be the same objects; all else must be.
+    others = [pickle.loads(pickle.dumps(name)) if type(name) in (str, int) else name for name in names]
+    features = {name: column for column, name in enumerate(names)}
+    row = usual_row(dict(zip(others, values, strict=True)), features)
+    assert (row is not None) == is_usual
+    if is_usual:
+        assert row.tobytes() == np.array([values], dtype=np.float64).tobytes()
+    for other in ([*reversed(names)], names[:1], [*names, "more"], ["b", "a"], [1.0, 2.0]):
+        assert usual_row(dict(zip(other, [1.0] * 3, strict=False)), features) is None
+    assert usual_row({}, {}) is None
+
+
+def test_equal_names_of_another_type_take_the_long_way():
+    features = {1: 0, "b": 1}
+    for name in (True, 1.0, np.int64(1), Fraction(1)):
+        assert usual_row({name: 1.0, "b": 2.0}, features) is None
+        model = MLCAClassifier()
+        model.learn_one({1: 5.0, "b": 2.0}, {"x": True})
+        model.learn_one({name: 1.0, "b": 2.0}, {"x": True})
+        assert list(model._features) == [1, "b"]
+        np.testing.assert_array_equal(model._learner.settled().state("weights")["weights"], [[5.0, 2.0], [1.0, 2.0]])
 
 
 @given(

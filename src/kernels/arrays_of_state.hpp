@@ -1,4 +1,4 @@
-// What goes beyond the paper in a learner's state, as NumPy arrays: the learned similarity and the calibrated decision.
+// A learner's state as NumPy arrays, by name (see mlca.learner.checking): out of it, and back into it.
 //
 // Lengths are checked here, as far as others do not follow from them; whether the numbers make sense is `is_sound`'s to say.
 #pragma once
@@ -8,6 +8,7 @@
 #include <nanobind/ndarray.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -36,6 +37,8 @@ nb::object to_numpy(Array<T> values) {
 template <class T>
 Array<T> from_numpy(const nb::dict& arrays, const char* name) {
     const auto array = nb::cast<nb::ndarray<const T, nb::c_contig, nb::device::cpu>>(arrays[name]);
+    std::optional<nb::gil_scoped_release> released;
+    if (array.size() >> 16) released.emplace();
     return Array<T>(array.data(), array.data() + array.size());
 }
 
@@ -216,6 +219,91 @@ inline Decision decision_from(const nb::dict& arrays, const Settings& settings, 
     }
     if (settings.follows_drift) take_drift(arrays, decision, births, n_nodes);
     return decision;
+}
+
+template <class Value>
+void put(nb::dict& result, const std::string& name, Csr<Value> rows) {
+    result[(name + ".indptr").c_str()] = to_numpy(std::move(rows.indptr));
+    result[(name + ".indices").c_str()] = to_numpy(std::move(rows.indices));
+    result[(name + ".data").c_str()] = to_numpy(std::move(rows.data));
+}
+inline void put(nb::dict& result, const std::string& name, StateRows rows, bool sparse, std::size_t d) {
+    if (sparse) return put(result, name, std::move(rows.sparse));
+    const std::size_t n = rows.dense.size() / d;
+    result[name.c_str()] = to_numpy(std::move(rows.dense), {n, d});
+}
+
+// A state as a dict of arrays, with those of the nodes that were wanted.
+inline nb::dict arrays_of(State state, const Settings& settings, bool sparse, OfNodes wanted) {
+    const std::int64_t n = state.tally.front();
+    const auto d = static_cast<std::size_t>(settings.n_features), q = static_cast<std::size_t>(state.n_labels);
+    const auto width = static_cast<std::size_t>(settings.bandwidth_width()), bins = static_cast<std::size_t>(settings.n_bins());
+    nb::dict result;
+    result["tally"] = to_numpy(std::move(state.tally));
+    if (includes(wanted, OfNodes::counts)) result["counts"] = to_numpy(std::move(state.counts));
+    if (includes(wanted, OfNodes::bandwidths)) result["bandwidths"] = to_numpy(std::move(state.bandwidths), {static_cast<std::size_t>(n), width});
+    if (includes(wanted, OfNodes::label_counts)) put(result, "label_counts", std::move(state.label_counts));
+    if (settings.finds_vigilance()) result["vigilance"] = to_numpy(Array<double>{state.vigilance});
+    if (!settings.calibrated) {
+        result["with"] = to_numpy(std::move(state.with_label), {q, bins});
+        result["without"] = to_numpy(std::move(state.without_label), {q, bins});
+    }
+    if (wanted == OfNodes::all && (settings.learned || settings.calibrated)) result["unlabelled"] = to_numpy(std::move(state.unlabelled));
+    if (settings.max_nodes > 0) put_reservoir(result, state);
+    if (settings.learned) put_similarity(result, state);
+    if (settings.calibrated) {
+        put_decision(result, *state.decision);
+        put_drift(result, *state.decision, state.births, n);
+    }
+    result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
+    result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
+    result["group_centres"] = to_numpy(std::move(state.group_centres));
+    result["group_counts"] = to_numpy(std::move(state.group_counts));
+    result["group_bandwidths"] = to_numpy(std::move(state.group_bandwidths));
+    if (includes(wanted, OfNodes::weights)) put(result, "weights", std::move(state.weights), sparse, d);
+    put(result, "recent", std::move(state.recent), sparse, d);
+    return result;
+}
+
+template <class Value>
+Csr<Value> csr_from(const nb::dict& arrays, const std::string& name) {
+    Csr<Value> rows;
+    rows.indptr = from_numpy<std::int64_t>(arrays, (name + ".indptr").c_str());
+    rows.indices = from_numpy<std::int32_t>(arrays, (name + ".indices").c_str());
+    rows.data = from_numpy<Value>(arrays, (name + ".data").c_str());
+    return rows;
+}
+
+inline State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, const Settings& settings) {
+    State state;
+    state.n_labels = n_labels;
+    state.vigilance = settings.vigilance;
+    if (settings.finds_vigilance()) fill_from(arrays, "vigilance", &state.vigilance, 1);
+    state.tally = from_numpy<std::int64_t>(arrays, "tally");
+    state.counts = from_numpy<std::int64_t>(arrays, "counts");
+    state.bandwidths = from_numpy<double>(arrays, "bandwidths");
+    state.label_counts = csr_from<std::int64_t>(arrays, "label_counts");
+    if (!settings.calibrated) {
+        state.with_label = from_numpy<std::int64_t>(arrays, "with");
+        state.without_label = from_numpy<std::int64_t>(arrays, "without");
+    }
+    if (settings.learned || settings.calibrated) state.unlabelled = from_numpy<std::int64_t>(arrays, "unlabelled");
+    if (settings.learned) take_similarity(arrays, state);
+    if (settings.max_nodes > 0) take_reservoir(arrays, state);
+    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.births, static_cast<std::int64_t>(state.counts.size()));
+    state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
+    state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
+    state.group_centres = from_numpy<double>(arrays, "group_centres");
+    state.group_counts = from_numpy<std::int64_t>(arrays, "group_counts");
+    state.group_bandwidths = from_numpy<double>(arrays, "group_bandwidths");
+    if (sparse) {
+        state.weights.sparse = csr_from<double>(arrays, "weights");
+        state.recent.sparse = csr_from<double>(arrays, "recent");
+    } else {
+        state.weights.dense = from_numpy<double>(arrays, "weights");
+        state.recent.dense = from_numpy<double>(arrays, "recent");
+    }
+    return state;
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -24,15 +24,50 @@ using namespace MLCA_ARITHMETIC;
 
 // Whether no number's magnitude is beyond a limit, and none is missing. As whole numbers the bits of magnitudes are in the order
 // of the numbers, infinity follows, and NaN comes last; a difference below 0 leaves its sign, so nothing branches.
-bool all_within(const Table<const double>& rows, double limit) {
+bool are_within(const double* values, std::size_t n, double limit) {
     const std::int64_t most = std::bit_cast<std::int64_t>(limit);
     std::int64_t beyond = 0;
-    std::optional<nb::gil_scoped_release> unlocked;
-    if (rows.size() >> 16) unlocked.emplace();  // of a few rows, to take the lock again may cost more
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        beyond |= most - (std::bit_cast<std::int64_t>(rows.data()[at]) & std::numeric_limits<std::int64_t>::max());
+    for (std::size_t at = 0; at < n; ++at) {
+        beyond |= most - (std::bit_cast<std::int64_t>(values[at]) & std::numeric_limits<std::int64_t>::max());
     }
     return beyond >= 0;
+}
+
+bool all_within(const Table<const double>& rows, double limit) {
+    std::optional<nb::gil_scoped_release> unlocked;
+    if (rows.size() >> 16) unlocked.emplace();  // of a few rows, to take the lock again may cost more
+    return are_within(rows.data(), rows.size(), limit);
+}
+
+// Whether two names are equal that are told so without running any of Python's code.
+bool is_same_name(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
+    return PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+// Write the values of a dict into a row: if its names are those of another dict, in their order, and all values are plain
+// numbers within a limit. False tells that something is not so, whatever it is.
+bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double, nb::shape<1, -1>, nb::c_contig, nb::device::cpu>& row, double limit) {
+    static const nb::handle float64 = nb::object(nb::module_::import_("numpy").attr("float64")).release();
+    if (nb::len(x) != row.size() || nb::len(names) != row.size()) return false;
+    PyObject *name, *value, *known, *column;
+    Py_ssize_t place = 0, known_place = 0;
+    for (std::size_t at = 0; at < row.size(); ++at) {
+        if (!PyDict_Next(x.ptr(), &place, &name, &value) || !PyDict_Next(names.ptr(), &known_place, &known, &column) || !is_same_name(name, known)) return false;
+        if (PyFloat_CheckExact(value) || nb::handle(value).type().is(float64)) {
+            row.data()[at] = PyFloat_AsDouble(value);
+        } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
+            row.data()[at] = PyLong_AsDouble(value);
+            if (PyErr_Occurred() != nullptr) {
+                PyErr_Clear();  // too large for any row
+                return false;
+            }
+        } else {
+            return false;
+        }
+    }
+    return are_within(row.data(), row.size(), limit);
 }
 
 // The bare sums, for the benchmark: what this machine can do at the most.
@@ -75,6 +110,7 @@ NB_MODULE(MLCA_MODULE, module) {
         "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
         "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
     module.def("all_within", &all_within, strict::as_is("rows"), nb::arg("limit"));
+    module.def("fill_row", &fill_row, nb::arg("x"), nb::arg("names"), strict::as_is("row"), nb::arg("limit"));
     module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);
     bind_learner(module);
     bind_peers(module);

@@ -38,6 +38,9 @@ public:
 
     explicit DenseNodes(const Settings& told)
         : d_(told.n_features), weights_(d_), factors_(mode == Mode::individual ? d_ : 1), screen_(d_, told.screen_from) {}
+    DenseNodes(const DenseNodes& other) : d_(other.d_), weights_(other.weights_.shared()), factors_(other.factors_), screen_(other.screen_) {}
+    DenseNodes(DenseNodes&&) noexcept = default;
+    DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
     // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
@@ -45,7 +48,7 @@ public:
         if constexpr (mode == Mode::individual) factors_.reserve(n_nodes);
         screen_.reserve(n_nodes);
     }
-    void reserve_move(std::int64_t, Row, std::int64_t = -1) noexcept {}
+    void reserve_move(std::int64_t node, Row, std::int64_t = -1) { weights_.own(node); }
 
     void create(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
@@ -68,6 +71,8 @@ public:
 
     const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
+    // All rows as they are now, whatever becomes of them.
+    Rows<double> shared_rows() const { return weights_.shared(); }
     // The groups of an instance's attributes.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
         by.group(x, bandwidth_sums, d_, n_nodes, grouping);

@@ -40,10 +40,12 @@ struct Host {
 };
 
 // Where a prediction is written: the probability of each label, row by row; and, where the decision is calibrated, that of
-// having none, and how unlike everything seen the row is. What is not wanted is left out.
+// having none, the label that a row without a likely one is given all the same (-1: it needs none, or gets none), and how
+// unlike everything seen the row is. What is not wanted is left out; `none` and `fallback` go with the probabilities.
 struct Answers {
     double* probabilities = nullptr;
     double* none = nullptr;
+    std::int32_t* fallback = nullptr;
     double* novelty = nullptr;
 };
 
@@ -60,6 +62,7 @@ struct Explained {
     Array<double> weights, shares, calibrated, frequencies, opinions, probabilities, expert_weights, trust;
     double novelty = 0.0;
     bool far = false;
+    std::int32_t fallback = -1;
     // Under the learned similarity: the background's probability of each slot (empty if there is none yet), and the attributes
     // in which the voters agree most with the row, with how much of the weight they agree in.
     Array<double> background, agreement;
@@ -87,9 +90,8 @@ public:
     // Answer for each row, for the first `n_labels` labels. The learner must be settled.
     virtual void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const = 0;
     virtual Explained explain(const InputRows& row) const = 0;
-    // The labels that have come, in the order of their coming; where the decision is calibrated.
-    virtual Array<std::int32_t> arrived() const = 0;
-    virtual State state() const = 0;
+    // What is known, with those arrays of the nodes that are wanted.
+    virtual State state(OfNodes wanted) const = 0;
     virtual std::unique_ptr<Learner> copy() const = 0;
     // Replay the nodes of another settled learner of the same kind; `columns` gives the numbers of its labels here. A
     // failure or an interrupt leaves this learner half-way. Both must be copies that nobody else knows.

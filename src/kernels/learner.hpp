@@ -58,14 +58,6 @@ public:
     std::int64_t n_nodes() const override { return reading([&] { return model_.n_kept(); }); }
     double vigilance() const override { return reading([&] { return model_.settings.vigilance; }); }
     bool waits() const override { return reading([&] { return is_unsettled(); }); }
-    Array<std::int32_t> arrived() const override {
-        return reading([&] {
-            Array<std::int32_t> labels;
-            if (model_.decision) labels = model_.decision->frequencies.arrived;
-            for (std::int32_t& label : labels) --label;
-            return labels;
-        });
-    }
 
     void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) override {
         const std::lock_guard<std::mutex> turn(turn_);
@@ -147,16 +139,24 @@ public:
         return prediction.explain(model_, (*source)[0]);
     }
 
-    State state() const override {
+    State state(OfNodes wanted) const override {
+        std::optional<Draft> draft;
         std::unique_ptr<LearnerOf> twin;
         {
             const LongRead guard(lock_);
-            if (!model_.similarity_is_due()) return written();
-            twin = std::make_unique<LearnerOf>(*this);  // what is written down must not have an old similarity
+            // A state that a learner may be made of must not have an old similarity.
+            if (wanted == OfNodes::all && model_.similarity_is_due()) {
+                twin = std::make_unique<LearnerOf>(*this);
+            } else {
+                draft = drafted(wanted);
+            }
         }
-        Stop never;
-        twin->renew_similarity(twin->model_, never);
-        return twin->written();
+        if (twin) {
+            Stop never;
+            twin->renew_similarity(twin->model_, never);
+            draft = twin->drafted(wanted);
+        }
+        return std::move(*draft).finished();
     }
 
     std::unique_ptr<Learner> copy() const override {
@@ -356,16 +356,16 @@ private:
         LearnerOf& learner_;
     };
 
-    // All that is known, as arrays. The model is locked, or known to nobody else.
-    State written() const {
-        State state;
-        write_state(model_, state);
+    // What is known, as arrays. The model is locked, or known to nobody else.
+    Draft drafted(OfNodes wanted) const {
+        Draft draft = write_state(model_, wanted);
+        State& state = draft.state;
         state.waiting_indptr = waiting_starts_;
         state.waiting_labels = waiting_labels_;
         // Rows that another thread is just learning are not part of the model yet.
         const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
-        return state;
+        return draft;
     }
 
     // Learn the next row of the window.

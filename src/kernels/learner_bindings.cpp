@@ -129,7 +129,8 @@ public:
         run([&](const Host& host) { learner_->learn(rows.input, {indptr.data(), labels.data()}, n_labels, n_jobs, host); });
     }
 
-    // Probabilities of the labels, of "none", and novelty; those that are not wanted, or not known, are None.
+    // Probabilities of the labels, of "none", the labels of rows without a likely one, and novelty; those that are not wanted, or
+    // not known, are None.
     nb::tuple predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
         if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
         const auto n = static_cast<std::size_t>(rows.input.n);
@@ -137,15 +138,20 @@ public:
         if (wants_novelty && !calibrated) throw std::invalid_argument("only a calibrated decision knows what is new");
         Array<double> out(wants_probabilities ? n * static_cast<std::size_t>(n_labels) : 0);
         Array<double> none(wants_probabilities && calibrated ? n : 0), novelty(wants_novelty ? n : 0);
+        Array<std::int32_t> fallback(none.size());
         const Answers answers{.probabilities = wants_probabilities ? out.data() : nullptr,
                               .none = none.empty() ? nullptr : none.data(),
+                              .fallback = none.empty() ? nullptr : fallback.data(),
                               .novelty = wants_novelty ? novelty.data() : nullptr};
         run([&](const Host& host) { learner_->predict(rows.input, n_labels, n_jobs, host, answers); });
-        nb::object results[3] = {nb::none(), nb::none(), nb::none()};
+        nb::object results[4] = {nb::none(), nb::none(), nb::none(), nb::none()};
         if (wants_probabilities) results[0] = to_numpy(std::move(out), {n, static_cast<std::size_t>(n_labels)});
-        if (wants_probabilities && calibrated) results[1] = to_numpy(std::move(none));
-        if (wants_novelty) results[2] = to_numpy(std::move(novelty));
-        return nb::make_tuple(results[0], results[1], results[2]);
+        if (wants_probabilities && calibrated) {
+            results[1] = to_numpy(std::move(none));
+            results[2] = to_numpy(std::move(fallback));
+        }
+        if (wants_novelty) results[3] = to_numpy(std::move(novelty));
+        return nb::make_tuple(results[0], results[1], results[2], results[3]);
     }
 
     nb::dict explain(const CheckedRows& row) const {
@@ -179,39 +185,15 @@ public:
         result["trust"] = to_numpy(std::move(explained.trust));
         result["novelty"] = explained.novelty;
         result["far"] = explained.far;
+        result["fallback"] = explained.fallback;
         return result;
     }
 
-    nb::dict state() const {
+    nb::dict state(const std::string& of_nodes) const {
+        const auto wanted = static_cast<OfNodes>(place_of(of_nodes, {"all", "none", "weights", "counts", "bandwidths", "label_counts"}));
         State state;
-        run([&](const Host&) { state = learner_->state(); });
-        const auto n = state.counts.size(), d = static_cast<std::size_t>(settings().n_features), q = static_cast<std::size_t>(state.n_labels);
-        const auto width = static_cast<std::size_t>(settings().bandwidth_width()), bins = static_cast<std::size_t>(settings().n_bins());
-        nb::dict result;
-        result["tally"] = to_numpy(std::move(state.tally));
-        result["counts"] = to_numpy(std::move(state.counts));
-        result["bandwidths"] = to_numpy(std::move(state.bandwidths), {n, width});
-        put(result, "label_counts", std::move(state.label_counts));
-        if (settings().finds_vigilance()) result["vigilance"] = to_numpy(Array<double>{state.vigilance});
-        if (!settings().calibrated) {
-            result["with"] = to_numpy(std::move(state.with_label), {q, bins});
-            result["without"] = to_numpy(std::move(state.without_label), {q, bins});
-        }
-        if (settings().learned || settings().calibrated) result["unlabelled"] = to_numpy(std::move(state.unlabelled));
-        if (settings().max_nodes > 0) put_reservoir(result, state);
-        if (settings().learned) put_similarity(result, state);
-        if (settings().calibrated) {
-            put_decision(result, *state.decision);
-            put_drift(result, *state.decision, state.births, static_cast<std::int64_t>(n));
-        }
-        result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
-        result["waiting.indices"] = to_numpy(std::move(state.waiting_labels));
-        result["group_centres"] = to_numpy(std::move(state.group_centres));
-        result["group_counts"] = to_numpy(std::move(state.group_counts));
-        result["group_bandwidths"] = to_numpy(std::move(state.group_bandwidths));
-        put(result, "weights", std::move(state.weights), d);
-        put(result, "recent", std::move(state.recent), d);
-        return result;
+        run([&](const Host&) { state = learner_->state(wanted); });
+        return arrays_of(std::move(state), settings(), is_sparse(), wanted);
     }
 
     // A learner in which all that came is learned: this one, or a copy.
@@ -234,12 +216,6 @@ public:
             if (columns.data()[i] < 0 || columns.data()[i] >= n_labels) throw std::invalid_argument("a label's column is out of range");
         }
         run([&](const Host& host) { learner_->absorb(*other.learner_, columns.data(), n_labels, host); });
-    }
-
-    nb::object arrived() const {
-        Array<std::int32_t> labels;
-        run([&](const Host&) { labels = learner_->arrived(); });
-        return to_numpy(std::move(labels));
     }
 
     bool is_sparse() const { return learner_->is_sparse(); }
@@ -292,62 +268,9 @@ private:
         return result;
     }
 
-    template <class Value>
-    static void put(nb::dict& result, const std::string& name, Csr<Value> rows) {
-        result[(name + ".indptr").c_str()] = to_numpy(std::move(rows.indptr));
-        result[(name + ".indices").c_str()] = to_numpy(std::move(rows.indices));
-        result[(name + ".data").c_str()] = to_numpy(std::move(rows.data));
-    }
-    void put(nb::dict& result, const std::string& name, StateRows rows, std::size_t d) const {
-        if (is_sparse()) return put(result, name, std::move(rows.sparse));
-        const std::size_t n = rows.dense.size() / d;
-        result[name.c_str()] = to_numpy(std::move(rows.dense), {n, d});
-    }
-
     std::shared_ptr<Learner> learner_;
     nb::object rounds_;
 };
-
-template <class Value>
-Csr<Value> csr_from(const nb::dict& arrays, const std::string& name) {
-    Csr<Value> rows;
-    rows.indptr = from_numpy<std::int64_t>(arrays, (name + ".indptr").c_str());
-    rows.indices = from_numpy<std::int32_t>(arrays, (name + ".indices").c_str());
-    rows.data = from_numpy<Value>(arrays, (name + ".data").c_str());
-    return rows;
-}
-
-State state_from(const nb::dict& arrays, std::int64_t n_labels, bool sparse, const Settings& settings) {
-    State state;
-    state.n_labels = n_labels;
-    state.vigilance = settings.vigilance;
-    if (settings.finds_vigilance()) fill_from(arrays, "vigilance", &state.vigilance, 1);
-    state.tally = from_numpy<std::int64_t>(arrays, "tally");
-    state.counts = from_numpy<std::int64_t>(arrays, "counts");
-    state.bandwidths = from_numpy<double>(arrays, "bandwidths");
-    state.label_counts = csr_from<std::int64_t>(arrays, "label_counts");
-    if (!settings.calibrated) {
-        state.with_label = from_numpy<std::int64_t>(arrays, "with");
-        state.without_label = from_numpy<std::int64_t>(arrays, "without");
-    }
-    if (settings.learned || settings.calibrated) state.unlabelled = from_numpy<std::int64_t>(arrays, "unlabelled");
-    if (settings.learned) take_similarity(arrays, state);
-    if (settings.max_nodes > 0) take_reservoir(arrays, state);
-    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.births, static_cast<std::int64_t>(state.counts.size()));
-    state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
-    state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
-    state.group_centres = from_numpy<double>(arrays, "group_centres");
-    state.group_counts = from_numpy<std::int64_t>(arrays, "group_counts");
-    state.group_bandwidths = from_numpy<double>(arrays, "group_bandwidths");
-    if (sparse) {
-        state.weights.sparse = csr_from<double>(arrays, "weights");
-        state.recent.sparse = csr_from<double>(arrays, "recent");
-    } else {
-        state.weights.dense = from_numpy<double>(arrays, "weights");
-        state.recent.dense = from_numpy<double>(arrays, "recent");
-    }
-    return state;
-}
 
 }  // namespace
 
@@ -380,7 +303,12 @@ void bind_learner(nb::module_& module) {
         .def_static("restore",
                     [](const Settings& settings, bool sparse, nb::object rounds, std::int64_t n_labels, const nb::dict& arrays) {
                         const State state = state_from(arrays, n_labels, sparse, settings);
-                        return BoundLearner(make_learner(sparse, settings, &state), std::move(rounds));
+                        std::shared_ptr<Learner> learner;
+                        {
+                            const nb::gil_scoped_release released;  // a large model takes its time
+                            learner = make_learner(sparse, settings, &state);
+                        }
+                        return BoundLearner(std::move(learner), std::move(rounds));
                     })
         .def("learn_dense",
              [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels, std::int64_t n_jobs) {
@@ -405,11 +333,10 @@ void bind_learner(nb::module_& module) {
              [](const BoundLearner& self, const Indptr& indptr, const Indices& indices, const Data& data) {
                  return self.explain(CheckedRows(indptr, indices, data, self.settings()));
              })
-        .def("state", &BoundLearner::state)
+        .def("state", &BoundLearner::state, nb::arg("of_nodes") = "all")
         .def("settled", &BoundLearner::settled)
         .def("copy", &BoundLearner::copy)
         .def("absorb", &BoundLearner::absorb)
-        .def_prop_ro("arrived", &BoundLearner::arrived)
         .def_prop_ro("vigilance", &BoundLearner::vigilance)
         .def_prop_ro("sparse", &BoundLearner::is_sparse)
         .def_prop_ro("n_labels", &BoundLearner::n_labels)

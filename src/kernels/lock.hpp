@@ -2,9 +2,9 @@
 //
 // A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
 // that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
-// prediction of many rows lets go of it between slices. Only whoever copies the whole model reads for longer: meanwhile
-// other readers go in past a writer that waits, which has to wait anyway. Whoever waits must not hold Python's
-// interpreter lock.
+// prediction of many rows lets go of it between slices. Only whoever copies a model or writes it down reads for longer, as far
+// as its memory cannot be shared (memory.hpp): meanwhile other readers go in past a writer that waits, which has to wait
+// anyway. Whoever waits must not hold Python's interpreter lock.
 #pragma once
 
 #include <condition_variable>

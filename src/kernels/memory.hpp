@@ -73,7 +73,8 @@ void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
 }
 
 // Rows of equal width that never move: they live in chunks, so that growing copies nothing and takes no longer for a
-// large model than for a small one.
+// large model than for a small one. Whoever wants them as they are now may share the chunks, which takes no time; before a
+// row is changed, `reserve` or `own` gives the changer a chunk of his own.
 template <class T>
 class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -94,9 +95,29 @@ public:
     std::int64_t width() const noexcept { return width_; }
     std::int64_t room() const noexcept { return static_cast<std::int64_t>(chunks_.size()) << shift_; }
 
-    // Make room for n rows in all; new ones are zero.
+    // The same rows in the same chunks.
+    Rows shared() const {
+        Rows rows(width_);
+        rows.chunks_ = chunks_;
+        return rows;
+    }
+
+    // Make room for n rows in all; new ones are zero, and the last may be changed.
     void reserve(std::int64_t n) {
         while (room() < n) chunks_.push_back(chunk_of_zeros());
+        if (n > 0) own(n - 1);
+    }
+
+    // Make sure that a change of a row is seen by nobody else.
+    void own(std::int64_t row) {
+        Chunk& chunk = chunks_[static_cast<std::size_t>(row >> shift_)];
+        if (chunk.use_count() == 1) {
+            std::atomic_thread_fence(std::memory_order_acquire);  // others have read what they wanted to
+            return;
+        }
+        Chunk twin = chunk_of_zeros();
+        std::memcpy(twin.get(), chunk.get(), chunk_length() * sizeof(T));
+        chunk = std::move(twin);
     }
 
     T* operator[](std::int64_t row) noexcept { return place(row); }
@@ -108,11 +129,11 @@ private:
     struct GiveBack {
         void operator()(T* memory) const noexcept { give_back(memory); }
     };
-    using Chunk = std::unique_ptr<T[], GiveBack>;
+    using Chunk = std::shared_ptr<T[]>;
 
     std::size_t chunk_length() const noexcept { return static_cast<std::size_t>(width_) << shift_; }
     Chunk chunk_of_zeros() const {
-        Chunk chunk(static_cast<T*>(obtain(chunk_length() * sizeof(T))));
+        Chunk chunk(static_cast<T*>(obtain(chunk_length() * sizeof(T))), GiveBack(), Allocator<T>());
         std::memset(static_cast<void*>(chunk.get()), 0, chunk_length() * sizeof(T));
         return chunk;
     }

@@ -45,11 +45,10 @@ public:
         find_voters(model, rows, n, stop);
         for (std::int64_t j = 0; j < n; ++j) {
             const std::int64_t row = first + j;
-            double* out = answers.probabilities == nullptr ? nullptr : answers.probabilities + row * n_labels;
             if (model.decision) {
-                decide(model, j, n_labels, out, answers.none == nullptr ? nullptr : answers.none + row, answers.novelty == nullptr ? nullptr : answers.novelty + row);
-            } else if (out != nullptr) {
-                apply_bayes(model, j, n_labels, out);
+                decide(model, j, row, n_labels, answers);
+            } else if (answers.probabilities != nullptr) {
+                apply_bayes(model, j, n_labels, answers.probabilities + row * n_labels);
             }
         }
     }
@@ -104,16 +103,29 @@ private:
     // Estimators promise probabilities strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
-    void decide(const ModelOf& model, std::int64_t j, std::int64_t n_labels, double* out, double* none, double* novelty) {
+    void decide(const ModelOf& model, std::int64_t j, std::int64_t row, std::int64_t n_labels, const Answers& answers) {
         const Decision& decision = *model.decision;
         Poll& poll = voting(j).poll;
-        if (novelty != nullptr) *novelty = novelty_of(decision, poll);
-        if (out == nullptr && none == nullptr) return;
+        if (answers.novelty != nullptr) answers.novelty[row] = novelty_of(decision, poll);
+        if (answers.none == nullptr) return;  // of no labels, there are no probabilities
         decision.count_votes(poll, work_.ballot, model.view());
         decision.probabilities(poll, work_.ballot, learned_of(model), slots_.data());
         const std::int64_t n_known = decision.n_slots() - 1;
-        if (none != nullptr) *none = n_known >= 0 ? slots_[0] : 0.0;
-        for (std::int64_t i = 0; out != nullptr && i < n_labels; ++i) out[i] = between(i < n_known ? slots_.data()[i + 1] : 0.0);
+        double* out = answers.probabilities + row * n_labels;
+        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = between(i < n_known ? slots_.data()[i + 1] : 0.0);
+        const double none = n_known >= 0 ? slots_[0] : 0.0;
+        answers.none[row] = none;
+        answers.fallback[row] = fallback(decision, n_labels, out, none);
+    }
+
+    // The label of a row that has no likely one: the likeliest of those that have come, the first of equals; unless the row is
+    // likelier to have none.
+    static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
+        std::int32_t best = -1;
+        for (const std::int32_t slot : decision.frequencies.arrived) {
+            if (slot <= n_labels && (best < 0 || p[slot - 1] > p[best])) best = slot - 1;
+        }
+        return best >= 0 && p[best] <= 0.5 && p[best] > none ? best : -1;
     }
 
     static double novelty_of(const Decision& decision, const Poll& poll) noexcept {
@@ -195,6 +207,9 @@ private:
         result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
         decision.probabilities(poll, work_.ballot, learned_of(model), result.probabilities.data());
         result.probabilities.resize(n_slots);
+        Array<double> p;
+        for (std::size_t slot = 1; slot < n_slots; ++slot) p.push_back(between(result.probabilities[slot]));
+        result.fallback = fallback(decision, model.labels.n_labels, p.data(), result.probabilities[0]);
         const std::int64_t n_experts = decision.pool ? decision.pool->n_experts : 1;
         for (auto* numbers : {&result.shares, &result.calibrated, &result.frequencies}) numbers->assign(n_slots, 0.0);
         if (has_background(model)) result.background.assign(n_slots, 0.0);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <type_traits>
+#include <utility>
 
 #include "model.hpp"
 #include "state.hpp"
@@ -40,25 +42,76 @@ struct RowsOfState {
 // Entries of nodes that take a few milliseconds.
 inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
 
-// Put everything that a model knows into a state.
+// A state in the making. What is large and of equal width is shared with the model, and copied by `finished`, when nobody has to
+// wait for it any more.
+struct Draft {
+    State state;
+    Array<std::uint8_t> gone;  // which nodes were given up; empty if none
+    std::int64_t n_nodes = 0;  // with those
+    std::optional<Rows<double>> weights, bandwidths;
+
+    State finished() && {
+        if (weights) append_kept(*weights, state.weights.dense);
+        if (bandwidths) append_kept(*bandwidths, state.bandwidths);
+        return std::move(state);
+    }
+
+    template <class F>
+    void for_each_kept(F f) const {
+        for (std::int64_t k = 0; k < n_nodes; ++k) {
+            if (gone.empty() || !gone.data()[k]) f(k);
+        }
+    }
+
+private:
+    void append_kept(const Rows<double>& rows, Array<double>& out) const {
+        out.reserve(static_cast<std::size_t>(state.tally.front() * rows.width()));
+        for_each_kept([&](std::int64_t k) { out.insert(out.end(), rows[k], rows[k] + rows.width()); });
+    }
+};
+
+// Put the arrays of nodes that are wanted into a draft.
 template <class ModelOf>
-void write_state(const ModelOf& model, State& state) {
+void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
     const LabelMemory& labels = model.labels;
     const Settings& settings = model.settings;
-    const std::int64_t width = model.bandwidths.width();
+    State& state = draft.state;
+    draft.n_nodes = model.n_nodes;
+    if (model.n_gone > 0) draft.gone.assign(model.gone.begin(), model.gone.begin() + model.n_nodes);
+    if (includes(wanted, OfNodes::bandwidths)) draft.bandwidths = model.bandwidths.shared();
+    if (includes(wanted, OfNodes::weights)) {
+        if constexpr (RowsOfState<typename ModelOf::Row>::SPARSE) {
+            draft.for_each_kept([&](std::int64_t k) { RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features); });
+        } else {
+            draft.weights = model.nodes.shared_rows();
+        }
+    }
+    const auto copy_kept = [&](const Array<std::int64_t>& numbers, Array<std::int64_t>& out) {
+        out.reserve(static_cast<std::size_t>(model.n_kept()));
+        draft.for_each_kept([&](std::int64_t k) { out.push_back(numbers.data()[k]); });
+    };
+    if (includes(wanted, OfNodes::counts)) copy_kept(labels.node_counts, state.counts);
+    if (wanted == OfNodes::all && (settings.learned || settings.calibrated)) copy_kept(labels.unlabelled, state.unlabelled);
+    if (includes(wanted, OfNodes::label_counts)) {
+        draft.for_each_kept([&](std::int64_t k) {
+            const auto& own = labels.at_nodes[k];
+            state.label_counts.append(own.keys, own.values, own.length);
+        });
+    }
+    if (settings.max_nodes > 0) copy_kept(model.births.numbers, state.births.numbers);
+}
+
+// Write down what a model knows. It is locked, or known to nobody else.
+template <class ModelOf>
+Draft write_state(const ModelOf& model, OfNodes wanted) {
+    const LabelMemory& labels = model.labels;
+    const Settings& settings = model.settings;
+    Draft draft;
+    State& state = draft.state;
     state.n_labels = labels.n_labels;
     state.tally = {model.n_kept(), labels.n_learned, labels.n_voted, labels.n_voted_alone};
     state.vigilance = settings.vigilance;
-    for (std::int64_t k = 0; k < model.n_nodes; ++k) {
-        if (model.n_gone > 0 && model.gone.data()[k]) continue;
-        state.counts.push_back(labels.node_counts.data()[k]);
-        if (settings.learned || settings.calibrated) state.unlabelled.push_back(labels.unlabelled.data()[k]);
-        if (settings.max_nodes > 0) state.births.numbers.push_back(model.births[k]);
-        state.bandwidths.insert(state.bandwidths.end(), model.bandwidths[k], model.bandwidths[k] + width);
-        RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features);
-        const auto& own = labels.at_nodes[k];
-        state.label_counts.append(own.keys, own.values, own.length);
-    }
+    write_nodes(model, wanted, draft);
     state.group_centres = model.groups.centres();
     state.group_counts = model.groups.counts();
     state.group_bandwidths = model.groups.bandwidths();
@@ -74,7 +127,7 @@ void write_state(const ModelOf& model, State& state) {
     if (settings.calibrated) {
         state.decision = model.decision;
         state.decision->resize(labels.n_labels + 1, model.n_kept());
-        return;
+        return draft;
     }
     for (std::int64_t i = 0; i < labels.n_labels; ++i) {
         for (std::int64_t bin = 0; bin < settings.n_bins(); ++bin) {
@@ -82,6 +135,7 @@ void write_state(const ModelOf& model, State& state) {
             state.without_label.push_back(labels.without_full(i, bin));
         }
     }
+    return draft;
 }
 
 template <class ModelOf>
@@ -161,8 +215,7 @@ void read_state(ModelOf& model, const State& state) {
 // The same model without the nodes that were given up.
 template <class ModelOf>
 ModelOf without_gone(const ModelOf& model) {
-    State state;
-    write_state(model, state);
+    State state = write_state(model, OfNodes::all).finished();
     if (model.similarity_is_due()) state.learned.reset();
     ModelOf next(model.settings);
     read_state(next, state);

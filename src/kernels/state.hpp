@@ -4,7 +4,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 
 #include "births.hpp"
@@ -14,6 +16,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
+// Which arrays of the nodes a state has; what does not grow with them it has in any case.
+enum class OfNodes { all, none, weights, counts, bandwidths, label_counts };
+
+inline bool includes(OfNodes wanted, OfNodes one) noexcept { return wanted == OfNodes::all || wanted == one; }
+
 // Rows of pairs, ascending keys in each.
 template <class Value>
 struct Csr {
@@ -21,19 +28,21 @@ struct Csr {
     Array<std::int32_t> indices;
     Array<Value> data;
 
-    // Add a row of pairs in any order.
+    // Add a row of pairs in any order; most are in the right one.
     void append(const std::int32_t* keys, const Value* values, std::int64_t n) {
-        const auto start = indices.size(), end = start + static_cast<std::size_t>(n);
-        Array<std::int64_t> order(static_cast<std::size_t>(n));
-        for (std::int64_t p = 0; p < n; ++p) order[static_cast<std::size_t>(p)] = p;
-        std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
-        indices.resize(end);
-        data.resize(end);
-        for (std::size_t p = 0; p < order.size(); ++p) {
-            indices[start + p] = keys[order[p]];
-            data[start + p] = values[order[p]];
+        const auto start = static_cast<std::ptrdiff_t>(indices.size());
+        indices.insert(indices.end(), keys, keys + n);
+        data.insert(data.end(), values, values + n);
+        if (!std::is_sorted(indices.begin() + start, indices.end())) {
+            Array<std::int64_t> order(static_cast<std::size_t>(n));
+            std::iota(order.begin(), order.end(), 0);
+            std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
+            for (std::int64_t p = 0; p < n; ++p) {
+                indices.data()[start + p] = keys[order.data()[p]];
+                data.data()[start + p] = values[order.data()[p]];
+            }
         }
-        indptr.push_back(static_cast<std::int64_t>(end));
+        indptr.push_back(static_cast<std::int64_t>(indices.size()));
     }
 };
 

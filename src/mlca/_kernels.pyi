@@ -5,7 +5,7 @@ runs; it runs without the interpreter's lock.
 """
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,19 @@ def processor_has(level: str) -> bool: ...
 def all_within(rows: NDArray[np.float64], limit: float) -> bool:
     """Whether no magnitude is beyond a limit (0 or more), and no number is missing."""
 
+def fill_row(x: dict[Any, Any], names: dict[Any, Any], row: NDArray[np.float64], limit: float) -> bool:
+    """Fill a row (1, n) with a dict's values, if it has the names of another in their order, and plain numbers."""
+
 # The benchmark's probes
 
 def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, repeats: int) -> int: ...
 def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, repeats: int) -> NDArray[np.float32]: ...
 
 # The learner
+
+_Answers: TypeAlias = tuple[
+    NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.int32] | None, NDArray[np.float64] | None
+]
 
 class GapsError(ValueError):
     """Rows have gaps, and the learner was not made for them."""
@@ -74,8 +81,6 @@ class Learner:
     def waits(self) -> bool: ...
     @property
     def vigilance(self) -> float: ...
-    @property
-    def arrived(self) -> NDArray[np.int32]: ...
     def learn_dense(
         self,
         rows: NDArray[np.float64],
@@ -96,8 +101,8 @@ class Learner:
     ) -> None: ...
     def predict_dense(
         self, rows: NDArray[np.float64], n_labels: int, n_jobs: int, probabilities: bool, novelty: bool
-    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, NDArray[np.float64] | None]:
-        """Return probabilities, those of having no label, and novelty; None for what is not asked for or not known."""
+    ) -> _Answers:
+        """Return what `mlca.learner.core.Answers` has; None for what is not asked for or not known."""
 
     def predict_sparse(
         self,
@@ -108,12 +113,12 @@ class Learner:
         n_jobs: int,
         probabilities: bool,
         novelty: bool,
-    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None, NDArray[np.float64] | None]: ...
+    ) -> _Answers: ...
     def explain_dense(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def explain_sparse(
         self, indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
     ) -> dict[str, Any]: ...
-    def state(self) -> dict[str, NDArray[Any]]: ...
+    def state(self, of_nodes: str = "all") -> dict[str, NDArray[Any]]: ...
     def settled(self) -> Learner: ...
     def copy(self) -> Learner: ...
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None: ...

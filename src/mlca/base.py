@@ -70,6 +70,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self._decide(self._probabilities(rows), rows)
 
     @property
+    def _has_classes(self) -> bool:
+        """Whether each row has exactly one label: its class."""
+        return self.labels_.single
+
+    @property
     def classes_(self) -> NDArray[Any]:
         """The names of the labels, in the order of their columns."""
         return self.labels_.to_array()
@@ -127,7 +132,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         """
         model = self._frozen()
         rows = model._read_known_rows(X)
-        if model.labels_.single:
+        if model._has_classes:
             likeliest = np.argmax(model._probabilities(rows), axis=1)
             # Names are asked for last: another thread may have learned new ones meanwhile.
             classes: NDArray[Any] = model.classes_[likeliest]
@@ -186,7 +191,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return frozen
 
     def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self.labels_.single:
+        if not self._has_classes:
             return probabilities
         totals = probabilities.sum(axis=1, keepdims=True)
         # Where no class has any probability, all are alike.

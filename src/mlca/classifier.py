@@ -277,11 +277,6 @@ class MLCA(LearnedModel):
         explanation = Explanation.of(learner, numbers, model._labels.names, attributes)
         return frames.with_values(model, explanation, row)
 
-    @property
-    def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust."""
-        return self._settled_learner().segments()
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
 
@@ -363,10 +358,10 @@ class MLCA(LearnedModel):
         )
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        self._check_fitted()
         if type(X) is not np.ndarray:
             from mlca.frames import rows_of
 
+            self._check_fitted()
             X = rows_of(self, X)
         return super()._read_known_rows(X, targets)
 

@@ -130,7 +130,7 @@ class Explanation:
     ) -> Explanation:
         """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
-        p = numbers.pop("probabilities")
+        p, fallback = numbers.pop("probabilities"), numbers.pop("fallback")
         if learner.parameters.decision == "calibrated":
             none, posterior = float(p[0]), np.clip(p[1:], *_POSSIBLE)
             numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
@@ -138,20 +138,20 @@ class Explanation:
             if len(experts) == 1:
                 numbers["expert_weights"] = np.ones(1)
             numbers |= {"none": none, "experts": experts}
-            answers = Answers(posterior[None, :], np.array([none]), None, learner)
+            answers = Answers(posterior[None, :], np.array([none]), np.array([fallback]), None)
         else:
             numbers |= {"novelty": None, "none": None}
-            answers = Answers(numbers["posterior"][None, :], None, None, learner)
+            answers = Answers(numbers["posterior"][None, :], None, None, None)
         labels = names[: len(numbers["posterior"])]
         predicted = frozenset(name for name, chosen in zip(labels, answers.chosen()[0], strict=True) if chosen)
         named: dict[str, float] = {}  # of a column that is several attributes, what they say together
         for place, share in zip(agreeing, agreement, strict=True):
             name = name_of_attribute(place)
             named[name] = named.get(name, 0.0) + share
-        # Without a bound every row has its node, and the whole state need not be read.
+        # Without a bound every row has its node, and they need not be counted.
         bounded = learner.parameters.max_nodes is not None
         numbers["n_seen"] = learner.n_seen
-        numbers["n_represented"] = int(learner.state()["counts"].sum()) if bounded else learner.n_seen
+        numbers["n_represented"] = int(learner.state("counts")["counts"].sum()) if bounded else learner.n_seen
         return cls(labels=labels, predicted=predicted, agreement=tuple(named.items()), **numbers)
 
     def __str__(self) -> str:

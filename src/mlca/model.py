@@ -47,6 +47,10 @@ class LearnedModel(StreamClassifier):
         self._labels = labels
 
     @property
+    def _has_classes(self) -> bool:
+        return self._labels.single
+
+    @property
     def n_nodes_(self) -> int:
         """The number of nodes."""
         return self._settled_learner().n_nodes
@@ -61,7 +65,7 @@ class LearnedModel(StreamClassifier):
     def weights_(self) -> Any:
         """The nodes, one row each."""
         learner = self._settled_learner()
-        state = learner.state()
+        state = learner.state("weights")
         if not learner.sparse_nodes:
             return _read_only(state["weights"])
         return _csr(state, "weights", learner.n_features)
@@ -69,19 +73,19 @@ class LearnedModel(StreamClassifier):
     @property
     def counts_(self) -> NDArray[np.int64]:
         """The number of rows that each node stands for."""
-        return _read_only(self._settled_learner().state()["counts"])
+        return _read_only(self._settled_learner().state("counts")["counts"])
 
     @property
     def label_counts_(self) -> Any:
         """How many of each node's rows had each label."""
-        state = self._settled_learner().state()
+        state = self._settled_learner().state("label_counts")
         return _csr(state, "label_counts", n_labels_of(state))
 
     @property
     def bandwidths_(self) -> NDArray[np.float64]:
         """The bandwidths of the nodes."""
         learner = self._settled_learner()
-        bandwidths = _read_only(learner.state()["bandwidths"])
+        bandwidths = _read_only(learner.state("bandwidths")["bandwidths"])
         return bandwidths[:, 0] if learner.parameters.attributes == "common" else bandwidths
 
     @property
@@ -97,7 +101,7 @@ class LearnedModel(StreamClassifier):
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
             raise AttributeError('only similarity="learned" weighs attributes')
-        weights = learner.state()["similarity.weights"].astype(np.float64)
+        weights = learner.state("none")["similarity.weights"].astype(np.float64)
         return _read_only(weights / weights.sum())
 
     @property
@@ -106,7 +110,12 @@ class LearnedModel(StreamClassifier):
         learner = self._settled_learner()
         if learner.parameters.decision != "calibrated":
             raise AttributeError('only decision="calibrated" notes how near rows have been')
-        return _read_only(learner.state()["decision.novelty"])
+        return _read_only(learner.state("none")["decision.novelty"])
+
+    @property
+    def segments_(self) -> tuple[tuple[int, float], ...]:
+        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust."""
+        return self._settled_learner().segments()
 
     @property
     def background_(self) -> sparse.csr_array:
@@ -118,7 +127,7 @@ class LearnedModel(StreamClassifier):
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
             raise AttributeError('only similarity="learned" has linear scores')
-        state = learner.state()
+        state = learner.state("none")
         n_knots = int(state["similarity.tally"][1])
         span = 2.0**18 * n_knots if n_knots else 2.0**22  # of ranks, in the units of src/kernels/ranks.hpp
         shape = (n_labels_of(state) + 1, learner.n_features)
@@ -185,11 +194,11 @@ class LearnedModel(StreamClassifier):
             Columns are in the order of `classes_`; `chosen()` are the labels, `novelty` is None with Bayes' rule.
         """
         model = self._frozen()
-        rows, learner = model._read_known_rows(X), model._settled_learner()
+        rows, learner = model._read_known_rows(X), model._learner.settled()
         return learner.answers(rows, model._n_threads(), novelty=learner.parameters.decision == "calibrated")
 
     def _answers(self, rows: Rows) -> Answers:
-        return self._settled_learner().answers(rows, self._n_threads())
+        return self._learner.settled().answers(rows, self._n_threads())
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         # Single rows come by the thousand: where one look tells that nothing is to be done, that is all.

@@ -12,7 +12,6 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Hashable, Mapping
-from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,12 +19,11 @@ from numpy.typing import NDArray
 
 from mlca.classifier import MLCA
 from mlca.explanation import Explanation
-from mlca.kernels import native
 from mlca.learner.core import Answers, Learner
 from mlca.learner.widening import widened
-from mlca.limits import LARGEST_VALUE
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
+from mlca.river_rows import any_row, check_frame, check_numbers, rows_of_frame, usual_row
 from mlca.targets import LabelSet
 from mlca.targets.names import check_truth
 
@@ -36,9 +34,6 @@ with needing("mlca.river", "river"):
     from mlca.river_metrics import ExactMatch, ExampleF1, HammingLoss, Jaccard, MacroF1, MicroF1
 
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
-
-# Types whose values need no closer look.
-_PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
 
 
 class MLCAClassifier(base.MultiLabelClassifier):
@@ -151,15 +146,15 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels: those of the row are true. Labels not mentioned are false.
         """
-        row = self._usual_row(x)
+        row = usual_row(x, self._features)
         if row is None:
-            _check_numbers(x)
+            check_numbers(x)
         if not isinstance(y, Mapping):
             raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
         check_truth(y, self._labels)
         if row is None:
             self._meet(x)
-            row = self._row(x)
+            row = any_row(x, self._features, self._learner.n_features)
         labels = self._labels
         for label in y:
             if label not in labels:
@@ -180,7 +175,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         """
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
-        _check_frame(X)
+        check_frame(X)
         if not y.isin((False, True)).all(axis=None):
             raise ValueError("y holds other values than True and False; labels come as columns of booleans")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
@@ -195,7 +190,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the probability of each label seen so far for each row: a column a label, the index of X."""
-        _check_frame(X)
+        check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
         probabilities = self._learner.settled().answers(self._rows(X)).probabilities
@@ -203,7 +198,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def predict_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return whether each row has each label seen so far: a column of booleans a label, the index of X."""
-        _check_frame(X)
+        check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
         chosen = self._learner.settled().answers(self._rows(X)).chosen()
@@ -222,12 +217,11 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Explanation
             The nodes that voted and every number on the way from their label counts to the posterior.
         """
-        _check_numbers(x)
         if not self._labels:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
         features = [str(feature) for feature in self._features] or ["nothing"]
         learner = self._learner.settled()
-        numbers = learner.explain(self._row(x)[0])
+        numbers = learner.explain(self._known_row(x)[0])
         return Explanation.of(learner, numbers, tuple(self._labels), features.__getitem__)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -342,11 +336,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return self._learner.settled().answers(self._known_row(x))
 
     def _known_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
-        row = self._usual_row(x)
+        row = usual_row(x, self._features)
         if row is None:
-            _check_numbers(x)
-            row = self._row(x)
+            check_numbers(x)
+            row = any_row(x, self._features, self._learner.n_features)
         return row
+
+    def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
+        return rows_of_frame(X, self._features, self._learner.n_features)
 
     def _meet(self, x: Mapping[Hashable, Any]) -> None:
         """Give every feature of a row that is not known yet its column."""
@@ -356,61 +353,3 @@ class MLCAClassifier(base.MultiLabelClassifier):
             self._features.setdefault(feature, len(self._features))
         if len(self._features) > self._learner.n_features:
             self._learner = widened(self._learner, len(self._features))
-
-    def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
-        rows = np.zeros((len(X), self._learner.n_features))
-        known = [feature for feature in X.columns if feature in self._features]
-        rows[:, [self._features[feature] for feature in known]] = X[known].to_numpy(dtype=np.float64)
-        return rows
-
-    def _usual_row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64] | None:
-        """Return a row of plain numbers under all known features, in their order, as most rows of a stream are.
-
-        Any other row gives None, whatever may be wrong with it: it takes its time.
-        """
-        if type(x) is not dict or not x or [*x] != [*self._features]:
-            return None
-        values = [*x.values()]
-        if not _PLAIN_NUMBERS.issuperset(map(type, values)):
-            return None
-        row = np.array([values], dtype=np.float64)
-        return row if native.all_within(row, LARGEST_VALUE) else None
-
-    def _row(self, x: Mapping[Hashable, Any]) -> NDArray[np.float64]:
-        row = np.zeros((1, self._learner.n_features))
-        row[0, : len(self._features)] = [x.get(feature, 0.0) for feature in self._features]
-        return row
-
-
-def _check_numbers(x: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
-    if not _PLAIN_NUMBERS.issuperset(map(type, x.values())):
-        for feature, value in x.items():
-            if not isinstance(value, Real | np.bool_):
-                raise ValueError(
-                    f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
-                    "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
-                )
-    _check_sizes(x, np.array([*x.values()], dtype=np.float64))
-
-
-def _check_frame(X: pd.DataFrame) -> None:
-    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
-    if len(X):
-        kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
-        for feature in X.columns[~kinds.isin(list("biuf"))]:
-            for value in X[feature]:
-                _check_numbers({feature: value})
-        values = X.to_numpy(dtype=np.float64)
-        worst = np.abs(values).max(axis=0)  # NaN where one is missing
-        _check_sizes(dict(zip(X.columns, worst.tolist(), strict=True)), worst)
-
-
-def _check_sizes(x: Mapping[Hashable, Any], values: NDArray[np.float64]) -> None:
-    usable = np.abs(values) <= LARGEST_VALUE
-    if not usable.all():
-        feature, value = list(x.items())[int(np.argmin(usable))]
-        raise ValueError(
-            f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; fill gaps with "
-            "river.preprocessing.StatImputer, rescale what is larger"
-        )

@@ -1,5 +1,6 @@
 """Memory that runs out, at every allocation in turn: the model is that of the rows it has seen, and goes on."""
 
+import copy
 import pickle
 from bisect import bisect_left
 from itertools import product
@@ -126,6 +127,27 @@ def test_learning_goes_on_after_any_allocation_failed(attributes, kind, rule, st
     whole_rows = WholeRows(make, X, y)
     for model in failing(attempt, step):
         whole_rows.check(model)
+
+
+@pytest.mark.parametrize("attributes", MODES)
+def test_the_same_where_a_copy_shares_the_nodes(attributes):
+    X, y = stream(90, 5)
+
+    def make():
+        return MLCA(attributes=attributes, window=20, vigilance=0.3)
+
+    half, twins = make().partial_fit(X[:60], y[:60]), []
+    whole_rows = WholeRows(make, X, y)
+
+    def attempt():
+        model = copy.deepcopy(half)
+        twins.append(copy.deepcopy(model))
+        return model, lambda: model.partial_fit(X[60:], y[60:])
+
+    for model in failing(attempt):
+        whole_rows.check(model)
+        assert_exactly_same(twins[-1], half)
+    assert len(twins) > 3
 
 
 STEP = 19

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from mlca.learner.parameters import SCREEN_FROM, Parameters
 # Rows of the other kind are converted by portions of so many numbers.
 PORTION = 2**20
 
+OfNodes: TypeAlias = Literal["all", "none", "weights", "counts", "bandwidths", "label_counts"]
 
-@dataclass(frozen=True)
-class Answers:
+
+class Answers(NamedTuple):
     """What a learner says of rows.
 
     Attributes
@@ -28,16 +29,16 @@ class Answers:
         The probability of each label.
     none : ndarray of shape (n_rows,) or None
         The probability of having no label; None where Bayes' rule decides.
+    fallback : ndarray of shape (n_rows,) or None
+        The label of a row that has no likely one, -1 where it needs none or gets none; None where Bayes' rule decides.
     novelty : ndarray of shape (n_rows,) or None
         How unlike everything learned the row is; None where it was not asked for.
-    learner : Learner
-        Who said it.
     """
 
     probabilities: NDArray[np.float64]
     none: NDArray[np.float64] | None
+    fallback: NDArray[np.int32] | None
     novelty: NDArray[np.float64] | None
-    learner: Learner
 
     def chosen(self, threshold: float | None = None) -> NDArray[np.bool_]:
         """Choose the labels of each row: those more likely than not.
@@ -46,18 +47,10 @@ class Answers:
         label that came first. A threshold takes the place of one half, and with it no label is chosen in default.
         """
         likely: NDArray[np.bool_] = self.probabilities > (0.5 if threshold is None else threshold)
-        if threshold is not None or self.none is None:
-            return likely
-        without = np.flatnonzero(~likely.any(axis=1))
-        if len(without) == 0:
-            return likely
-        arrived = self.learner.arrived
-        arrived = arrived[arrived < likely.shape[1]]
-        if len(arrived):
-            p = self.probabilities[np.ix_(without, arrived)]
-            best = p.argmax(axis=1)
-            fits = p[np.arange(len(best)), best] > self.none[without]
-            likely[without[fits], arrived[best[fits]]] = True
+        if threshold is None and self.fallback is not None:
+            (without,) = (self.fallback >= 0).nonzero()
+            if len(without):
+                likely[without, self.fallback[without]] = True
         return likely
 
 
@@ -156,12 +149,6 @@ class Learner:
         """The number of instances that have come, whether learned or waiting."""
         return int(self._compiled.n_seen)
 
-    @property
-    def arrived(self) -> NDArray[np.int32]:
-        """The labels that have come, in the order of their coming; of a calibrated decision."""
-        labels: NDArray[np.int32] = self._compiled.arrived
-        return labels
-
     def learn(
         self,
         rows: Any,
@@ -199,17 +186,16 @@ class Learner:
         """Return what is said of every row. The learner must be settled."""
         n_labels = self.n_labels
         if self._has_own_form(rows):
-            return Answers(*self._judge_part(rows, n_labels, n_jobs, novelty=novelty), self)
+            return self._judge_part(rows, n_labels, n_jobs, novelty=novelty)
         parts = [self._judge_part(part, n_labels, n_jobs, novelty=novelty) for _, part in self._in_own_form(rows)]
-        probabilities = np.concatenate([np.empty((0, n_labels)), *(part[0] for part in parts)])
-        none = _joined(part[1] for part in parts) if self._told.decision == "calibrated" else None
-        return Answers(probabilities, none, _joined(part[2] for part in parts) if novelty else None, self)
+        return Answers._make(map(_joined, zip(*parts, strict=True)))
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unlike everything learned every row is. The learner must be settled."""
         parts = [(0, rows)] if self._has_own_form(rows) else self._in_own_form(rows)
-        said = [self._judge_part(part, 0, n_jobs, probabilities=False, novelty=True)[2] for _, part in parts]
-        return _joined(said)
+        said = [self._judge_part(part, 0, n_jobs, probabilities=False, novelty=True) for _, part in parts]
+        novelty: NDArray[np.float64] = _joined([answers.novelty for answers in said])
+        return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
@@ -228,7 +214,7 @@ class Learner:
         """
         if self._told.drift != "follow":
             return ()
-        state = self.state()
+        state = self.state("none")
         return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
 
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
@@ -239,15 +225,21 @@ class Learner:
             other = other._ready_for_gaps()
         self._compiled.absorb(other._compiled, columns, n_labels)
 
-    def state(self) -> Arrays:
-        """Return everything that this learner knows as arrays of its own (see `mlca.learner.state`)."""
-        arrays: Arrays = self._compiled.state()
+    def state(self, of_nodes: OfNodes = "all") -> Arrays:
+        """Return everything that this learner knows as arrays of its own (see `mlca.learner.state`).
+
+        Of what grows with the nodes, one array may be enough, or none: that takes less time and memory.
+        """
+        arrays: Arrays = self._compiled.state(of_nodes)
         return as_shown(arrays, self.sparse_nodes, self.n_features) if self._mixed else arrays
 
     def __reduce__(self) -> Any:
         state = self.state()
         n_labels = n_labels_of(state)
         return (Learner.from_state, (self._told, self.n_features, n_labels, self.sparse_nodes, state))
+
+    def __deepcopy__(self, memo: Any) -> Learner:
+        return self.copy()
 
     def _ready_for_gaps(self) -> Learner:
         """Return a learner that knows the same and may be asked about gaps; it is remembered until more is learned."""
@@ -277,24 +269,22 @@ class Learner:
 
     def _judge_part(
         self, rows: Any, n_labels: int, n_jobs: int, probabilities: bool = True, novelty: bool = False
-    ) -> tuple[Any, Any, Any]:
-        """Return probabilities, that of "none", and novelty; None for what is not wanted or not known."""
-        said: tuple[Any, Any, Any]
+    ) -> Answers:
+        """Answer rows that have the form of the nodes; None for what is not wanted or not known."""
         try:
             if self._keeps_sparse:
-                said = self._compiled.predict_sparse(*self._csr_parts(rows), n_labels, n_jobs, probabilities, novelty)
-            else:
-                said = self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty)
+                parts = self._csr_parts(rows)
+                return Answers(*self._compiled.predict_sparse(*parts, n_labels, n_jobs, probabilities, novelty))
+            return Answers(*self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty))
         except native.GapsError:
             return self._ready_for_gaps()._judge_part(sparse.csr_array(rows), n_labels, n_jobs, probabilities, novelty)
-        return said
 
     @property
     def _keeps_sparse(self) -> bool:
         return self._mixed or self.sparse_nodes
 
     def _has_own_form(self, rows: Any) -> bool:
-        return bool(sparse.issparse(rows) == self._keeps_sparse)
+        return isinstance(rows, np.ndarray) != self._keeps_sparse
 
     def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
         """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
@@ -310,8 +300,9 @@ class Learner:
         )  # fmt: skip
 
 
-def _joined(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    return np.concatenate([np.empty(0), *parts])
+def _joined(parts: Sequence[Any]) -> Any:
+    """Return what is said of the rows of all parts; None where nothing is."""
+    return None if parts[0] is None else np.concatenate(parts)
 
 
 def n_labels_of(state: Arrays) -> int:

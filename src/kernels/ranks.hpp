@@ -10,12 +10,17 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "elementary.hpp"
 #include "memory.hpp"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace mlca::MLCA_LEVEL {
 
@@ -240,9 +245,15 @@ private:
     }
 
     static std::int64_t below(const double* __restrict own, double x) noexcept {
+#if defined(__AVX512F__)
+        static_assert(MOST_KNOTS == 17);
+        const auto smaller = [&](const double* some) { return static_cast<unsigned>(_mm512_cmp_pd_mask(_mm512_loadu_pd(some), _mm512_set1_pd(x), _CMP_LT_OQ)); };
+        return std::popcount(smaller(own) | smaller(own + 8) << 8) + (own[16] < x);
+#else
         std::int64_t n = 0;
         for (std::int64_t i = 0; i < EVEN; ++i) n += own[i] < x;
         return n;
+#endif
     }
 
     // So many spans in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.

@@ -8,7 +8,8 @@
 //      guess shrinks.
 //   3. The most promising are summed exactly, in the order of the closer bounds, until these exceed L: N or a few more.
 //      Exact sums alone decide, the older of two equals first.
-//   4. Should L exceed the guess, nodes with bounds up to L that were passed over are looked at, too.
+//   4. Should L exceed the guess, nodes up to L that were passed over are summed, too: of those with bounds within the guess the
+//      closer bounds are known, as all of them were looked at; the others are looked at now.
 // No step ever drops a node that could be on the list, whatever bounds and guess are worth: with bounds of 0 all nodes
 // are looked at closely, and the list is the same. Where exact sums cost hardly more than a closer look, in few dimensions
 // and between sparse rows, steps 1 to 3 are done with exact sums at once.
@@ -204,6 +205,8 @@ private:
     static constexpr std::int64_t MOST_COLUMNS = 512;
     static constexpr std::int64_t CLASSES = 16;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
+    // Numbers of nodes in a vector; `collect` may write so many beyond those that it finds.
+    static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
     static void scan_all(const Codes& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::uint16_t** sums) {
@@ -221,11 +224,11 @@ private:
     }
 
     void begin(std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t looseness, std::int64_t cap) {
-        grow_to(candidates_, n_nodes);
+        grow_to(candidates_, n_nodes + WRITTEN_TOGETHER);
         grow_to(ordered_, n_nodes);
         grow_to(kept_, n_nodes);
         grow_to(best_, n_wanted + n_wanted / 4 + 1);
-        n_kept_ = n_best_ = 0;
+        n_kept_ = n_summed_ = n_best_ = 0;
         n_wanted_ = n_wanted;
         looseness_ = looseness;
         cap_ = guess_ = cap;
@@ -259,7 +262,22 @@ private:
     static std::int64_t collect(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t low, std::int64_t high,
                                 std::int32_t* found) noexcept {
         std::int64_t n = 0, k = 0;
-#if defined(__AVX2__)
+#if defined(__AVX512BW__)
+        // Numbers of nodes that are inside move together and are written as a whole: no branch, however many there are. On Zen 4
+        // three discs are predicted in a fifth less time.
+        const __m512i base = _mm512_set1_epi16(static_cast<short>(low)), reach = _mm512_set1_epi16(static_cast<short>(high - low));
+        __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        const auto write = [&](__mmask16 inside) {
+            _mm512_storeu_si512(found + n, _mm512_maskz_compress_epi32(inside, numbers));
+            n += std::popcount(static_cast<unsigned>(inside));
+            numbers = _mm512_add_epi32(numbers, _mm512_set1_epi32(WRITTEN_TOGETHER));
+        };
+        for (; k + 2 * WRITTEN_TOGETHER <= n_nodes; k += 2 * WRITTEN_TOGETHER) {
+            const __mmask32 inside = _mm512_cmple_epu16_mask(_mm512_sub_epi16(_mm512_loadu_si512(bounds + k), base), reach);
+            write(static_cast<__mmask16>(inside));
+            write(static_cast<__mmask16>(inside >> WRITTEN_TOGETHER));
+        }
+#elif defined(__AVX2__)
         const __m256i base = _mm256_set1_epi16(static_cast<short>(low)), reach = _mm256_set1_epi16(static_cast<short>(high - low));
         const auto inside = [&](const std::uint16_t* some) {
             const __m256i above = _mm256_sub_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(some)), base);
@@ -327,7 +345,6 @@ private:
             for (std::int64_t j = k; j < std::min(k + FEW, n); ++j) sums.fetch_fine(nodes[j]);
             for (std::int64_t j = 0; j < n_few; ++j) lower[j] = sums.lower(few[j]);
             for (std::int64_t j = 0; j < n_few; ++j) {
-                if (lower[j] > guess_) continue;
                 kept_[static_cast<std::size_t>(n_kept_++)] = {lower[j], few[j]};
                 if (improve(lower[j])) last = guess_ / step;
             }
@@ -353,28 +370,34 @@ private:
         return guess_ < before;
     }
 
-    // Sum the nodes that were kept exactly, the most promising first.
+    // Sum the nodes that are within the guess exactly, the most promising first.
     template <class Sums>
     void sum_exactly(const Sums& sums, Shortlist& nearest) {
         const auto begin = kept_.begin();
-        const auto end = std::remove_if(begin, begin + n_kept_, [&](const Kept& one) { return one.lower > guess_; });
+        const auto end = std::partition(begin, begin + n_kept_, [&](const Kept& one) { return one.lower <= guess_; });
         std::sort(begin, end, [](const Kept& a, const Kept& b) { return a.lower < b.lower; });
         for (auto one = begin; one < std::min(end, begin + n_wanted_); ++one) sums.fetch(one->node);
         auto one = begin;
         for (; one < end && one->lower <= nearest.limit(); ++one) nearest.offer(one->node, sums.exact(one->node));
-        n_kept_ = one - begin;
+        n_summed_ = one - begin;
     }
 
-    // Sum all other nodes that the bounds do not exclude.
+    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess were all looked at, as it was never
+    // smaller: what was seen then is not computed again.
     template <class Sums>
     void sum_passed_over(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, Shortlist& nearest) {
-        const auto known = kept_.begin() + n_kept_;
+        const auto begin = kept_.begin(), summed = begin + n_summed_;
+        const std::int64_t looked_at = std::min<std::int64_t>(guess_ / step, UINT16_MAX);
+        for (auto one = summed; one < begin + n_kept_; ++one) {
+            if (one->lower <= nearest.limit() && bounds[one->node] <= looked_at) nearest.offer(one->node, sums.exact(one->node));
+        }
         const std::int64_t last = std::min<std::int64_t>(nearest.limit() / step, UINT16_MAX);
-        const std::int64_t n = collect(bounds, n_nodes, 0, last, candidates_.data());
+        if (last <= looked_at) return;
+        const std::int64_t n = collect(bounds, n_nodes, looked_at + 1, last, candidates_.data());
         for (std::int64_t k = 0; k < n; ++k) {
             const std::int32_t node = candidates_[static_cast<std::size_t>(k)];
             if (sums.lower(node) > nearest.limit()) continue;
-            if (std::any_of(kept_.begin(), known, [&](const Kept& one) { return one.node == node; })) continue;
+            if (std::any_of(begin, summed, [&](const Kept& one) { return one.node == node; })) continue;
             nearest.offer(node, sums.exact(node));
         }
     }
@@ -383,7 +406,7 @@ private:
     Array<std::int32_t> candidates_, ordered_;
     Array<Kept> kept_;
     Array<std::int64_t> best_;
-    std::int64_t n_kept_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, cap_ = 0, guess_ = 0;
+    std::int64_t n_kept_ = 0, n_summed_ = 0, n_best_ = 0, n_wanted_ = 0, looseness_ = 0, cap_ = 0, guess_ = 0;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -18,7 +18,7 @@
 //
 // Nodes come through a view:
 //   n_nodes(), n_attributes(), n_slots(), count(k)
-//   GIVES_ALL                         whether all entries of a node are given; else zeros may be left out
+//   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be left out
 //   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
 //   pause()                           called now and then: whoever wants to stop throws

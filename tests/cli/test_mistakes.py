@@ -1,5 +1,6 @@
 """Mistakes that are easily made in a shell: each is refused before anything is lost."""
 
+import json
 import lzma
 import os
 
@@ -9,7 +10,7 @@ import pytest
 from mlca import MLCA, load
 from mlca.recipes import recipe_of
 from mlca.tables.kinds import Ignored
-from tests.cli.weather import HEADER, weather, write_csv
+from tests.cli.weather import HEADER, run, weather, write_csv
 
 ROWS = weather(80, 1)
 
@@ -116,6 +117,17 @@ class TestTrainingOptions:
     @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
     def test_a_threshold_that_is_no_probability(self, table, model, call, threshold):
         refused(call("predict", model, table, f"--threshold={threshold}"), "no probability between 0 and 1", code=2)
+
+
+def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
+    """A file of JSON may hold half of a character, and a terminal may know no Greek."""
+    lines = [json.dumps({"x": i * i % 7, "tags": ["\ud800", "\u03b1"]}) for i in range(20)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert run(["train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca"]).returncode == 0
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run(["predict", tmp_path / "m.mlca", tmp_path / "a.jsonl"], env=ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith(b"1,\\ud800|\\u03b1,")
 
 
 PACKED = {

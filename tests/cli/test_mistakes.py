@@ -93,6 +93,14 @@ class TestIds:
         refused(answer, "column 'tags' cannot be two things at once")
 
 
+def test_the_header_of_a_second_file_is_no_row(call, tmp_path):
+    (tmp_path / "joined.csv").write_text("colour,tags\nred,a\nblue,b\n" * 10)
+    words = ["train", tmp_path / "joined.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
+    refused(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
+    assert call(*words, "--on-error", "skip")[0] == 0
+    assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
+
+
 class TestTrainingOptions:
     def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")

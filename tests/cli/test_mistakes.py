@@ -1,5 +1,6 @@
 """Mistakes that are easily made in a shell: each is refused before anything is lost."""
 
+import json
 import lzma
 import os
 
@@ -9,7 +10,7 @@ import pytest
 from mlca import MLCA, load
 from mlca.recipes import recipe_of
 from mlca.tables.kinds import Ignored
-from tests.cli.weather import HEADER, weather, write_csv
+from tests.cli.weather import HEADER, run, weather, write_csv
 
 ROWS = weather(80, 1)
 
@@ -92,6 +93,14 @@ class TestIds:
         refused(answer, "column 'tags' cannot be two things at once")
 
 
+def test_the_header_of_a_second_file_is_no_row(call, tmp_path):
+    (tmp_path / "joined.csv").write_text("colour,tags\nred,a\nblue,b\n" * 10)
+    words = ["train", tmp_path / "joined.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
+    refused(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
+    assert call(*words, "--on-error", "skip")[0] == 0
+    assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
+
+
 class TestTrainingOptions:
     def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
@@ -116,6 +125,17 @@ class TestTrainingOptions:
     @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
     def test_a_threshold_that_is_no_probability(self, table, model, call, threshold):
         refused(call("predict", model, table, f"--threshold={threshold}"), "no probability between 0 and 1", code=2)
+
+
+def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
+    """A file of JSON may hold half of a character, and a terminal may know no Greek."""
+    lines = [json.dumps({"x": i * i % 7, "tags": ["\ud800", "\u03b1"]}) for i in range(20)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    assert run(["train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca"]).returncode == 0
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run(["predict", tmp_path / "m.mlca", tmp_path / "a.jsonl"], env=ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1].startswith(b"1,\\ud800|\\u03b1,")
 
 
 PACKED = {

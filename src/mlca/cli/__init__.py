@@ -17,6 +17,7 @@ Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the wor
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -57,6 +58,8 @@ def build_parser() -> argparse.ArgumentParser:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     args = build_parser().parse_args(words)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what it cannot write is shown as an escape, as in files
     try:
         code = int(args.run(args))
         sys.stdout.flush()

@@ -62,6 +62,7 @@ class DelimitedSource:
                 f"{self.name}, line 1: the names of columns hold NUL bytes; is it a table, perhaps of UTF-16 without a "
                 "mark? Convert it: iconv -f utf-16le -t utf-8"
             )
+        self._header = header
         names = [cell.strip() or f"{UNNAMED}{number}" for number, cell in enumerate(header, 1)]
         if all(_is_number(name) for name in names):
             raise ValueError(f"{self.name}, line 1: the first line must name the columns, but holds {names[0]!r} ...")
@@ -78,6 +79,8 @@ class DelimitedSource:
                     if self._faulty:
                         yield line, Fault(self._faulty.popitem()[1])
                         self._faulty.clear()
+                    elif cells == self._header:
+                        yield line, Fault("the row repeats the names of the columns; were two files joined?")
                     elif len(cells) == width:
                         yield line, cells
                     elif cells:

@@ -68,59 +68,59 @@ inline std::int16_t fine_root_power(std::int16_t z) {
 }
 
 #if defined(__AVX2__)
-// Sixteen at once: the same numbers.
-[[gnu::always_inline]] inline __m256i fine_polynomial(__m256i p, __m256i u, std::int16_t next) {
-    return _mm256_add_epi16(_mm256_mulhrs_epi16(p, u), _mm256_set1_epi16(next));
+// Sixteen numbers of sixteen bits.
+struct Words16 {
+    using Words = __m256i;
+    [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm256_set1_epi16(value); }
+    [[gnu::always_inline]] static Words size(Words a) { return _mm256_abs_epi16(a); }
+    [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm256_mulhrs_epi16(a, b); }
+    [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm256_add_epi16(a, b); }
+    [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm256_adds_epi16(a, b); }
+};
+#if defined(__AVX512BW__)
+// And 32. As each power waits for eight products one after the other, wider vectors pay even where the processor has no
+// wider units, as more of them are on their way together: 13 nanoseconds a look on Yeast instead of 16 (Zen 4).
+struct Words32 {
+    using Words = __m512i;
+    [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm512_set1_epi16(value); }
+    [[gnu::always_inline]] static Words size(Words a) { return _mm512_abs_epi16(a); }
+    [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm512_mulhrs_epi16(a, b); }
+    [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm512_add_epi16(a, b); }
+    [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm512_adds_epi16(a, b); }
+};
+#endif
+
+// All of them at once: the same numbers.
+template <class W>
+[[gnu::always_inline]] inline typename W::Words fine_polynomial(typename W::Words p, typename W::Words u, std::int16_t next) {
+    return W::sum(W::product(p, u), W::all(next));
 }
-[[gnu::always_inline]] inline __m256i eighth_powers(__m256i p) {
-    for (int k = 0; k < 3; ++k) p = _mm256_mulhrs_epi16(p, p);
+template <class W>
+[[gnu::always_inline]] inline typename W::Words eighth_powers(typename W::Words p) {
+    for (int k = 0; k < 3; ++k) p = W::product(p, p);
     return p;
 }
-[[gnu::always_inline]] inline __m256i fine_powers(__m256i z) {
-    const __m256i u = _mm256_mulhrs_epi16(z, z);
-    __m256i p = fine_polynomial(_mm256_set1_epi16(FINE_D), u, FINE_C);
-    p = fine_polynomial(fine_polynomial(p, u, FINE_B), u, FINE_A);
-    return eighth_powers(_mm256_adds_epi16(p, p));
+template <class W>
+[[gnu::always_inline]] inline typename W::Words fine_powers(typename W::Words z) {
+    const auto u = W::product(z, z);
+    auto p = fine_polynomial<W>(W::all(FINE_D), u, FINE_C);
+    p = fine_polynomial<W>(fine_polynomial<W>(p, u, FINE_B), u, FINE_A);
+    return eighth_powers<W>(W::limited_sum(p, p));
 }
-[[gnu::always_inline]] inline __m256i fine_root_powers(__m256i z) {
-    __m256i p = _mm256_set1_epi16(FINE_ROOT[4]);
-    for (int k = 3; k >= 0; --k) p = fine_polynomial(p, z, FINE_ROOT[k]);
-    return eighth_powers(p);
+template <class W>
+[[gnu::always_inline]] inline typename W::Words fine_root_powers(typename W::Words z) {
+    auto p = W::all(FINE_ROOT[4]);
+    for (int k = 3; k >= 0; --k) p = fine_polynomial<W>(p, z, FINE_ROOT[k]);
+    return eighth_powers<W>(p);
 }
-// The same of 16 z, which are differences of codes times a factor, doubled so many times.
-template <int DOUBLINGS, bool ROOTED>
-[[gnu::always_inline]] inline __m256i fine_powers(__m256i difference, __m256i factor) {
-    __m256i z = _mm256_mulhrs_epi16(_mm256_abs_epi16(difference), factor);
-    for (int k = 0; k < DOUBLINGS; ++k) z = _mm256_adds_epi16(z, z);
-    return ROOTED ? fine_root_powers(z) : fine_powers(z);
+// The same of z that are differences of codes times a factor, doubled so many times.
+template <class W, int DOUBLINGS, bool ROOTED>
+[[gnu::always_inline]] inline typename W::Words fine_powers(typename W::Words difference, typename W::Words factor) {
+    auto z = W::product(W::size(difference), factor);
+    for (int k = 0; k < DOUBLINGS; ++k) z = W::limited_sum(z, z);
+    return ROOTED ? fine_root_powers<W>(z) : fine_powers<W>(z);
 }
 #if defined(__AVX512BW__)
-// 32 at once: the same numbers again. As each power waits for eight products one after the other, wider vectors pay even where
-// the processor has no wider units, as more of them are on their way together: 13 nanoseconds a look on Yeast instead of 16 (Zen 4).
-[[gnu::always_inline]] inline __m512i fine_polynomial(__m512i p, __m512i u, std::int16_t next) {
-    return _mm512_add_epi16(_mm512_mulhrs_epi16(p, u), _mm512_set1_epi16(next));
-}
-[[gnu::always_inline]] inline __m512i eighth_powers(__m512i p) {
-    for (int k = 0; k < 3; ++k) p = _mm512_mulhrs_epi16(p, p);
-    return p;
-}
-[[gnu::always_inline]] inline __m512i fine_powers(__m512i z) {
-    const __m512i u = _mm512_mulhrs_epi16(z, z);
-    __m512i p = fine_polynomial(_mm512_set1_epi16(FINE_D), u, FINE_C);
-    p = fine_polynomial(fine_polynomial(p, u, FINE_B), u, FINE_A);
-    return eighth_powers(_mm512_adds_epi16(p, p));
-}
-[[gnu::always_inline]] inline __m512i fine_root_powers(__m512i z) {
-    __m512i p = _mm512_set1_epi16(FINE_ROOT[4]);
-    for (int k = 3; k >= 0; --k) p = fine_polynomial(p, z, FINE_ROOT[k]);
-    return eighth_powers(p);
-}
-template <int DOUBLINGS, bool ROOTED>
-[[gnu::always_inline]] inline __m512i fine_powers(__m512i difference, __m512i factor) {
-    __m512i z = _mm512_mulhrs_epi16(_mm512_abs_epi16(difference), factor);
-    for (int k = 0; k < DOUBLINGS; ++k) z = _mm512_adds_epi16(z, z);
-    return ROOTED ? fine_root_powers(z) : fine_powers(z);
-}
 // Sixteen numbers of 32 bits become eight. (The masks leave nothing out, see scan.hpp.)
 [[gnu::always_inline]] inline __m256i half_as_many(__m512i totals) {
     return _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xff, totals, 0), _mm512_maskz_extracti64x4_epi64(0xff, totals, 1));
@@ -330,14 +330,14 @@ private:
         __m512i wide = _mm512_setzero_si512();
         for (; i + 2 * FINE_LANES <= end; i += 2 * FINE_LANES) {
             const __m512i difference = _mm512_sub_epi16(load_32(code_.data() + i), load_32(node + i));
-            const __m512i p = fine_powers<DOUBLINGS, ROOTED>(difference, load_32(factors_.data() + i));
+            const __m512i p = fine_powers<Words32, DOUBLINGS, ROOTED>(difference, load_32(factors_.data() + i));
             wide = _mm512_add_epi32(wide, _mm512_madd_epi16(p, ROOTED ? load_32(weights_.data() + i) : _mm512_set1_epi16(1)));
         }
         totals = half_as_many(wide);
 #endif
         for (; i < end; i += FINE_LANES) {
             const __m256i difference = _mm256_sub_epi16(load(code_.data() + i), load(node + i));
-            const __m256i p = fine_powers<DOUBLINGS, ROOTED>(difference, load(factors_.data() + i));
+            const __m256i p = fine_powers<Words16, DOUBLINGS, ROOTED>(difference, load(factors_.data() + i));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(p, ROOTED ? load(weights_.data() + i) : ones));
         }
         return sum_of_halves(totals);

@@ -102,13 +102,13 @@ private:
         const auto load_32 = [](const std::int16_t* some) { return _mm512_loadu_si512(some); };
         __m512i wide = _mm512_setzero_si512();
         for (; i + 2 * FINE_LANES <= width_; i += 2 * FINE_LANES) {
-            const __m512i powers = fine_powers(_mm512_abs_epi16(_mm512_sub_epi16(load_32(x + i), load_32(y + i))));
+            const __m512i powers = fine_powers<Words32>(_mm512_abs_epi16(_mm512_sub_epi16(load_32(x + i), load_32(y + i))));
             wide = _mm512_add_epi32(wide, _mm512_madd_epi16(powers, load_32(shares + i)));
         }
         totals = half_as_many(wide);
 #endif
         for (; i < width_; i += FINE_LANES) {
-            const __m256i powers = fine_powers(_mm256_abs_epi16(_mm256_sub_epi16(load(x + i), load(y + i))));
+            const __m256i powers = fine_powers<Words16>(_mm256_abs_epi16(_mm256_sub_epi16(load(x + i), load(y + i))));
             totals = _mm256_add_epi32(totals, _mm256_madd_epi16(powers, load(shares + i)));
         }
         return sum_of_halves(totals);

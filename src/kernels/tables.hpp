@@ -232,7 +232,7 @@ private:
         for (std::int64_t i = 0; i < n_attributes_; ++i) {
             const __m256i boundaries = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(fine.boundaries(i)));
             const __m256i code = _mm256_set1_epi16(row.code(i));
-            const __m256i p = fine_powers<DOUBLINGS, ROOTED>(_mm256_sub_epi16(code, boundaries), _mm256_set1_epi16(row.factor(i)));
+            const __m256i p = fine_powers<Words16, DOUBLINGS, ROOTED>(_mm256_sub_epi16(code, boundaries), _mm256_set1_epi16(row.factor(i)));
             const __m256i term = _mm256_max_epi16(_mm256_sub_epi16(most, p), _mm256_setzero_si256());
             __m256i words;
             if constexpr (ROOTED) {

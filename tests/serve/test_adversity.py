@@ -154,11 +154,31 @@ def test_a_folder_that_cannot_be_written(tmp_path, capsys):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_is_read_only(tmp_path, capsys):
+def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
     folder = tmp_path / "readonly"
     folder.mkdir(mode=0o500)
     assert main(["serve", "--data", str(folder), "--port", "0"]) == 1
-    assert "Permission denied" in capsys.readouterr().err
+    assert "Permission denied; the service keeps its log there" in capsys.readouterr().err
+
+
+def test_a_disk_that_is_read_only(nursery, small_disk, tmp_path, capsys):
+    """With a log on it, with an empty folder, and with none: refused, and as good as before when it can be written."""
+    server = Server(nursery, small_disk / "data")
+    server.folder = tmp_path
+    try:
+        server.start()
+        server.learn(make_rows(60))
+        server.kill()
+        (small_disk / "empty").mkdir()
+        subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+        for name in ("data", "empty", "none"):
+            assert main(["serve", "--data", str(small_disk / name), "--port", "0"]) == 1
+            assert "Read-only file system; the service keeps its log there" in capsys.readouterr().err
+        subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+        server.start()
+        assert_sound(server, tmp_path, make_rows(60))
+    finally:
+        server.end()
 
 
 def test_two_processes_on_one_folder_are_one_too_many(serve, tmp_path):

@@ -321,8 +321,13 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         import fcntl
 
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise ValueError(
+                f"{folder}: {error.strerror}; the service keeps its log there: give --data one that can be written"
+            ) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

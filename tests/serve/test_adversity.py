@@ -61,7 +61,7 @@ def test_a_full_disk_refuses_and_room_heals(nursery, small_disk, tmp_path):
         assert status == 503
         assert "nothing of this request was taken" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
-        assert "full" in server.err.read_text()
+        until(lambda: "full" in server.err.read_text(), "told to the operator")
         # It goes on answering, and dies and comes back with what it promised.
         position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"]
         assert position <= len(taken)
@@ -200,7 +200,7 @@ def test_a_log_that_another_process_has_locked(serve, tmp_path):
     connection.execute("BEGIN IMMEDIATE")
     status, _, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
     assert (status, headers["Retry-After"]) == (503, "1")
-    assert "locked" in server.err.read_text()
+    until(lambda: "locked" in server.err.read_text(), "told to the operator")
     assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["rows"]
     connection.execute("ROLLBACK")
     connection.close()

@@ -171,7 +171,7 @@ def test_ids_are_made_up_of_file_and_number(serve, table, capsys):
     text = write.read_text().splitlines()
     write.write_text("\n".join(line.rsplit(",", 1)[0] for line in text) + "\n")
     assert send(capsys, write, server, "--predict-first")[1]["sent"] == 50
-    assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": None}
+    assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": 50}
     # Another file of the same name is another stream.
     other = table(5, start=900)
     other.write_text("\n".join(line.rsplit(",", 1)[0] for line in other.read_text().splitlines()) + "\n")
@@ -193,6 +193,11 @@ def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert code == 1
     assert "line 5: 'b' is no number" in said
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
+    # The line is corrected later: it is sent then, although those behind it are known.
+    lines[4] = "1,2,3,red,r3"
+    path.write_text("\n".join(lines) + "\n")
+    assert send(capsys, path, server, "--id", "key")[1] == {"sent": 1, "known": 9, "position": 10}
+    assert log_of(server.data)[-1][1] == "r3"
     code, said = send(capsys, path, server, "--id", "nokey")
     assert (code, "'nokey'" in said) == (1, True)
 
@@ -221,7 +226,7 @@ def test_a_table_of_tickets_is_sent_as_it_is(serve, tmp_path, capsys):
     assert (kinds["names"], kinds["kinds"]) == (["hours", "note", "zip"], ["numeric", "text", "numeric"])
     path.write_text("\n".join([*lines, "d,help,many,1,", "e,help,2,1,"]) + "\n")
     code, said = send(capsys, path, server, "--id", "key")
-    assert (code, "tickets.csv, line 1004: row 0: x['hours'] is no number" in said) == (1, True)
+    assert (code, "tickets.csv, line 1004: row 2: x['hours'] is no number" in said) == (1, True)
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {
         "sent": 1, "known": 1002, "position": 1003
     }  # fmt: skip

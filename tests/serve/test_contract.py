@@ -1,5 +1,6 @@
 """What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
 
+import gc
 import json
 import socket
 import threading
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca import MLCA, load
+from mlca.serve.events import MOST_LISTENERS, Events
+from mlca.serve.refusals import RefusalError
 from tests.serve.running import until
 from tests.serve.streams import log_of, make_rows
 
@@ -302,3 +305,17 @@ def test_events_tell_what_happens(serve):
         server.post("/v1/forget", {"ids": ["a"]})
         until(lambda: hears(b"event: rebuilt"), "rebuilt")
         server.stop()  # although somebody is listening
+
+
+def test_so_many_may_listen_and_no_more_until_some_have_gone():
+    events = Events()
+    streams = [events.listen({}) for _ in range(MOST_LISTENERS)]
+    with pytest.raises(RefusalError) as caught:
+        events.listen({})
+    assert caught.value.status == 429
+    streams.pop()  # as when a client has gone before its stream began
+    gc.collect()
+    streams.append(events.listen({}))
+    events.publish("state", {})
+    with pytest.raises(RefusalError):
+        events.listen({})

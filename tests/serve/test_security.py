@@ -118,7 +118,7 @@ def test_while_the_file_of_tokens_is_damaged_nobody_is_let_in(guarded, damage):
     finally:
         path.write_bytes(good)
     until(lambda: server.ask("GET", "/v1/model", token=tokens["predict"])[0] == 200, "healed")
-    assert "the tokens cannot be read" in server.err.read_text()
+    until(lambda: "the tokens cannot be read" in server.err.read_text(), "told to the operator")
 
 
 def test_what_the_server_below_says_is_a_line_of_json_too(serve):

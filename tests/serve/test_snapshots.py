@@ -10,6 +10,7 @@ from mlca.serve.live import Learned, LiveModel
 from mlca.serve.log import LoggedRow
 from mlca.serve.rows import Columns, pack
 from mlca.serve.snapshots import Snapshots
+from tests.serve.running import until
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
 
 
@@ -113,7 +114,7 @@ def test_a_service_falls_back_and_replays(serve, tmp_path):
     newest = max((server.data / "snapshots").glob("*.mlca"))
     newest.write_bytes(newest.read_bytes()[:-30])
     server.start()
-    assert "cannot be used" in server.err.read_text()
+    until(lambda: "cannot be used" in server.err.read_text(), "told to the operator")
     _, content, headers = server.ask("GET", "/v1/model/file")
     (tmp_path / "served.mlca").write_bytes(content)
     assert headers["mlca-position"] == "200"

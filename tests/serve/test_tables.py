@@ -240,6 +240,11 @@ def test_a_settled_table_refuses_what_does_not_fit_and_learns_what_slipped_in(se
         assert (error["row"], error["field"]) == (0, "x['temp']")
     server.post("/v1/explain", {"x": {"urgent": "perhaps"}}, 422)
     assert server.post("/v1/labels", {"rows": [{"id": "odd", "labels": ["north"]}]})["position"] == 1001
+    # It is known now, and acknowledged as such if it is sent again; a new one beside it is refused as before.
+    again = {**odd, "labels": ["north"]}
+    assert server.learn([rows[0], again])["duplicates"] == ["t0", "odd"]
+    error = server.learn([again, rows[1000], {**again, "id": "odder"}], status=422)["error"]
+    assert (error["row"], error["field"]) == (2, "x['temp']")
     server.learn(rows[1000:])
     expected = served(server, 1011, tmp_path)
     assert expected == fit_log(log_of(server.data), tmp_path / "fitted.mlca")

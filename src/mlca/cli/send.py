@@ -1,7 +1,7 @@
 """Send a table to `mlca serve` as a stream, row by row in order; begun again, it goes on where it stopped.
 
 Every row gets an id, of a column that you name, or made of the file's name, its first row and the row's number; so
-rows are learned once, however often they are sent, and a file that has grown is sent from where it ended.
+rows are learned once, however often they are sent: a file that has grown, or has lines corrected, is just sent again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import hashlib
 import json
 import os
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path, PurePath
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
 # A row as the service takes it, behind its line of the file.
 Placed = tuple[int, dict[str, Any]]
 
-# Rows by which it is decided how the labels are written, and that one question to the service covers.
+# Rows by which it is decided how the labels are written.
 _FIRST_ROWS = 1000
-_LOOKED_OVER = 1000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,28 +53,28 @@ def run(args: argparse.Namespace) -> int:
     from mlca.tables.formats import open_source
     from mlca.tables.streams import ByteStream
 
-    known = 0
+    sent = known = 0
     with Client(args.to, _token(args)) as client, ByteStream(args.data) as stream, Progress() as progress:
         source = open_source(stream, args.format)
         try:
             to_x, on_fault = _cells if _takes_tables(client) else _numbers, Faults(args)
-            skipped, rows = _behind_known(_rows(args, source, to_x, on_fault), client)
-            known += skipped
+            rows = _rows(args, source, to_x, on_fault)
             position = None
             while batch := list(islice(rows, args.batch)):
                 answer = _send_good(client, batch, args.predict_first, source, on_fault)
                 if answer is not None:
+                    sent += answer["learned"]
                     known += len(answer["duplicates"])
                     position = answer["position"]
                 progress.advance(len(batch), source.fraction())
         except ServiceError as error:
-            raise ValueError(f"{args.to}: {error}\n{progress.rows:,} rows were sent; run it again to go on") from None
-        facts = {"sent": progress.rows, "known": known, "position": position}
+            raise ValueError(f"{args.to}: {error}\n{sent:,} rows were sent; run it again to go on") from None
+        facts = {"sent": sent, "known": known, "position": position}
         seconds = progress.seconds
     if args.json:
         print(json.dumps(facts))
     else:
-        print(f"Sent {progress.rows:,} rows in {seconds:.1f} s; {known:,} were known already")
+        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} were known already")
     return 0
 
 
@@ -163,21 +161,6 @@ def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
     """Tell files of one name apart by their columns and first row; the same file, grown, keeps it."""
     return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
-
-
-def _behind_known(rows: Iterator[Placed], client: Client) -> tuple[int, Iterator[Placed]]:
-    """Skip the rows that the service has: rows are sent in order, so they are the first ones."""
-
-    def is_fresh(placed: Placed) -> bool:
-        return client.row_state(placed[1]["id"]) in ("unknown", "waiting")
-
-    skipped = 0
-    while some := list(islice(rows, _LOOKED_OVER)):
-        if is_fresh(some[-1]):
-            fresh = bisect_left(some, True, key=is_fresh)
-            return skipped + fresh, chain(some[fresh:], rows)
-        skipped += len(some)
-    return skipped, rows
 
 
 def _send_good(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,7 +20,8 @@ class Events:
     """Hands events to all listeners; used in the event loop only."""
 
     def __init__(self) -> None:
-        self._listeners: set[asyncio.Queue[str | None]] = set()
+        # Each is held by its stream alone: who is let in counts at once, and no longer when the stream is gone.
+        self._listeners: weakref.WeakSet[asyncio.Queue[str | None]] = weakref.WeakSet()
         self._closed = False
 
     @property
@@ -39,7 +41,11 @@ class Events:
         """Return a stream of events that begins with a state."""
         if len(self._listeners) >= MOST_LISTENERS:
             raise RefusalError(429, "too many listen to events", "close some pages", retry_after=10)
-        return self._stream(first)
+        listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
+        self._listeners.add(listener)
+        if self._closed:
+            listener.put_nowait(None)
+        return self._stream(listener, first)
 
     def close(self) -> None:
         """End all streams."""
@@ -49,11 +55,7 @@ class Events:
                 listener.get_nowait()
             listener.put_nowait(None)
 
-    async def _stream(self, first: dict[str, Any]) -> AsyncIterator[str]:
-        listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
-        self._listeners.add(listener)
-        if self._closed:
-            listener.put_nowait(None)
+    async def _stream(self, listener: asyncio.Queue[str | None], first: dict[str, Any]) -> AsyncIterator[str]:
         try:
             yield f"retry: 1000\nevent: state\ndata: {json.dumps(first)}\n\n"
             while True:

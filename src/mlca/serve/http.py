@@ -79,7 +79,10 @@ class Routes:
         plain = await read_object(request, ("rows",))
         self._service.refuse_if_behind()
         batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
-        self._service.refuse_unreadable(batch)
+        try:
+            self._service.refuse_unreadable(batch)
+        except RefusalError:
+            await asyncio.to_thread(self._ask_log, lambda: self._service.refuse_unreadable_news(batch))
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, pack_rows(batch.x), batch.labels, batch.columns))
         return JSONAnswer(_taken(receipt))

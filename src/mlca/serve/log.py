@@ -25,7 +25,7 @@ from typing import Any
 
 from mlca.serve.database import Database, LogError, Session
 from mlca.serve.refusals import RefusalError
-from mlca.serve.requests import Head, Request, carry_out
+from mlca.serve.requests import Head, Request, carry_out, states_of
 from mlca.serve.rows import Columns
 
 # Logs of tables are of version 2, all others of version 1, which older services read.
@@ -171,6 +171,11 @@ class Log:
         position, x = found[0]
         state = "forgotten" if x is None else "waiting" if position is None else "learned"
         return state, position, None if x is None else bytes(x)
+
+    def states(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the states of those ids that the log knows."""
+        with self.database.reading() as session:
+            return states_of(session, ids)
 
     def count_waiting(self) -> int:
         """Return how many rows wait for their labels."""

@@ -72,7 +72,7 @@ Written = tuple[Head, int, list[str]]
 
 def _learn(session: Session, head: Head, request: Learn) -> Written:
     columns = _agreed(head, request.columns)
-    known = _states(session, request.ids)
+    known = states_of(session, request.ids)
     new: list[tuple[Any, ...]] = []
     completed: list[tuple[Any, ...]] = []
     duplicates = []
@@ -91,7 +91,7 @@ def _learn(session: Session, head: Head, request: Learn) -> Written:
 
 def _keep(session: Session, head: Head, request: Keep) -> Written:
     columns = _agreed(head, request.columns)
-    known = dict(_states(session, request.ids))
+    known = dict(states_of(session, request.ids))
     new, others = [], []
     for id, x, predicted in zip(request.ids, request.x, request.predicted, strict=True):
         if id in known:
@@ -104,7 +104,7 @@ def _keep(session: Session, head: Head, request: Keep) -> Written:
 
 
 def _label(session: Session, head: Head, request: Label) -> Written:
-    known = dict(_states(session, request.ids))
+    known = dict(states_of(session, request.ids))
     for number, id in enumerate(request.ids):
         if id not in known:
             remedy = "send the row with its x to /v1/learn, or check the id"
@@ -123,7 +123,7 @@ def _label(session: Session, head: Head, request: Label) -> Written:
 
 
 def _forget(session: Session, head: Head, request: Forget) -> Written:
-    known = _states(session, request.ids)
+    known = states_of(session, request.ids)
     gone = [id for id in dict.fromkeys(request.ids) if known.get(id) in ("waiting", "learned")]
     unknown = [id for id in request.ids if id not in known]
     first = _first_position(session, gone)
@@ -162,7 +162,7 @@ def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
         yield ", ".join("?" * len(group)), group
 
 
-def _states(session: Session, ids: Sequence[str]) -> dict[str, str]:
+def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
     """Return the states of those ids that the log knows."""
     states = {}
     for marks, group in _groups(ids):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -144,6 +144,21 @@ class Service:
         live = self.follower.live
         if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
             check_cells(rows.x, live.facts.layout)
+
+    def refuse_unreadable_news(self, rows: RequestRows) -> None:
+        """Refuse cells that do not fit, but not for a row that is known: that is acknowledged, whatever it holds.
+
+        It may have been taken before the columns were decided about, and its sender has not heard so.
+        """
+        states = self.log.states(rows.ids)
+        new = [number for number, id in enumerate(rows.ids) if states.get(id, "waiting") == "waiting"]
+        if not new:
+            return
+        try:
+            self.refuse_unreadable(replace(rows, x=[rows.x[number] for number in new]))
+        except RefusalError as refusal:
+            refusal.row = None if refusal.row is None else new[refusal.row]
+            raise
 
     def refuse_if_behind(self) -> None:
         """Refuse new rows while the model lags too far behind, except while it is rebuilt."""
@@ -306,8 +321,13 @@ class FolderLock:
     def __init__(self, folder: Path) -> None:
         import fcntl
 
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise ValueError(
+                f"{folder}: {error.strerror}; the service keeps its log there: give --data one that can be written"
+            ) from None
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -139,6 +139,13 @@ def objectives(rng, strange):
     return (relevant, costs, starts, 0.5, 0.3, numbers(rng, starts[-1], strange=strange), dual, scores), ()
 
 
+def fill_row(rng, strange):
+    d = int(rng.integers(1, 40))
+    names = [f"feature {j}" for j in range(d)]
+    x = dict(zip(names, numbers(rng, d, strange=strange).tolist(), strict=True))
+    return (x, dict.fromkeys(names), np.zeros((1, d)), 1e150), (2,)
+
+
 def sum_exactly(rng, strange):
     n, d = rng.integers(1, [9, 70])
     return (rng.random(d), rng.random((n, d)), float(3 * rng.random()), 2), ()
@@ -168,6 +175,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         add_votes,
         visit_rows,
         objectives,
+        fill_row,
         sum_exactly,
         sum_roughly,
     )

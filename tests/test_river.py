@@ -179,6 +179,7 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"a": float("nan")}, {"l": True}, "feature 'a' is nan.*StatImputer"),
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
+        ({"a": 10**400}, {"l": True}, "within 1e"),
         ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
         ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; a dict of labels says True or False"),
         ({"new": 1.0}, {"l": True, "new": None}, "y says None of the label 'new'"),

@@ -7,6 +7,7 @@ learned is refused by name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,14 @@ def check_numbers(x: Mapping[Hashable, Any]) -> None:
                     f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
                     "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
                 )
-    _check_sizes(x, np.array([*x.values()], dtype=np.float64))
+    _check_sizes(x, np.array([_as_float(value) for value in x.values()]))
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.inf
 
 
 def check_frame(X: pd.DataFrame) -> None:

@@ -221,16 +221,16 @@ private:
     }
 
     // Take in one row of the first window; the one that fills it makes all of them learned.
-    void wait(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
-        if (window_.filled + 1 == window_.size) return fill_window(source, own, row, host, stop);
+    void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
+        if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
         const std::lock_guard<Lock> guard(lock_);
         std::int64_t n_labels = model_.labels.n_labels;
-        for (std::int64_t place = 0; place < own.n; ++place) n_labels = std::max(n_labels, own.labels[place] + std::int64_t{1});
+        for (std::int64_t place = 0; place < labels.n; ++place) n_labels = std::max(n_labels, labels.labels[place] + std::int64_t{1});
         model_.labels.reserve_labels(n_labels);
         waiting_starts_.reserve(waiting_starts_.size() + 1);
-        waiting_labels_.reserve(waiting_labels_.size() + static_cast<std::size_t>(own.n));
+        waiting_labels_.reserve(waiting_labels_.size() + static_cast<std::size_t>(labels.n));
         window_.take(source, row, 1);
-        waiting_labels_.insert(waiting_labels_.end(), own.labels, own.labels + own.n);
+        waiting_labels_.insert(waiting_labels_.end(), labels.labels, labels.labels + labels.n);
         waiting_starts_.push_back(static_cast<std::int64_t>(waiting_labels_.size()));
         model_.labels.n_labels = n_labels;
         unsettle();
@@ -238,13 +238,13 @@ private:
 
     // Learn the first window with its last row. Until that is done, the last row is in the buffer, but not among those that
     // wait: readers do not see it.
-    void fill_window(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
+    void fill_window(const Source& source, const LabelRow& last_labels, std::int64_t row, const Host& host, Stop& stop) {
         ModelHere first(settings());
         first.labels.reserve_labels(model_.labels.n_labels);
         first.labels.n_labels = model_.labels.n_labels;
         Array<std::int64_t> starts = waiting_starts_;
         Array<std::int32_t> labels = waiting_labels_;
-        labels.insert(labels.end(), own.labels, own.labels + own.n);
+        labels.insert(labels.end(), last_labels.labels, last_labels.labels + last_labels.n);
         starts.push_back(static_cast<std::int64_t>(labels.size()));
         {
             const std::lock_guard<Lock> guard(lock_);
@@ -284,31 +284,31 @@ private:
     // Learn the rows of the window up to `end`; `labels` begins with the labels of the first that is not learned.
     void learn_stretch(ModelHere& model, std::int64_t end, const InputLabels& labels, LookAhead<ModelHere>* ahead, const Host& host, Stop& stop) {
         const std::int64_t first = window_.learned;
-        const auto own = [&](std::int64_t position) { return labels[position - first]; };
+        const auto labels_of = [&](std::int64_t position) { return labels[position - first]; };
         while (window_.learned < end) {
             const std::int64_t until = std::min(end, hold_round(model, host));
             while (window_.learned < until) {
                 // A similarity holds for the rows up to the next one.
                 const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
-                learn_some(model, std::min(until - window_.learned, left), until, own, ahead, stop);
+                learn_some(model, std::min(until - window_.learned, left), until, labels_of, ahead, stop);
                 renew_similarity(model, stop);
             }
         }
     }
 
     // Learn some of the next so many rows.
-    template <class Own>
-    void learn_some(ModelHere& model, std::int64_t rest, std::int64_t stretch_end, const Own& own, LookAhead<ModelHere>* ahead, Stop& stop) {
+    template <class LabelsOf>
+    void learn_some(ModelHere& model, std::int64_t rest, std::int64_t stretch_end, const LabelsOf& labels_of, LookAhead<ModelHere>* ahead, Stop& stop) {
         const std::int64_t start = window_.learned;
         const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
         if (block > 0) {
             renew_screen(model);
-            ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return own(start + j); }, work_, lock_, stop);
+            ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return labels_of(start + j); }, work_, lock_, stop);
             return;
         }
         const std::int64_t nodes = model.n_nodes;
         const std::int64_t n = ahead != nullptr ? std::min(rest, LookAhead<ModelHere>::PAUSE) : rest;
-        for (std::int64_t j = 0; j < n; ++j) learn_one(model, own(start + j), stop);
+        for (std::int64_t j = 0; j < n; ++j) learn_one(model, labels_of(start + j), stop);
         if (ahead != nullptr) ahead->note(n, model.n_nodes - nodes);
     }
 
@@ -369,13 +369,13 @@ private:
     }
 
     // Learn the next row of the window.
-    void learn_one(ModelHere& model, const LabelRow& own, Stop& stop) {
+    void learn_one(ModelHere& model, const LabelRow& labels, Stop& stop) {
         stop.check();
         // So rarely that it costs a node no more than to be made once again.
         if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
         renew_screen(model);
         const std::int64_t position = window_.learned;
-        const Instance instance{window_.row(position), own};
+        const Instance instance{window_.row(position), labels};
         work_.found.clear();
         Query<Row> query{.x = instance.x, .found = &work_.found};
         if (model.n_nodes > 0) {

@@ -92,7 +92,7 @@ public:
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[static_cast<std::size_t>(p)] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
-        const double own = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
+        const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
         // Entries are at most 2 a term, in 254 steps; fewer where the row is so long that their sum could exceed 16 bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
@@ -119,7 +119,7 @@ public:
                 saved = static_cast<std::uint16_t>(saved + table[few.values[k]]);
             }
         }
-        return finish(own, r, entries, bounds, space);
+        return finish(row_alone, r, entries, bounds, space);
     }
 
 private:
@@ -165,11 +165,11 @@ private:
         void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
             float similar[N], nearest[TABLE];
             powers(x, r, similar);
-            std::int64_t own = 0;
-            for (std::int64_t k = 0; k < N; ++k) own += at[k] <= x;
+            std::int64_t cell = 0;
+            for (std::int64_t k = 0; k < N; ++k) cell += at[k] <= x;
             nearest[0] = 0.0f;
             for (std::int64_t c = 1; c < TABLE; ++c) nearest[c] = similar[c - 1] > similar[c] ? similar[c - 1] : similar[c];
-            if (own < TABLE) nearest[own] = 1.0f;
+            if (cell < TABLE) nearest[cell] = 1.0f;
             const auto base = static_cast<float>(alone - 1.0) + 4.0f * SLACK;
             std::int32_t steps[TABLE];
             for (std::int64_t c = 0; c < TABLE; ++c) {
@@ -198,8 +198,8 @@ private:
         sample.reserve(static_cast<std::size_t>(2 * SAMPLE));
         const std::int64_t each = std::max<std::int64_t>(1, SAMPLE / n_nodes), step = std::max<std::int64_t>(1, n_nodes / SAMPLE);
         for (std::int64_t k = 0; k < n_nodes; k += step) {
-            const auto own = nodes(k);
-            for (std::int64_t j = 0; j < std::min<std::int64_t>(each, own.n); ++j) sample.push_back(own.values[(k + j * 97) % own.n]);
+            const auto y = nodes(k);
+            for (std::int64_t j = 0; j < std::min<std::int64_t>(each, y.n); ++j) sample.push_back(y.values[(k + j * 97) % y.n]);
         }
         std::sort(sample.begin(), sample.end());
         withdraw(0);
@@ -214,9 +214,9 @@ private:
         const std::int64_t first = written();
         std::int64_t n_keys = runs_.size(), n_pairs = 0;
         for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto own = nodes(first + k);
-            for (std::int64_t j = 0; j < own.n; ++j) n_keys = std::max<std::int64_t>(n_keys, own.keys[j] + std::int64_t{1});
-            n_pairs += own.n;
+            const auto y = nodes(first + k);
+            for (std::int64_t j = 0; j < y.n; ++j) n_keys = std::max<std::int64_t>(n_keys, y.keys[j] + std::int64_t{1});
+            n_pairs += y.n;
         }
         grow_to(owners_, n_keys, std::int32_t{0});
         runs_.resize(n_keys);
@@ -226,9 +226,9 @@ private:
         Array<std::int32_t> attributes;
         attributes.reserve(static_cast<std::size_t>(n_pairs));
         for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto own = nodes(first + k);
-            for (std::int64_t j = 0; j < own.n; ++j) {
-                if (owners_[static_cast<std::size_t>(own.keys[j])]++ == 0) attributes.push_back(own.keys[j]);
+            const auto y = nodes(first + k);
+            for (std::int64_t j = 0; j < y.n; ++j) {
+                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) attributes.push_back(y.keys[j]);
             }
         }
         try {
@@ -253,13 +253,13 @@ private:
     }
 
     template <class Row>
-    void write_node(std::int64_t node, const Row& own) noexcept {
+    void write_node(std::int64_t node, const Row& y) noexcept {
         const std::int64_t place = node % TILE_NODES;
-        for (std::int64_t j = 0; j < own.n; ++j) {
-            const std::int32_t i = own.keys[j];
-            const std::uint8_t code = cell(own.values[j]);
-            least_ = std::min(least_, own.values[j]);
-            most_ = std::max(most_, own.values[j]);
+        for (std::int64_t j = 0; j < y.n; ++j) {
+            const std::int32_t i = y.keys[j];
+            const std::uint8_t code = cell(y.values[j]);
+            least_ = std::min(least_, y.values[j]);
+            most_ = std::max(most_, y.values[j]);
             if (owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) {
                 auto& runs = runs_[i];
                 std::uint8_t& byte = runs.values[runs.length - 1].bytes[place % RUN];
@@ -268,14 +268,14 @@ private:
                 few_.append(i, static_cast<std::int32_t>(node), code);
             }
         }
-        alone_[static_cast<std::size_t>(node)] = alone(own);
+        alone_[static_cast<std::size_t>(node)] = alone(y);
     }
 
     // A node's sum against zeros for r0, a little less.
     template <class Row>
-    float alone(const Row& own) noexcept {
+    float alone(const Row& y) noexcept {
         std::int64_t total = 0;
-        for (std::int64_t j = 0; j < own.n; ++j) total += dissimilarity(own.values[j], r0_);
+        for (std::int64_t j = 0; j < y.n; ++j) total += dissimilarity(y.values[j], r0_);
         const double sum = static_cast<double>(total) * UNIT;
         largest_alone_ = std::max(largest_alone_, sum);
         return static_cast<float>(sum * (1.0 - 1e-6));
@@ -286,8 +286,8 @@ private:
         if (!is_stale(r)) return;
         r0_ = 0.995 * r;
         for (std::int64_t k = 0; k < written(); ++k) {
-            float& own = alone_[static_cast<std::size_t>(k)];
-            if (own >= 0.0f) own = alone(nodes(k));
+            float& sum = alone_[static_cast<std::size_t>(k)];
+            if (sum >= 0.0f) sum = alone(nodes(k));
         }
     }
 
@@ -322,14 +322,14 @@ private:
     }
 
     // Put the three parts together, rounded down.
-    std::int64_t finish(double own, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
+    std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
 #if defined(MLCA_SHUFFLES)
         for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneAttribute::WIDTH * static_cast<std::int64_t>(k));
 #endif
         const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
-        const double largest = own + largest_alone_ + 1e-3;
+        const double largest = row_alone + largest_alone_ + 1e-3;
         const double steps = 65000.0 / largest;
-        const auto base = static_cast<float>((own - 1e-6 * largest) * steps), factor = static_cast<float>(share * steps);
+        const auto base = static_cast<float>((row_alone - 1e-6 * largest) * steps), factor = static_cast<float>(share * steps);
         const auto back = static_cast<float>(steps / entries * (1.0 + 1e-6));
         const std::uint16_t* __restrict saved = space.saved.data();
         const std::uint16_t* __restrict few = space.few.data();
@@ -388,9 +388,9 @@ void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::
             for (std::int64_t j = 0; j < n; ++j) sums[j] = few[j] < written ? sum(few[j]) : totals[few[j] - written];
         }
         [[gnu::always_inline]] void fetch(std::int64_t node) const {
-            const auto own = nodes(node);
-            fetch_row(own.keys, own.n);
-            fetch_row(own.values, own.n);
+            const auto y = nodes(node);
+            fetch_row(y.keys, y.n);
+            fetch_row(y.values, y.n);
         }
     };
     std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));

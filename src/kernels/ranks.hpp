@@ -69,9 +69,9 @@ public:
             if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
         }
         const double* sorted = select(values, n, wanted, n_wanted, space);
-        double own[MOST_KNOTS];
-        for (std::int64_t i = 0; i < n_knots; ++i) own[i] = places[i] == AT_ZERO ? 0.0 : sorted[places[i]];
-        append(own, n == 0);
+        double next_knots[MOST_KNOTS];
+        for (std::int64_t i = 0; i < n_knots; ++i) next_knots[i] = places[i] == AT_ZERO ? 0.0 : sorted[places[i]];
+        append(next_knots, n == 0);
     }
 
     // The same, from an attribute's values in all nodes, zeros too; they stay as they are.
@@ -82,7 +82,7 @@ public:
             n_zeros += column[k] == 0.0;
         }
         std::int64_t wanted[MOST_KNOTS], n_wanted = 0;
-        double own[MOST_KNOTS];
+        double next_knots[MOST_KNOTS];
         const auto is_zero = [&](std::int64_t place) { return place >= n_negative && place < n_negative + n_zeros; };
         for (std::int64_t i = 0; i < n_knots; ++i) {
             const std::int64_t place = position(i, n_nodes);
@@ -93,9 +93,9 @@ public:
         for (std::int64_t i = 0, next = 0; i < n_knots; ++i) {
             const std::int64_t place = position(i, n_nodes);
             if (!is_zero(place) && wanted[next] != place) ++next;
-            own[i] = is_zero(place) ? 0.0 : found[next];
+            next_knots[i] = is_zero(place) ? 0.0 : found[next];
         }
-        append(own, n_zeros == n_nodes);
+        append(next_knots, n_zeros == n_nodes);
     }
 
     // How ranks follow from an attribute's n knots, for values that are not outside of them.
@@ -203,9 +203,9 @@ private:
     }
 
     // The next attribute's knots, ascending.
-    void append(const double* own, bool all_zero) {
+    void append(const double* next_knots, bool all_zero) {
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const double knot = limited_value(own[i]);
+            const double knot = limited_value(next_knots[i]);
             if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
                 knots.push_back(knot);
                 up_to.push_back(0);
@@ -227,31 +227,31 @@ private:
     }
 
     std::int64_t among_knots(std::int64_t attribute, double x) const noexcept {
-        const double* own = knots.data() + starts.data()[attribute];
+        const double* of_attribute = knots.data() + starts.data()[attribute];
         const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
         const std::int64_t n = starts.data()[attribute + 1] - starts.data()[attribute];
         if (n <= 1) {
-            const double only = n == 0 ? 0.0 : own[0];
+            const double only = n == 0 ? 0.0 : of_attribute[0];
             return x < only ? 0 : x > only ? one() : one() / 2;
         }
-        const double first = own[0], last = own[n - 1];
+        const double first = of_attribute[0], last = of_attribute[n - 1];
         if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
         if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
-        const std::int64_t place = even.empty() ? std::lower_bound(own, own + n, x) - own : below(even.data() + attribute * EVEN, x);
+        const std::int64_t place = even.empty() ? std::lower_bound(of_attribute, of_attribute + n, x) - of_attribute : below(even.data() + attribute * EVEN, x);
         const std::int64_t less = place == 0 ? 0 : counts[place - 1];
-        if (own[place] == x) return (less + counts[place]) * RANK_STEP;
-        const double part = (x - own[place - 1]) / (own[place] - own[place - 1]);
+        if (of_attribute[place] == x) return (less + counts[place]) * RANK_STEP;
+        const double part = (x - of_attribute[place - 1]) / (of_attribute[place] - of_attribute[place - 1]);
         return (2 * less - 1) * RANK_STEP + static_cast<std::int64_t>(nearest_whole(part * static_cast<double>(2 * RANK_STEP)));
     }
 
-    static std::int64_t below(const double* __restrict own, double x) noexcept {
+    static std::int64_t below(const double* __restrict even_knots, double x) noexcept {
 #if defined(__AVX512F__)
         static_assert(MOST_KNOTS == 17);
         const auto smaller = [&](const double* some) { return static_cast<unsigned>(_mm512_cmp_pd_mask(_mm512_loadu_pd(some), _mm512_set1_pd(x), _CMP_LT_OQ)); };
-        return std::popcount(smaller(own) | smaller(own + 8) << 8) + (own[16] < x);
+        return std::popcount(smaller(even_knots) | smaller(even_knots + 8) << 8) + (even_knots[16] < x);
 #else
         std::int64_t n = 0;
-        for (std::int64_t i = 0; i < EVEN; ++i) n += own[i] < x;
+        for (std::int64_t i = 0; i < EVEN; ++i) n += even_knots[i] < x;
         return n;
 #endif
     }
@@ -314,16 +314,16 @@ private:
 
     // The same of values that may be moved about, the first of which is number `before` of all.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
-        std::int64_t own[MOST_KNOTS] = {};
-        for (std::int64_t i = 0; i < n_wanted; ++i) own[i] = wanted[i] - before;
+        std::int64_t places[MOST_KNOTS] = {};
+        for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
         if (n <= MOST_COUNTED) {
             double sorted[MOST_COUNTED];
             sort_few(values, n, sorted);
-            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[own[i]];
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[places[i]];
             return;
         }
-        select_within(values, 0, n, own, own + n_wanted);
-        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[own[i]];
+        select_within(values, 0, n, places, places + n_wanted);
+        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
     }
 
     // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
@@ -356,9 +356,9 @@ private:
             select_here(room, n, wanted, n_wanted, before, found);
             return;
         }
-        const double scale = static_cast<double>(N_PARTS - 1) / (largest - least);
+        const double parts_a_unit = static_cast<double>(N_PARTS - 1) / (largest - least);
         std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
-        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * scale));
+        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
         for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
         struct Part {
             std::int64_t start, length, before, first, n_wanted;

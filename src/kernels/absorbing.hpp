@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "commit.hpp"
 #include "memory.hpp"
 #include "merging.hpp"
 #include "query.hpp"
+#include "sparse_window.hpp"
 #include "stop.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -64,6 +67,21 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if constexpr (ModelHere::MODE == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
     if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, other.view());
     if (model.settings.learned) model.take_similarity(model.weighed(stop));
+}
+
+// Let rows of another window follow those of this one.
+template <class Window>
+void take_rows(Window& window, const Window& other, Stretch rows, std::int64_t n_features) {
+    for (std::int64_t j = rows.low; j < rows.high; ++j) {
+        const auto row = other.row(j);
+        if constexpr (std::is_same_v<decltype(row), const SparseRow>) {
+            const std::int64_t indptr[] = {0, row.n};
+            window.take({indptr, row.keys, row.values}, 0, 1);
+        } else {
+            window.take({row, 1, n_features}, 0, 1);
+        }
+        window.learned = window.filled;
+    }
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "commit.hpp"
 #include "memory.hpp"
 #include "merging.hpp"
 #include "query.hpp"
+#include "sparse_window.hpp"
 #include "stop.hpp"
+#include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -21,8 +24,8 @@ template <class ModelHere>
     std::int64_t rows = other.labels.n_learned;
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
-        const auto& own = other.labels.at_nodes[k];
-        for (std::int32_t place = 0; place < own.length; ++place) lost[static_cast<std::size_t>(own.keys[place])] -= own.values[place];
+        const auto& label_counts = other.labels.at_nodes[k];
+        for (std::int32_t place = 0; place < label_counts.length; ++place) lost[static_cast<std::size_t>(label_counts.keys[place])] -= label_counts.values[place];
     }
     for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
     model.labels.n_learned += rows;
@@ -33,12 +36,12 @@ template <class ModelHere>
 // Learn a node of another model as all the instances it stands for.
 template <class ModelHere>
 void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const std::int32_t* columns, typename ModelHere::Work& work, Stop& stop) {
-    const auto& own = other.labels.at_nodes[node];
-    Array<std::int32_t> labels(static_cast<std::size_t>(own.length));
-    for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[own.keys[place]];
+    const auto& label_counts = other.labels.at_nodes[node];
+    Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
+    for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
     const typename ModelHere::Instance instance{other.nodes.row(node),
-                                                {labels.data(), own.length, own.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
+                                                {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
                                                 other.labels.node_counts[static_cast<std::size_t>(node)],
                                                 true};
     auto query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
@@ -64,6 +67,21 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if constexpr (ModelHere::MODE == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
     if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, other.view());
     if (model.settings.learned) model.take_similarity(model.weighed(stop));
+}
+
+// Let rows of another window follow those of this one.
+template <class Window>
+void take_rows(Window& window, const Window& other, Stretch rows, std::int64_t n_features) {
+    for (std::int64_t j = rows.low; j < rows.high; ++j) {
+        const auto row = other.row(j);
+        if constexpr (std::is_same_v<decltype(row), const SparseRow>) {
+            const std::int64_t indptr[] = {0, row.n};
+            window.take({indptr, row.keys, row.values}, 0, 1);
+        } else {
+            window.take({row, 1, n_features}, 0, 1);
+        }
+        window.learned = window.filled;
+    }
 }
 
 }  // namespace mlca::MLCA_LEVEL

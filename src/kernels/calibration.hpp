@@ -36,11 +36,11 @@ public:
     }
 
     // Count a row of these slots, sorted; there must be room.
-    void learn(const Shares& shares, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         ++rows;
-        for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(own, own + n_own, slot));
-        for (std::int64_t i = 0; i < n_own; ++i) {
-            if (!shares.lists(own[i])) count(own[i], 0.0, true);
+        for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            if (!shares.lists(slots[i])) count(slots[i], 0.0, true);
         }
     }
 
@@ -51,10 +51,10 @@ public:
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
             std::int64_t left = rows * PER_COUNT;  // of all rows; each cell has at most what the others leave
             for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
-                const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], own = present.data()[slot * WIDTH_OF_SLOT + cell];
+                const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], with_label = present.data()[slot * WIDTH_OF_SLOT + cell];
                 if (cell == 0 && (all > 0 || all < -left)) return false;
                 const std::int64_t here = cell == 0 ? left + all : all;
-                if (here < 0 || here > left || own < 0 || own > here) return false;
+                if (here < 0 || here > left || with_label < 0 || with_label > here) return false;
                 left -= here;
             }
             if (left != 0) return false;
@@ -86,14 +86,14 @@ private:
     void count(std::int64_t slot, double share, bool has_label) noexcept {
         const Place place(share);
         const auto upper = static_cast<std::int64_t>(nearest_whole(place.f * static_cast<double>(PER_COUNT)));
-        std::int64_t* own_total = total.data() + slot * WIDTH_OF_SLOT;
-        std::int64_t* own_present = present.data() + slot * WIDTH_OF_SLOT;
-        own_total[0] -= PER_COUNT;
-        own_total[place.cell] += PER_COUNT - upper;
-        own_total[place.cell + 1] += upper;
+        std::int64_t* total_of_slot = total.data() + slot * WIDTH_OF_SLOT;
+        std::int64_t* present_of_slot = present.data() + slot * WIDTH_OF_SLOT;
+        total_of_slot[0] -= PER_COUNT;
+        total_of_slot[place.cell] += PER_COUNT - upper;
+        total_of_slot[place.cell + 1] += upper;
         if (!has_label) return;
-        own_present[place.cell] += PER_COUNT - upper;
-        own_present[place.cell + 1] += upper;
+        present_of_slot[place.cell] += PER_COUNT - upper;
+        present_of_slot[place.cell + 1] += upper;
     }
 };
 

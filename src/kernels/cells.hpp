@@ -61,24 +61,24 @@ public:
 
     // Take over boundaries that were made elsewhere; they must ascend.
     void set(std::int64_t attribute, const double* boundaries) noexcept {
-        double* own = boundaries_.data() + attribute * BOUNDARY_ROOM;
-        std::copy_n(boundaries, N_BOUNDARIES, own);
-        own[N_BOUNDARIES] = own[N_BOUNDARIES - 1];
+        double* of_attribute = boundaries_.data() + attribute * BOUNDARY_ROOM;
+        std::copy_n(boundaries, N_BOUNDARIES, of_attribute);
+        of_attribute[N_BOUNDARIES] = of_attribute[N_BOUNDARIES - 1];
     }
 
     std::uint8_t cell(std::int64_t attribute, double value) const noexcept {
-        const double* own = boundaries(attribute);
+        const double* of_attribute = boundaries(attribute);
 #if defined(__AVX2__)
         const __m256d wide = _mm256_set1_pd(value);
         int above = 1 << N_BOUNDARIES;
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
-            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(own + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
+            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(of_attribute + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
         }
         return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(above)));
 #else
         int count = 0;
-        for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += own[k] <= value;
+        for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += of_attribute[k] <= value;
         return static_cast<std::uint8_t>(count);
 #endif
     }

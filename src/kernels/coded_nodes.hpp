@@ -27,7 +27,7 @@ public:
           widths_(n_attributes),
           fine_cells_(n_attributes),
           fine_(rounded_up(n_attributes, FINE_LANES)),
-          own_(static_cast<std::size_t>(n_attributes)) {}
+          cells_of_node_(static_cast<std::size_t>(n_attributes)) {}
 
     // Whether nodes have been coded; below some number of nodes it does not pay.
     bool ready() const noexcept { return cells_.built(); }
@@ -63,8 +63,8 @@ public:
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
         widths_.encode(weights, fine_[node]);
-        fine_cells_.assign(weights, fine_[node], cells_, own_.data());
-        codes_.enter(node, own_.data());
+        fine_cells_.assign(weights, fine_[node], cells_, cells_of_node_.data());
+        codes_.enter(node, cells_of_node_.data());
     }
 
 private:
@@ -73,7 +73,7 @@ private:
     FineWidths widths_;
     FineCells fine_cells_;
     Rows<std::int16_t> fine_;
-    Array<std::uint8_t> own_;
+    Array<std::uint8_t> cells_of_node_;
 };
 
 }  // namespace mlca::MLCA_LEVEL

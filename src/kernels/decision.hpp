@@ -47,10 +47,10 @@ public:
     }
 
     // Make room for a row of so many labels; learning it cannot fail then. Nothing that is known changes.
-    void reserve(std::int64_t n_slots, std::int64_t n_own) {
+    void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
-        if (n_electorates > 1) fading.reserve(n_own);
+        if (n_electorates > 1) fading.reserve(n_in_row);
         frequencies.reserve(n_slots);  // last: slots are known when all have room for them
     }
 
@@ -172,31 +172,31 @@ public:
 
     // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. There must be room.
     template <class View>
-    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (pool) {
             pool->begin();
-            hear(poll, ballot, learned, 0, own[0] == 0);
-            for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(own, own + n_own, slot));
-            for (std::int64_t i = 0; i < n_own; ++i) {  // labels that come with this row
-                if (own[i] > 0 && frequencies.totals.data()[own[i]] == 0) hear(poll, ballot, learned, own[i], true);
+            hear(poll, ballot, learned, 0, slots[0] == 0);
+            for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
+            for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that come with this row
+                if (slots[i] > 0 && frequencies.totals.data()[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
             }
             pool->learn();
         }
-        if (n_electorates > 1) trust_segments(poll, view, own, n_own);
-        for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].learn(ballot.shares[e], own, n_own);
-        if (recency) recency->learn(own, n_own);
+        if (n_electorates > 1) trust_segments(poll, view, slots, n_in_row);
+        for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].learn(ballot.shares[e], slots, n_in_row);
+        if (recency) recency->learn(slots, n_in_row);
         if (poll.voters[0].size() > 0) novelty.learn(poll.voters[0].distance(0));
-        frequencies.learn(own, n_own);
+        frequencies.learn(slots, n_in_row);
     }
 
     // The row has become, or fallen on, this of so many nodes that were made. There must be room.
-    void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (n_electorates == 1) return;
         if (is_new) {
             segments.enter(node);
             fading.enter(node);
         }
-        fading.learn(node, n_made, own, n_own);
+        fading.learn(node, n_made, slots, n_in_row);
     }
 
     // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
@@ -240,9 +240,9 @@ private:
         }
         for (std::int64_t i = 0; i < segments.n; ++i) {
             if (poll.nearest[i].node >= 0) continue;
-            const Stretch own = births.places(segments.nodes(i, births.made(n_nodes)), n_nodes);
-            if (own.low == own.high) continue;
-            const Shortlist& list = nearest_in(own.low, own.high, 1, NO_LIMIT);
+            const Stretch stretch = births.places(segments.nodes(i, births.made(n_nodes)), n_nodes);
+            if (stretch.low == stretch.high) continue;
+            const Shortlist& list = nearest_in(stretch.low, stretch.high, 1, NO_LIMIT);
             if (list.size() > 0) poll.nearest[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
         }
     }
@@ -261,17 +261,17 @@ private:
 
     // Overlap of the row's labels with the label shares of each segment's nearest node.
     template <class View>
-    void trust_segments(const Poll& poll, const View& view, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < segments.n; ++i) {
             if (poll.nearest[i].node < 0) continue;  // all nodes of the segment are gone
             std::int64_t both = 0, all = 0;
             view.for_each_label(poll.nearest[i].node, [&](std::int64_t slot, std::int64_t rows) {
                 all += rows;
-                if (std::binary_search(own, own + n_own, static_cast<std::int32_t>(slot))) both += rows;
+                if (std::binary_search(slots, slots + n_in_row, static_cast<std::int32_t>(slot))) both += rows;
             });
             const auto count = static_cast<double>(view.count(poll.nearest[i].node));
             const double shared = static_cast<double>(both) / count;
-            segments.learn(i, shared / (static_cast<double>(all) / count + static_cast<double>(n_own) - shared));
+            segments.learn(i, shared / (static_cast<double>(all) / count + static_cast<double>(n_in_row) - shared));
         }
     }
 };

@@ -61,11 +61,11 @@ public:
         std::int64_t n_stretches = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             if (!is_trusted(i)) continue;
-            const Stretch own = nodes(i, n_made);
-            if (n_stretches > 0 && stretches[n_stretches - 1].high == own.low) {
-                stretches[n_stretches - 1].high = own.high;
+            const Stretch stretch = nodes(i, n_made);
+            if (n_stretches > 0 && stretches[n_stretches - 1].high == stretch.low) {
+                stretches[n_stretches - 1].high = stretch.high;
             } else {
-                stretches[n_stretches++] = own;
+                stretches[n_stretches++] = stretch;
             }
         }
         return n_stretches;
@@ -102,14 +102,14 @@ public:
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
     // Make room for a row of so many labels, whatever node it falls on.
-    void reserve(std::int64_t n_own) {
+    void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
             rows.resize(LAST);
         }
-        for (Rows& own : rows) {
-            const std::size_t needed = own.size() + static_cast<std::size_t>(n_own);
-            if (own.capacity() < needed) own.reserve(needed + own.size());
+        for (Rows& of_node : rows) {
+            const std::size_t needed = of_node.size() + static_cast<std::size_t>(n_in_row);
+            if (of_node.capacity() < needed) of_node.reserve(needed + of_node.size());
         }
     }
 
@@ -120,15 +120,15 @@ public:
     }
 
     // A row of these slots falls on one of so many nodes; there must be room.
-    void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* own, std::int64_t n_own) noexcept {
+    void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
         Rows& of_node = rows.data()[node % LAST];
         for (auto& [slot, faded] : of_node) faded = 0.8 * faded;
-        for (std::int64_t i = 0; i < n_own; ++i) {
-            const auto found = std::find_if(of_node.begin(), of_node.end(), [&](const auto& pair) { return pair.first == own[i]; });
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            const auto found = std::find_if(of_node.begin(), of_node.end(), [&](const auto& pair) { return pair.first == slots[i]; });
             if (found == of_node.end()) {
-                of_node.push_back({own[i], 1.0});
+                of_node.push_back({slots[i], 1.0});
             } else {
                 found->second += 1.0;
             }

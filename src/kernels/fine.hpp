@@ -213,7 +213,7 @@ public:
 
     void fill_common(const double* x, double r, const FineWidths& widths) noexcept {
         widths.encode(x, code_.data());
-        const double loose = scale(widths, [&](std::int64_t) { return r; });
+        const double loose = set_factors(widths, [&](std::int64_t) { return r; });
         rooted_ = false;
         const auto n = static_cast<double>(code_.size());
         const double error = n * (POWER_ERROR + UNITS) + STEEPEST * (loose + n * shift_error());
@@ -225,15 +225,15 @@ public:
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const FineWidths& widths) noexcept {
         widths.encode(x, code_.data());
-        scale(widths, [&](std::int64_t i) { return group(i).r; });
+        set_factors(widths, [&](std::int64_t i) { return group(i).r; });
         rooted_ = true;
         double most = 0.0, error = 0.0;
         for (std::int64_t i = 0; i < widths.n_attributes(); ++i) {
-            const auto own = group(i);
-            const auto weight = static_cast<std::int32_t>(static_cast<double>(WEIGHT) / static_cast<double>(own.size));
+            const auto group_here = group(i);
+            const auto weight = static_cast<std::int32_t>(static_cast<double>(WEIGHT) / static_cast<double>(group_here.size));
             weights_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(weight);
             const double share = static_cast<double>(weight) / static_cast<double>(WEIGHT);
-            const double in_z = std::min(widths.width(i) * own.r, 1.0);
+            const double in_z = std::min(widths.width(i) * group_here.r, 1.0);
             most += share;
             error += share * (ROOT_POWER_ERROR + UNITS + ROOT_STEEPEST * (1.0001 * in_z + shift_error()));
         }
@@ -285,14 +285,14 @@ private:
     double shift_error() const noexcept { return std::ldexp(1.0, doublings_ - 14); }
 
     // Set what differences are multiplied by; return how much all widths are, in z.
-    template <class Scale>
-    double scale(const FineWidths& widths, const Scale& r) noexcept {
+    template <class ROf>
+    double set_factors(const FineWidths& widths, const ROf& r_of) noexcept {
         const std::int64_t d = widths.n_attributes();
         // In whole numbers of 2^-40, rounded up: floating-point additions would wait for one another.
         double widest = 0.0;
         std::int64_t units = 0;
         for (std::int64_t i = 0; i < d; ++i) {
-            const double in_z = std::min(widths.width(i) * r(i), 1.0);
+            const double in_z = std::min(widths.width(i) * r_of(i), 1.0);
             widest = std::max(widest, in_z);
             units += in_units(in_z) + 1;
         }
@@ -302,7 +302,7 @@ private:
         while (doublings_ < MOST_DOUBLINGS && widest * 0x1p13 > static_cast<double>(1 << doublings_)) ++doublings_;
         const double unit = std::ldexp(1.0, 28 - doublings_);
         for (std::int64_t i = 0; i < d; ++i) {
-            const double factor = widths.width(i) * r(i) * unit;
+            const double factor = widths.width(i) * r_of(i) * unit;
             factors_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(static_cast<std::int32_t>(factor < FINEST ? factor : FINEST));
         }
         return 1.0001 * total;

@@ -33,16 +33,16 @@ public:
     const std::int16_t* boundaries(std::int64_t attribute) const noexcept { return boundaries_.data() + attribute * BOUNDARY_ROOM; }
 
     // Write the cells of some values whose codes are known.
-    void assign(const double* values, const std::int16_t* codes, const Cells& cells, std::uint8_t* own) const noexcept {
+    void assign(const double* values, const std::int16_t* codes, const Cells& cells, std::uint8_t* assigned) const noexcept {
 #if defined(__AVX2__)
         for (std::int64_t i = 0; i < cells.n_attributes(); ++i) {
             const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(boundaries(i))), code = _mm256_set1_epi16(codes[i]);
             const int equal = _mm256_movemask_epi8(_mm256_cmpeq_epi16(all, code));
-            own[i] = equal != 0 ? cells.cell(i, values[i]) : first_above(_mm256_cmpgt_epi16(all, code));
+            assigned[i] = equal != 0 ? cells.cell(i, values[i]) : first_above(_mm256_cmpgt_epi16(all, code));
         }
 #else
         (void)codes;
-        cells.assign(values, own);
+        cells.assign(values, assigned);
 #endif
     }
 

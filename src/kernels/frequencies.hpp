@@ -15,9 +15,9 @@ public:
     }
 
     // Count a row of these slots; there must be room. Labels that come together come in the order of their slots.
-    void learn(const std::int32_t* own, std::int64_t n_own) noexcept {
-        for (std::int64_t i = 0; i < n_own; ++i) {
-            if (totals.data()[own[i]]++ == 0 && own[i] > 0) arrived.push_back(own[i]);
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            if (totals.data()[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
         }
         ++rows;
     }

@@ -70,23 +70,23 @@ public:
         grow_to(updates_with_, n);
     }
 
-    void reserve_node(const LabelRow& own) {
-        at_nodes.reserve(own.n);
+    void reserve_node(const LabelRow& labels) {
+        at_nodes.reserve(labels.n);
         if (node_counts.size() == node_counts.capacity()) node_counts.reserve(node_counts.size() + node_counts.size() / 2 + 64);
         unlabelled.reserve(node_counts.capacity());
     }
-    void reserve_join(std::int64_t winner, const LabelRow& own) { at_nodes.make_room(winner, own.n); }
+    void reserve_join(std::int64_t winner, const LabelRow& labels) { at_nodes.make_room(winner, labels.n); }
 
-    void open_node(const LabelRow& own, std::int64_t count) noexcept {
-        at_nodes.open(own.n);
-        for (std::int64_t place = 0; place < own.n; ++place) at_nodes.append(at_nodes.size() - 1, own.labels[place], own.count(place));
+    void open_node(const LabelRow& labels, std::int64_t count) noexcept {
+        at_nodes.open(labels.n);
+        for (std::int64_t place = 0; place < labels.n; ++place) at_nodes.append(at_nodes.size() - 1, labels.labels[place], labels.count(place));
         node_counts.push_back(count);
-        unlabelled.push_back(own.count_none());
+        unlabelled.push_back(labels.count_none());
     }
 
-    void join_node(std::int64_t node, const LabelRow& own) noexcept {
-        for (std::int64_t place = 0; place < own.n; ++place) at_nodes.add_to(node, own.labels[place], own.count(place));
-        unlabelled[static_cast<std::size_t>(node)] += own.count_none();
+    void join_node(std::int64_t node, const LabelRow& labels) noexcept {
+        for (std::int64_t place = 0; place < labels.n; ++place) at_nodes.add_to(node, labels.labels[place], labels.count(place));
+        unlabelled[static_cast<std::size_t>(node)] += labels.count_none();
     }
 
     // f(slot, instances) for what the instances of a node had: slot 0 is "none", label i has slot i + 1.
@@ -125,7 +125,7 @@ public:
 
     // Count every label in its bin, with or without belonging to each of `count` instances, and clear the votes.
     // The winner or the new node has the instances' own labels, so each of them has a vote.
-    void count(const LabelRow& own, std::int64_t count, Votes& votes) noexcept {
+    void count(const LabelRow& labels, std::int64_t count, Votes& votes) noexcept {
         if (votes.n_voters == 1) {
             n_voted_alone += count;
         } else {
@@ -136,12 +136,12 @@ public:
                 without(label, bin(votes.share[static_cast<std::size_t>(label)], votes)) += count;
             }
         }
-        for (std::int64_t place = 0; place < own.n; ++place) {
-            const std::int32_t label = own.labels[place];
+        for (std::int64_t place = 0; place < labels.n; ++place) {
+            const std::int32_t label = labels.labels[place];
             const std::int64_t column = bin(votes.share[static_cast<std::size_t>(label)], votes);
-            without(label, column) -= own.count(place);
-            with(label, column) += own.count(place);
-            updates_with_[static_cast<std::size_t>(label)] += own.count(place);
+            without(label, column) -= labels.count(place);
+            with(label, column) += labels.count(place);
+            updates_with_[static_cast<std::size_t>(label)] += labels.count(place);
         }
         votes.clear();
     }
@@ -162,10 +162,10 @@ public:
         updates_with_[static_cast<std::size_t>(label)] += instances;
     }
 
-    void finish(const LabelRow& own, std::int64_t count) noexcept {
-        for (std::int64_t place = 0; place < own.n; ++place) {
-            totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
-            n_labels = std::max(n_labels, own.labels[place] + std::int64_t{1});
+    void finish(const LabelRow& labels, std::int64_t count) noexcept {
+        for (std::int64_t place = 0; place < labels.n; ++place) {
+            totals[static_cast<std::size_t>(labels.labels[place])] += labels.count(place);
+            n_labels = std::max(n_labels, labels.labels[place] + std::int64_t{1});
         }
         n_learned += count;
     }
@@ -177,13 +177,13 @@ public:
     // Prior, likelihoods and posterior of a label in a bin; the posterior is kept strictly between 0 and 1.
     Probability probability(std::int64_t label, std::int64_t bin, std::int64_t n_nodes) const noexcept {
         const std::int64_t n = std::min(n_neighbors_, n_nodes);
-        const std::int64_t updates = n_voted + n_voted_alone, own_updates = updates_with_[static_cast<std::size_t>(label)];
+        const std::int64_t updates = n_voted + n_voted_alone, updates_with = updates_with_[static_cast<std::size_t>(label)];
         Probability p{};
         p.prior = (smoothing_ + static_cast<double>(totals[static_cast<std::size_t>(label)])) / (2.0 * smoothing_ + static_cast<double>(n_learned));
         if (bin <= n) {
             const double smoothed = smoothing_ * static_cast<double>(n + 1);
-            p.likelihood_with = (smoothing_ + static_cast<double>(with_full(label, bin))) / (smoothed + static_cast<double>(own_updates));
-            p.likelihood_without = (smoothing_ + static_cast<double>(without_full(label, bin))) / (smoothed + static_cast<double>(updates - own_updates));
+            p.likelihood_with = (smoothing_ + static_cast<double>(with_full(label, bin))) / (smoothed + static_cast<double>(updates_with));
+            p.likelihood_without = (smoothing_ + static_cast<double>(without_full(label, bin))) / (smoothed + static_cast<double>(updates - updates_with));
         }
         const double yes = p.likelihood_with * p.prior, no = p.likelihood_without * (1.0 - p.prior);
         p.posterior = yes + no > 0.0 ? yes / (yes + no) : p.prior;

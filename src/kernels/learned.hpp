@@ -104,10 +104,10 @@ public:
     std::int64_t far = 0;
 
     // The sum of terms of differences of ranks that were gathered with the factors of their attributes.
-    [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict own_factors,
+    [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], own_factors[i], r);
+        for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], gathered_factors[i], r);
         return sum;
     }
 

@@ -90,15 +90,15 @@ public:
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t j = keys[p], rank = learned.ranks(j, values[p]);
-            const std::int64_t weight = learned.weights.data()[j], own = learned.term(j, rank);
+            const std::int64_t weight = learned.weights.data()[j], alone_here = learned.term(j, rank);
             // Of nodes with zeros and ones nearly all that have the attribute have the same rank.
             std::int32_t last_rank = rank;
-            std::int64_t change = -2 * own;
+            std::int64_t change = -2 * alone_here;
             const auto& list = lists_[j];
             for (std::int32_t place = 0; place < list.length && list.keys[place] < n_nodes; ++place) {
                 if (list.values[place] != last_rank) {
                     last_rank = list.values[place];
-                    change = learned.term(j, rank - last_rank) - own - learned.term(j, last_rank);
+                    change = learned.term(j, rank - last_rank) - alone_here - learned.term(j, last_rank);
                 }
                 Parts& correction = space.corrections.data()[list.keys[place]];
                 correction.above += change;
@@ -109,8 +109,8 @@ public:
 
     // The sums of a node that is listed with a row of these sums against zeros.
     Parts parts(const Learned& learned, const Parts& alone, std::int64_t node, const Space& space) const noexcept {
-        const Parts &own = alone_.data()[node], &correction = space.corrections.data()[node];
-        return {alone.above + own.above + correction.above, learned.sparse ? alone.below + own.below + correction.below : learned.total};
+        const Parts &node_alone = alone_.data()[node], &correction = space.corrections.data()[node];
+        return {alone.above + node_alone.above + correction.above, learned.sparse ? alone.below + node_alone.below + correction.below : learned.total};
     }
 
 private:

@@ -76,8 +76,8 @@ public:
         if (screen_) {
             screen_->reserve(n_nodes);
         } else {
-            const Entries own = entries(x, own_keys_, own_values_);
-            lists_->reserve(own.keys, own.n);
+            const Entries of_x = entries(x, entered_keys_, entered_values_);
+            lists_->reserve(of_x.keys, of_x.n);
         }
     }
     // A new node; if it is dense, it is the one that there was made room for.
@@ -85,8 +85,8 @@ public:
         if constexpr (!SPARSE_ROWS) {
             if (screen_) return screen_->enter(learned_, node, x);
         }
-        const Entries own = known_entries(x);
-        lists_->enter(learned_, own.keys, own.values, own.n);
+        const Entries of_x = known_entries(x);
+        lists_->enter(learned_, of_x.keys, of_x.values, of_x.n);
     }
     void move(std::int64_t node, const Row& x) noexcept {
         if constexpr (!SPARSE_ROWS) {
@@ -163,7 +163,7 @@ private:
         if constexpr (SPARSE_ROWS) {
             return {x.keys, x.values, x.n};
         } else {
-            return gathered(x, own_keys_.data(), own_values_.data());
+            return gathered(x, entered_keys_.data(), entered_values_.data());
         }
     }
     Entries gathered(const double* x, std::int32_t* keys, double* values) const noexcept {
@@ -196,10 +196,10 @@ private:
     }
 
     void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Compared f) const {
-        const Entries own = entries(x, space.keys, space.values);
+        const Entries of_x = entries(x, space.keys, space.values);
         space.probe.reserve(learned_.n_attributes());
-        const SparseProbe probe(learned_, own.keys, own.values, own.n, space.probe);
-        lists_->correct(learned_, own.keys, own.values, own.n, n_nodes, space.lists);
+        const SparseProbe probe(learned_, of_x.keys, of_x.values, of_x.n, space.probe);
+        lists_->correct(learned_, of_x.keys, of_x.values, of_x.n, n_nodes, space.lists);
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
             space.found.begin(n_wanted, limit);
             space.found.skip(gone);
@@ -214,7 +214,7 @@ private:
         };
         const auto score = [&](std::int64_t* scores) {
             learned_.background.begin(scores);
-            for (std::int64_t p = 0; p < own.n; ++p) learned_.background.add(scores, own.keys[p], space.probe.ranks.data()[own.keys[p]]);
+            for (std::int64_t p = 0; p < of_x.n; ++p) learned_.background.add(scores, of_x.keys[p], space.probe.ranks.data()[of_x.keys[p]]);
         };
         f(q, nearest_in, score);
     }
@@ -229,8 +229,8 @@ private:
     Learned learned_;
     std::optional<RankedScreen> screen_;
     std::optional<LearnedLists> lists_;
-    Array<std::int32_t> own_keys_;  // working space of `enter`
-    Array<double> own_values_;
+    Array<std::int32_t> entered_keys_;  // working space of `enter`
+    Array<double> entered_values_;
 };
 
 }  // namespace mlca::MLCA_LEVEL

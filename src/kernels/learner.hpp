@@ -10,7 +10,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -22,8 +21,8 @@
 #include <vector>
 
 #include "absorbing.hpp"
+#include "answering.hpp"
 #include "commit.hpp"
-#include "idle.hpp"
 #include "interface.hpp"
 #include "lock.hpp"
 #include "lookahead.hpp"
@@ -31,6 +30,7 @@
 #include "prediction.hpp"
 #include "restoring.hpp"
 #include "stop.hpp"
+#include "waiting.hpp"
 #include "window_estimates.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -49,7 +49,7 @@ public:
     explicit LearnerOf(const Settings& settings) : told_(settings), model_(settings), window_(settings), work_(settings) {}
     LearnerOf(const Settings& settings, const State& state) : LearnerOf(settings) { restore(state); }
     LearnerOf(const LearnerOf& other)
-        : told_(other.told_), model_(other.model_), window_(other.window_), work_(other.told_), waiting_starts_(other.waiting_starts_), waiting_labels_(other.waiting_labels_) {}
+        : told_(other.told_), model_(other.model_), window_(other.window_), work_(other.told_), waiting_(other.waiting_) {}
 
     bool is_sparse() const noexcept override { return std::is_same_v<Row, SparseRow>; }
     const Settings& settings() const noexcept override { return told_; }
@@ -102,8 +102,8 @@ public:
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
         copy->resolve_vigilance(copy->model_, host, stop);
-        copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting(), nullptr, host, stop);
-        copy->forget_waiting();
+        copy->learn_stretch(copy->model_, copy->window_.filled, copy->waiting_.view(), nullptr, host, stop);
+        copy->waiting_.clear();
         const std::shared_lock<Lock> guard(lock_);
         const std::lock_guard<std::mutex> one(settling_);
         if (changes == changes_) settled_ = copy;
@@ -114,21 +114,7 @@ public:
         const Source* source;
         rows.select(source);
         Stop stop(host.interrupted);
-        // The first rows tell how many threads the others are worth.
-        const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, rows.n) : 0;
-        const auto begun = Stop::Clock::now();
-        if (alone > 0) predict_part(*source, 0, alone, n_labels, stop, answers);
-        const std::int64_t rest = rows.n - alone;
-        const auto worth = alone > 0 ? (Stop::Clock::now() - begun) * rest / alone / WORTH_A_THREAD : 1;
-        Team team(std::clamp<std::int64_t>(worth, 1, std::max<std::int64_t>(n_jobs, 1)));
-        team.run([&](std::int64_t part) {
-            try {
-                predict_part(*source, alone + rest * part / team.size(), alone + rest * (part + 1) / team.size(), n_labels, stop, answers);
-            } catch (...) {
-                stop.request();
-                throw;
-            }
-        });
+        answering_.answer(*source, rows.n, n_labels, n_jobs, stop, answers);
     }
 
     Explained explain(const InputRows& row) const override {
@@ -178,17 +164,13 @@ public:
         absorb_model(model_, other.model_, columns, n_labels, work_, stop);
         // The other's latest instances follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
-        take_rows(other.window_, low, other.window_.learned);
+        take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
         window_.learned = window_.filled;
         estimates_.begin_anew();
     }
 
 private:
-    // How long a prediction of many rows keeps the learner waiting, and others who come after it.
-    static constexpr std::chrono::milliseconds SLICE{10};
     static constexpr std::int64_t FEWEST_GONE = 64;
-    // What a thread must have to do before it is worth its start.
-    static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
     // Rows that must come together before threads are gathered.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
@@ -208,51 +190,42 @@ private:
     bool is_unsettled() const noexcept { return n_waiting() > 0 || is_overdue(); }
     // Whether a failure has kept the similarity from being computed.
     bool is_overdue() const noexcept { return model_.similarity_is_due() && !is_renewing_; }
-    std::int64_t n_waiting() const noexcept { return static_cast<std::int64_t>(waiting_starts_.size()) - 1; }
-    InputLabels waiting() const noexcept { return {waiting_starts_.data(), waiting_labels_.data()}; }
+    std::int64_t n_waiting() const noexcept { return waiting_.size(); }
     // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
     void hide_unlearned() noexcept {
         if (n_waiting() > 0) window_.learned = 0;
         window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
     }
-    void forget_waiting() noexcept {
-        waiting_starts_.resize(1);
-        waiting_labels_.clear();
-    }
 
     // Take in one row of the first window; the one that fills it makes all of them learned.
-    void wait(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
-        if (window_.filled + 1 == window_.size) return fill_window(source, own, row, host, stop);
+    void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
+        if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
         const std::lock_guard<Lock> guard(lock_);
         std::int64_t n_labels = model_.labels.n_labels;
-        for (std::int64_t place = 0; place < own.n; ++place) n_labels = std::max(n_labels, own.labels[place] + std::int64_t{1});
+        for (std::int64_t place = 0; place < labels.n; ++place) n_labels = std::max(n_labels, labels.labels[place] + std::int64_t{1});
         model_.labels.reserve_labels(n_labels);
-        waiting_starts_.reserve(waiting_starts_.size() + 1);
-        waiting_labels_.reserve(waiting_labels_.size() + static_cast<std::size_t>(own.n));
+        waiting_.reserve(labels);
         window_.take(source, row, 1);
-        waiting_labels_.insert(waiting_labels_.end(), own.labels, own.labels + own.n);
-        waiting_starts_.push_back(static_cast<std::int64_t>(waiting_labels_.size()));
+        waiting_.append(labels);
         model_.labels.n_labels = n_labels;
         unsettle();
     }
 
     // Learn the first window with its last row. Until that is done, the last row is in the buffer, but not among those that
     // wait: readers do not see it.
-    void fill_window(const Source& source, const LabelRow& own, std::int64_t row, const Host& host, Stop& stop) {
+    void fill_window(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
         ModelHere first(settings());
         first.labels.reserve_labels(model_.labels.n_labels);
         first.labels.n_labels = model_.labels.n_labels;
-        Array<std::int64_t> starts = waiting_starts_;
-        Array<std::int32_t> labels = waiting_labels_;
-        labels.insert(labels.end(), own.labels, own.labels + own.n);
-        starts.push_back(static_cast<std::int64_t>(labels.size()));
+        WaitingLabels all = waiting_;
+        all.append(labels);
         {
             const std::lock_guard<Lock> guard(lock_);
             window_.take(source, row, 1);
         }
         try {
             resolve_vigilance(first, host, stop);
-            learn_stretch(first, window_.size, {starts.data(), labels.data()}, nullptr, host, stop);
+            learn_stretch(first, window_.size, all.view(), nullptr, host, stop);
         } catch (...) {
             const std::lock_guard<Lock> guard(lock_);
             window_.learned = 0;
@@ -261,7 +234,7 @@ private:
         }
         const std::lock_guard<Lock> guard(lock_);
         model_ = std::move(first);
-        forget_waiting();
+        waiting_.clear();
         unsettle();
     }
 
@@ -284,31 +257,31 @@ private:
     // Learn the rows of the window up to `end`; `labels` begins with the labels of the first that is not learned.
     void learn_stretch(ModelHere& model, std::int64_t end, const InputLabels& labels, LookAhead<ModelHere>* ahead, const Host& host, Stop& stop) {
         const std::int64_t first = window_.learned;
-        const auto own = [&](std::int64_t position) { return labels[position - first]; };
+        const auto labels_of = [&](std::int64_t position) { return labels[position - first]; };
         while (window_.learned < end) {
             const std::int64_t until = std::min(end, hold_round(model, host));
             while (window_.learned < until) {
                 // A similarity holds for the rows up to the next one.
                 const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
-                learn_some(model, std::min(until - window_.learned, left), until, own, ahead, stop);
+                learn_some(model, std::min(until - window_.learned, left), until, labels_of, ahead, stop);
                 renew_similarity(model, stop);
             }
         }
     }
 
     // Learn some of the next so many rows.
-    template <class Own>
-    void learn_some(ModelHere& model, std::int64_t rest, std::int64_t stretch_end, const Own& own, LookAhead<ModelHere>* ahead, Stop& stop) {
+    template <class LabelsOf>
+    void learn_some(ModelHere& model, std::int64_t rest, std::int64_t stretch_end, const LabelsOf& labels_of, LookAhead<ModelHere>* ahead, Stop& stop) {
         const std::int64_t start = window_.learned;
         const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
         if (block > 0) {
             renew_screen(model);
-            ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return own(start + j); }, work_, lock_, stop);
+            ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return labels_of(start + j); }, work_, lock_, stop);
             return;
         }
         const std::int64_t nodes = model.n_nodes;
         const std::int64_t n = ahead != nullptr ? std::min(rest, LookAhead<ModelHere>::PAUSE) : rest;
-        for (std::int64_t j = 0; j < n; ++j) learn_one(model, own(start + j), stop);
+        for (std::int64_t j = 0; j < n; ++j) learn_one(model, labels_of(start + j), stop);
         if (ahead != nullptr) ahead->note(n, model.n_nodes - nodes);
     }
 
@@ -332,7 +305,7 @@ private:
     // by the old one. A failure leaves it due: readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop) {
         if (!model.similarity_is_due()) return;
-        const Renewing renewing(*this);
+        const Raised renewing(lock_, is_renewing_);
         drop_gone(model);
         typename ModelHere::Learnt next = model.weighed(stop);
         const std::lock_guard<Lock> guard(lock_);
@@ -340,28 +313,12 @@ private:
         unsettle();
     }
 
-    // Tells readers, as long as it lives, that the similarity is being computed.
-    class Renewing {
-    public:
-        explicit Renewing(LearnerOf& learner) : learner_(learner) { set(true); }
-        ~Renewing() { set(false); }
-        Renewing(const Renewing&) = delete;
-        Renewing& operator=(const Renewing&) = delete;
-
-    private:
-        void set(bool renewing) {
-            const std::lock_guard<Lock> guard(learner_.lock_);
-            learner_.is_renewing_ = renewing;
-        }
-        LearnerOf& learner_;
-    };
-
     // What is known, as arrays. The model is locked, or known to nobody else.
     Draft drafted(OfNodes wanted) const {
         Draft draft = write_state(model_, wanted);
         State& state = draft.state;
-        state.waiting_indptr = waiting_starts_;
-        state.waiting_labels = waiting_labels_;
+        state.waiting_indptr = waiting_.starts;
+        state.waiting_labels = waiting_.labels;
         // Rows that another thread is just learning are not part of the model yet.
         const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
@@ -369,13 +326,13 @@ private:
     }
 
     // Learn the next row of the window.
-    void learn_one(ModelHere& model, const LabelRow& own, Stop& stop) {
+    void learn_one(ModelHere& model, const LabelRow& labels, Stop& stop) {
         stop.check();
         // So rarely that it costs a node no more than to be made once again.
         if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
         renew_screen(model);
         const std::int64_t position = window_.learned;
-        const Instance instance{window_.row(position), own};
+        const Instance instance{window_.row(position), labels};
         work_.found.clear();
         Query<Row> query{.x = instance.x, .found = &work_.found};
         if (model.n_nodes > 0) {
@@ -409,46 +366,15 @@ private:
         return window_.learned + size - number % size;
     }
 
-    void predict_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) const {
-        auto prediction = idle_predictions_.borrow([this] { return std::make_unique<PredictionHere>(settings()); });
-        Stop never;  // interrupts are looked for between slices only, when nothing is locked
-        while (first < end) {
-            stop.check();
-            const std::shared_lock<Lock> guard(lock_);
-            prediction->begin(model_, n_labels);
-            const auto begun = Stop::Clock::now();
-            do {
-                const std::int64_t n = std::min(TOGETHER, end - first);
-                prediction->answer(model_, source, first, n, n_labels, answers, never);
-                first += n;
-            } while (first < end && Stop::Clock::now() - begun < SLICE);
-        }
-        idle_predictions_.give_back(std::move(prediction));
-    }
-
     void restore(const State& state) {
         read_state(model_, state);
         const std::int64_t n_recent = RowsOfState<Row>::count(state.recent, settings().n_features);
         if (n_recent > 0) window_.take(RowsOfState<Row>::source(state.recent, settings().n_features), 0, n_recent);
-        waiting_starts_ = state.waiting_indptr;
-        waiting_labels_ = state.waiting_labels;
+        waiting_.starts = state.waiting_indptr;
+        waiting_.labels = state.waiting_labels;
         window_.learned = n_recent - n_waiting();
         Stop never;
         renew_similarity(model_, never);
-    }
-
-    // Let rows of another window follow those of this one.
-    void take_rows(const Window& other, std::int64_t low, std::int64_t end) {
-        for (std::int64_t j = low; j < end; ++j) {
-            const Row row = other.row(j);
-            if constexpr (std::is_same_v<Row, SparseRow>) {
-                const std::int64_t indptr[] = {0, row.n};
-                window_.take({indptr, row.keys, row.values}, 0, 1);
-            } else {
-                window_.take({row, 1, settings().n_features}, 0, 1);
-            }
-            window_.learned = window_.filled;
-        }
     }
 
     const Settings told_;  // the model has its vigilance resolved
@@ -458,12 +384,10 @@ private:
     Window window_;
     typename ModelHere::Work work_;
     WindowEstimates<mode, Window> estimates_;
-    // Labels of the instances that wait for the first window to fill.
-    Array<std::int64_t> waiting_starts_{Array<std::int64_t>(1, 0)};
-    Array<std::int32_t> waiting_labels_;
+    WaitingLabels waiting_;
     std::int64_t changes_ = 0;  // of the waiting rows
     bool is_renewing_ = false;  // the similarity, while readers go by the old one
-    mutable Idle<PredictionHere> idle_predictions_;
+    mutable Answering<ModelHere> answering_{model_, told_, lock_};
     mutable std::mutex settling_;
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once somebody has asked
 };

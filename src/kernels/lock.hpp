@@ -94,4 +94,22 @@ private:
     Lock& lock_;
 };
 
+// Raises a flag that the lock guards, as long as it lives.
+class Raised {
+public:
+    Raised(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }
+    ~Raised() { set(false); }
+    Raised(const Raised&) = delete;
+    Raised& operator=(const Raised&) = delete;
+
+private:
+    void set(bool raised) {
+        const std::lock_guard<Lock> guard(lock_);
+        flag_ = raised;
+    }
+
+    Lock& lock_;
+    bool& flag_;
+};
+
 }  // namespace mlca::MLCA_LEVEL

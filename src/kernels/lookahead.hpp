@@ -66,10 +66,10 @@ public:
         length_ = new_nodes == learned ? std::min(2 * length_, LONGEST_BLOCK) : 2 * SHORTEST_BLOCK;
     }
 
-    // Learn a block of rows of the window from `position` on; return how many were learned. `own(j)` gives the labels of
+    // Learn a block of rows of the window from `position` on; return how many were learned. `labels_of(j)` gives the labels of
     // row j of the block, `stretch_end` is where the rows that are at hand end.
-    template <class Own>
-    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, Own own, Work& work, Lock& lock, Stop& stop) {
+    template <class LabelsOf>
+    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, LabelsOf labels_of, Work& work, Lock& lock, Stop& stop) {
         const std::int64_t first = window.learned;
         // Unless it is likely that the next block will be learned together, too, this one's bandwidths are enough.
         foresee_bandwidths(model, window, first, pace_.proven() ? stretch_end : first + n, stop);
@@ -86,7 +86,7 @@ public:
                 throw;
             }
         });
-        const std::int64_t learned = commit(model, window, n, own, work, lock, assumption);
+        const std::int64_t learned = commit(model, window, n, labels_of, work, lock, assumption);
         pace_.together(Pace::seconds_since(begun_) + a_row_foreseen_ * static_cast<double>(learned), learned, n_nodes_);
         return learned;
     }
@@ -174,8 +174,8 @@ private:
         std::copy(model.bandwidth_sums.begin(), model.bandwidth_sums.end(), sums_before_.begin());
         for (std::int64_t j = 1; j < n; ++j) {
             const double* before = sums_before_.data() + static_cast<std::size_t>(j - 1) * width;
-            const double* own = bandwidths(model, first + j - 1);
-            for (std::size_t i = 0; i < width; ++i) sums_before_[static_cast<std::size_t>(j) * width + i] = before[i] + own[i];
+            const double* added = bandwidths(model, first + j - 1);
+            for (std::size_t i = 0; i < width; ++i) sums_before_[static_cast<std::size_t>(j) * width + i] = before[i] + added[i];
         }
     }
 
@@ -232,14 +232,14 @@ private:
     }
 
     // Learn what was foreseen until it no longer holds.
-    template <class Own>
-    std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, Own own, Work& work, Lock& lock, Assumption& assumption) {
+    template <class LabelsOf>
+    std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, LabelsOf labels_of, Work& work, Lock& lock, Assumption& assumption) {
         const std::int64_t first = window.learned;
         const std::lock_guard<Lock> guard(lock);
         for (std::int64_t j = 0; j < n; ++j) {
             Shortlist& found = found_[static_cast<std::size_t>(j)];
             const std::int64_t threshold = thresholds_[static_cast<std::size_t>(j)];
-            const Instance instance{window.row(first + j), own(j)};
+            const Instance instance{window.row(first + j), labels_of(j)};
             const bool joining = ModelOf::joins(found, threshold);
             Voting& voting = votings_[static_cast<std::size_t>(j)];
             if (joining) assumption.withdraw();

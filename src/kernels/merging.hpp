@@ -39,8 +39,8 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const Births& births) noexcept {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n; ++i) {
-        const Stretch own = births.places(other.nodes(i, births.made(n_nodes)), n_nodes);
-        const std::int64_t begin = places.data()[own.low], end = places.data()[own.high];
+        const Stretch stretch = births.places(other.nodes(i, births.made(n_nodes)), n_nodes);
+        const std::int64_t begin = places.data()[stretch.low], end = places.data()[stretch.high];
         if (begin == end && segments.n > 0) continue;  // all of its nodes were taken in by others
         segments.append(begin, other.parts[i], other.trust[i]);
     }

@@ -94,8 +94,8 @@ public:
                 const Row y = row(k);
                 return probe.key(y.keys, y.values, ranks(k, y, space), y.n);
             };
-            const auto own = [&](std::int64_t p) { return kept(x.keys[p], x.values[p], space.probe.ranks.data()[x.keys[p]]); };
-            const bool screens = tiles_.can() && tiles_.lay_out(x, own, space.tiles);
+            const auto kept_of_x = [&](std::int64_t p) { return kept(x.keys[p], x.values[p], space.probe.ranks.data()[x.keys[p]]); };
+            const bool screens = tiles_.can() && tiles_.lay_out(x, kept_of_x, space.tiles);
             if (screens) tiles_.bound(n_nodes[q], learned_.r, factors_.data(), 1.0 - kernel(learned_.apart(), learned_.r), !learned_.sparse, PER_KEY, space.tiles, stop);
             const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const Shortlist& {
                 space.found.begin(n_wanted, limit);
@@ -138,8 +138,8 @@ private:
     }
     // Put a node whose ranks are known in its tile.
     void keep(std::int64_t node, const Row& y) noexcept {
-        const std::int32_t* own = ranks_.data() + starts_.data()[node];
-        tiles_.enter(node, y, [&](std::int64_t p) { return kept(y.keys[p], y.values[p], own[p]); });
+        const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
+        tiles_.enter(node, y, [&](std::int64_t p) { return kept(y.keys[p], y.values[p], node_ranks[p]); });
     }
 
     // Only ranks of numbers are ever looked at.

@@ -41,9 +41,9 @@ public:
         Shortlist likely{1};
     };
 
-    // `own_factors`: each node has one for every attribute.
-    MixedTiles(std::int64_t d, const Nominal& nominal, bool own_factors = false)
-        : d_(d), own_factors_(own_factors), nominal_(nominal), tiles_(d <= MOST_ATTRIBUTES ? d * TILE : 1), factor_tiles_(own_factors && d <= MOST_ATTRIBUTES ? d * TILE : 1) {}
+    // `factors_by_node`: each node has one for every attribute.
+    MixedTiles(std::int64_t d, const Nominal& nominal, bool factors_by_node = false)
+        : d_(d), factors_by_node_(factors_by_node), nominal_(nominal), tiles_(d <= MOST_ATTRIBUTES ? d * TILE : 1), factor_tiles_(factors_by_node && d <= MOST_ATTRIBUTES ? d * TILE : 1) {}
 
     bool can() const noexcept { return d_ <= MOST_ATTRIBUTES && largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
@@ -51,7 +51,7 @@ public:
     void reserve(std::int64_t n) {
         if (d_ > MOST_ATTRIBUTES) return;
         tiles_.reserve((n + TILE - 1) / TILE);
-        if (own_factors_) factor_tiles_.reserve((n + TILE - 1) / TILE);
+        if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
 
     // Write a node, or what has become of it; kept(p) is what is kept of the row's entry p, perhaps MISSING. `factors` are its own.
@@ -63,7 +63,7 @@ public:
         for (std::int64_t p = 0; p < y.n; ++p) {
             place[y.keys[p] * TILE] = as_float(kept(p), largest_);
         }
-        if (!own_factors_) return;
+        if (!factors_by_node_) return;
         float* factor = factor_tiles_[node / TILE] + node % TILE;
         for (std::int64_t i = 0; i < d_; ++i) {
             factor[i * TILE] = static_cast<float>(factors[i]);
@@ -89,13 +89,13 @@ public:
     void bound(std::int64_t n_nodes, double r, const float* weights, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
         grow_to(space.lower, (n_nodes + TILE - 1) / TILE * TILE);
         const auto d = static_cast<double>(d_);
-        const double fit_error = own_factors_ ? ROOT_FIT_ERROR : FIT_ERROR, scaled = own_factors_ ? largest_scaled_ : r * largest_;
+        const double fit_error = factors_by_node_ ? ROOT_FIT_ERROR : FIT_ERROR, scaled = factors_by_node_ ? largest_scaled_ : r * largest_;
         const double error = fit_error + 64.0 * HALF_ULP + 1.7 * HALF_ULP * scaled, part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
         const RoughMixed compared{space.x.data(), weights, nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart), zeros_count};
         for (std::int64_t tile = 0; tile * TILE < n_nodes; ++tile) {
             if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
             float above[TILE], below[TILE];
-            if (own_factors_) {
+            if (factors_by_node_) {
                 rough_mixed_root_sums(compared, tiles_[tile], factor_tiles_[tile], above, below);
             } else {
                 rough_mixed_sums(compared, tiles_[tile], r, above, below);
@@ -140,7 +140,7 @@ private:
     }
 
     std::int64_t d_;
-    bool own_factors_;
+    bool factors_by_node_;
     Nominal nominal_;
     Rows<float> tiles_, factor_tiles_;
     double largest_ = 0.0;         // of all that was ever kept

@@ -38,7 +38,7 @@ struct Model {
     // An instance, or many at one place.
     struct Instance {
         Row x;
-        LabelRow own;
+        LabelRow labels;
         std::int64_t count = 1;
         bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
     };
@@ -196,8 +196,8 @@ struct Model {
         nodes.reserve(n, x);
         if (learnt) learnt->reserve(n, x);
     }
-    void create_node(std::int64_t node, const Row& x, const double* own_bandwidths) noexcept {
-        nodes.create(node, x, own_bandwidths);
+    void create_node(std::int64_t node, const Row& x, const double* node_bandwidths) noexcept {
+        nodes.create(node, x, node_bandwidths);
         if (learnt) learnt->enter(node, x);
     }
     // Unmake nodes that were created and have not become nodes of the model.
@@ -209,12 +209,12 @@ struct Model {
     // Make room for all else that committing an instance may need.
     void prepare(const Instance& instance, const Shortlist& found, bool joining, Work& work) {
         std::int64_t n_labels = labels.n_labels;
-        for (std::int64_t place = 0; place < instance.own.n; ++place) n_labels = std::max(n_labels, instance.own.labels[place] + std::int64_t{1});
+        for (std::int64_t place = 0; place < instance.labels.n; ++place) n_labels = std::max(n_labels, instance.labels.labels[place] + std::int64_t{1});
         labels.reserve_labels(n_labels);
         work.votes.reserve(n_labels);
-        if (decision) prepare_decision(instance.own, n_labels, work);
+        if (decision) prepare_decision(instance.labels, n_labels, work);
         if (!joining) {
-            labels.reserve_node(instance.own);
+            labels.reserve_node(instance.labels);
             bandwidths.reserve(n_nodes + 1);
             median_bandwidth.reserve();
             if (settings.max_nodes > 0 && gone.size() == gone.capacity()) {
@@ -224,7 +224,7 @@ struct Model {
             return;
         }
         const std::int64_t winner = found.nodes[0];
-        labels.reserve_join(winner, instance.own);
+        labels.reserve_join(winner, instance.labels);
         nodes.reserve_move(winner, instance.x);
         if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], instance.x);
         if (settings.rule == Rule::text) {
@@ -234,15 +234,15 @@ struct Model {
 
     // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
     // for it.
-    void become_node(const Instance& instance, const double* own_bandwidths, Shortlist& found, Voting& voting, Work& work,
+    void become_node(const Instance& instance, const double* node_bandwidths, Shortlist& found, Voting& voting, Work& work,
                      std::int64_t given_up = -1) noexcept {
         const bool decides = decision && !instance.is_replayed;
         if (decides) decide(voting, work);
         if (given_up >= 0) give_up(given_up);
-        std::copy_n(own_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
-        for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
-        if constexpr (mode == Mode::common) median_bandwidth.add(own_bandwidths[0]);
-        labels.open_node(instance.own, instance.count);
+        std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
+        for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
+        if constexpr (mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
+        labels.open_node(instance.labels, instance.count);
         if (settings.max_nodes > 0) {
             births.numbers.push_back(births.n_made++);
             gone.push_back(0);
@@ -270,7 +270,7 @@ struct Model {
     void join_winner(const Instance& instance, std::int64_t threshold, const Shortlist& found, Voting& voting, Work& work) noexcept {
         const bool decides = decision && !instance.is_replayed;
         if (decides) decide(voting, work);
-        labels.join_node(found.nodes[0], instance.own);
+        labels.join_node(found.nodes[0], instance.labels);
         move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
         if (decides) decision->place(births[found.nodes[0]], false, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision) {
@@ -338,7 +338,7 @@ private:
     }
 
     void finish(const Instance& instance) noexcept {
-        labels.finish(instance.own, instance.count);
+        labels.finish(instance.labels, instance.count);
         if (!next_groups) return;
         groups = std::move(*next_groups);
         next_groups.reset();
@@ -351,13 +351,13 @@ private:
 
     void count(const Instance& instance, const Shortlist& found, Votes& votes) noexcept {
         labels.collect(found, votes);
-        labels.count(instance.own, instance.count, votes);
+        labels.count(instance.labels, instance.count, votes);
     }
 
-    void prepare_decision(const LabelRow& own, std::int64_t n_labels, Work& work) {
+    void prepare_decision(const LabelRow& label_row, std::int64_t n_labels, Work& work) {
         work.slots.clear();
-        if (own.n == 0) work.slots.push_back(0);
-        for (std::int64_t place = 0; place < own.n; ++place) work.slots.push_back(own.labels[place] + 1);
+        if (label_row.n == 0) work.slots.push_back(0);
+        for (std::int64_t place = 0; place < label_row.n; ++place) work.slots.push_back(label_row.labels[place] + 1);
         std::sort(work.slots.begin(), work.slots.end());
         decision->reserve(n_labels + 1, static_cast<std::int64_t>(work.slots.size()));
         decision->reserve(work.ballot);

@@ -18,15 +18,15 @@ public:
 
     // Rows of the same bin are spread evenly in it. While no row has been counted, whatever is no node is new.
     double of(double distance) const noexcept {
-        const std::int64_t own = bin(distance);
+        const std::int64_t place = bin(distance);
         std::int64_t nearer = 0, all = 0;
         for (std::int64_t i = 0; i < N_BINS; ++i) {
-            nearer += i < own ? rows[i] : 0;
+            nearer += i < place ? rows[i] : 0;
             all += rows[i];
         }
         if (all == 0) return distance > 0.0 ? 1.0 : 0.0;
-        const double part = 64.0 * distance - static_cast<double>(own);
-        return (static_cast<double>(nearer) + part * static_cast<double>(rows[own])) / static_cast<double>(all);
+        const double part = 64.0 * distance - static_cast<double>(place);
+        return (static_cast<double>(nearer) + part * static_cast<double>(rows[place])) / static_cast<double>(all);
     }
 
     // Whether the counts could be those of so many rows.

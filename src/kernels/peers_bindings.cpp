@@ -223,12 +223,12 @@ void require_scores(std::int64_t label, const Table<const double>& scores, const
     require(0 <= label && label < length(scores, 1), "label: " + std::to_string(label) + " is not among the columns");
 }
 
-double ranking_loss(std::int64_t label, const Numbers<const double>& own, const Table<const double>& scores, const Table<const double>& targets,
+double ranking_loss(std::int64_t label, const Numbers<const double>& label_scores, const Table<const double>& scores, const Table<const double>& targets,
                     const Numbers<const double>& importance, double lambda1) {
     require_scores(label, scores, targets, importance);
-    require_equal(length(own), length(scores), "own scores");
+    require_equal(length(label_scores), length(scores), "scores of the label");
     Unlocked unlocked;
-    return peers::ranking_loss(label, view(own), view(scores), view(targets), view(importance), lambda1);
+    return peers::ranking_loss(label, view(label_scores), view(scores), view(targets), view(importance), lambda1);
 }
 
 auto ranking_pull(std::int64_t label, const Table<const double>& scores, const Table<const double>& targets, const Numbers<const double>& importance,
@@ -288,7 +288,7 @@ void add_votes(const Table<const double>& rows, const Table<const double>& score
 }
 
 void bind_muenl(nb::module_& module) {
-    module.def("ranking_loss", &ranking_loss, nb::arg("label"), as_is("own"), as_is("scores"), as_is("targets"), as_is("importance"),
+    module.def("ranking_loss", &ranking_loss, nb::arg("label"), as_is("label_scores"), as_is("scores"), as_is("targets"), as_is("importance"),
                nb::arg("lambda1"));
     module.def("ranking_pull", &ranking_pull, nb::arg("label"), as_is("scores"), as_is("targets"), as_is("importance"), nb::arg("share"));
     module.def("farthest", &farthest, as_is("points"), as_is("centre"));

@@ -31,8 +31,6 @@
 #include "memory.hpp"
 #include "pairs.hpp"
 #include "scan.hpp"
-#include "screening.hpp"
-#include "shortlist.hpp"
 #include "tables.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -92,7 +90,7 @@ public:
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[static_cast<std::size_t>(p)] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
-        const double own = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
+        const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
         // Entries are at most 2 a term, in 254 steps; fewer where the row is so long that their sum could exceed 16 bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
@@ -119,7 +117,7 @@ public:
                 saved = static_cast<std::uint16_t>(saved + table[few.values[k]]);
             }
         }
-        return finish(own, r, entries, bounds, space);
+        return finish(row_alone, r, entries, bounds, space);
     }
 
 private:
@@ -165,11 +163,11 @@ private:
         void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
             float similar[N], nearest[TABLE];
             powers(x, r, similar);
-            std::int64_t own = 0;
-            for (std::int64_t k = 0; k < N; ++k) own += at[k] <= x;
+            std::int64_t cell = 0;
+            for (std::int64_t k = 0; k < N; ++k) cell += at[k] <= x;
             nearest[0] = 0.0f;
             for (std::int64_t c = 1; c < TABLE; ++c) nearest[c] = similar[c - 1] > similar[c] ? similar[c - 1] : similar[c];
-            if (own < TABLE) nearest[own] = 1.0f;
+            if (cell < TABLE) nearest[cell] = 1.0f;
             const auto base = static_cast<float>(alone - 1.0) + 4.0f * SLACK;
             std::int32_t steps[TABLE];
             for (std::int64_t c = 0; c < TABLE; ++c) {
@@ -198,8 +196,8 @@ private:
         sample.reserve(static_cast<std::size_t>(2 * SAMPLE));
         const std::int64_t each = std::max<std::int64_t>(1, SAMPLE / n_nodes), step = std::max<std::int64_t>(1, n_nodes / SAMPLE);
         for (std::int64_t k = 0; k < n_nodes; k += step) {
-            const auto own = nodes(k);
-            for (std::int64_t j = 0; j < std::min<std::int64_t>(each, own.n); ++j) sample.push_back(own.values[(k + j * 97) % own.n]);
+            const auto y = nodes(k);
+            for (std::int64_t j = 0; j < std::min<std::int64_t>(each, y.n); ++j) sample.push_back(y.values[(k + j * 97) % y.n]);
         }
         std::sort(sample.begin(), sample.end());
         withdraw(0);
@@ -214,9 +212,9 @@ private:
         const std::int64_t first = written();
         std::int64_t n_keys = runs_.size(), n_pairs = 0;
         for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto own = nodes(first + k);
-            for (std::int64_t j = 0; j < own.n; ++j) n_keys = std::max<std::int64_t>(n_keys, own.keys[j] + std::int64_t{1});
-            n_pairs += own.n;
+            const auto y = nodes(first + k);
+            for (std::int64_t j = 0; j < y.n; ++j) n_keys = std::max<std::int64_t>(n_keys, y.keys[j] + std::int64_t{1});
+            n_pairs += y.n;
         }
         grow_to(owners_, n_keys, std::int32_t{0});
         runs_.resize(n_keys);
@@ -226,9 +224,9 @@ private:
         Array<std::int32_t> attributes;
         attributes.reserve(static_cast<std::size_t>(n_pairs));
         for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto own = nodes(first + k);
-            for (std::int64_t j = 0; j < own.n; ++j) {
-                if (owners_[static_cast<std::size_t>(own.keys[j])]++ == 0) attributes.push_back(own.keys[j]);
+            const auto y = nodes(first + k);
+            for (std::int64_t j = 0; j < y.n; ++j) {
+                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) attributes.push_back(y.keys[j]);
             }
         }
         try {
@@ -253,13 +251,13 @@ private:
     }
 
     template <class Row>
-    void write_node(std::int64_t node, const Row& own) noexcept {
+    void write_node(std::int64_t node, const Row& y) noexcept {
         const std::int64_t place = node % TILE_NODES;
-        for (std::int64_t j = 0; j < own.n; ++j) {
-            const std::int32_t i = own.keys[j];
-            const std::uint8_t code = cell(own.values[j]);
-            least_ = std::min(least_, own.values[j]);
-            most_ = std::max(most_, own.values[j]);
+        for (std::int64_t j = 0; j < y.n; ++j) {
+            const std::int32_t i = y.keys[j];
+            const std::uint8_t code = cell(y.values[j]);
+            least_ = std::min(least_, y.values[j]);
+            most_ = std::max(most_, y.values[j]);
             if (owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) {
                 auto& runs = runs_[i];
                 std::uint8_t& byte = runs.values[runs.length - 1].bytes[place % RUN];
@@ -268,14 +266,14 @@ private:
                 few_.append(i, static_cast<std::int32_t>(node), code);
             }
         }
-        alone_[static_cast<std::size_t>(node)] = alone(own);
+        alone_[static_cast<std::size_t>(node)] = alone(y);
     }
 
     // A node's sum against zeros for r0, a little less.
     template <class Row>
-    float alone(const Row& own) noexcept {
+    float alone(const Row& y) noexcept {
         std::int64_t total = 0;
-        for (std::int64_t j = 0; j < own.n; ++j) total += dissimilarity(own.values[j], r0_);
+        for (std::int64_t j = 0; j < y.n; ++j) total += dissimilarity(y.values[j], r0_);
         const double sum = static_cast<double>(total) * UNIT;
         largest_alone_ = std::max(largest_alone_, sum);
         return static_cast<float>(sum * (1.0 - 1e-6));
@@ -286,8 +284,8 @@ private:
         if (!is_stale(r)) return;
         r0_ = 0.995 * r;
         for (std::int64_t k = 0; k < written(); ++k) {
-            float& own = alone_[static_cast<std::size_t>(k)];
-            if (own >= 0.0f) own = alone(nodes(k));
+            float& sum = alone_[static_cast<std::size_t>(k)];
+            if (sum >= 0.0f) sum = alone(nodes(k));
         }
     }
 
@@ -322,14 +320,14 @@ private:
     }
 
     // Put the three parts together, rounded down.
-    std::int64_t finish(double own, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
+    std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
 #if defined(MLCA_SHUFFLES)
         for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneAttribute::WIDTH * static_cast<std::int64_t>(k));
 #endif
         const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
-        const double largest = own + largest_alone_ + 1e-3;
+        const double largest = row_alone + largest_alone_ + 1e-3;
         const double steps = 65000.0 / largest;
-        const auto base = static_cast<float>((own - 1e-6 * largest) * steps), factor = static_cast<float>(share * steps);
+        const auto base = static_cast<float>((row_alone - 1e-6 * largest) * steps), factor = static_cast<float>(share * steps);
         const auto back = static_cast<float>(steps / entries * (1.0 + 1e-6));
         const std::uint16_t* __restrict saved = space.saved.data();
         const std::uint16_t* __restrict few = space.few.data();
@@ -352,58 +350,5 @@ private:
     Array<float> alone_;
     Array<std::int32_t> owners_;  // working space of write_tile, zero between uses
 };
-
-// What a node's own non-zeros change in the sum of an instance against zeros: with x spread out over all attributes, and
-// its own terms, `x[key]` and `alone[key]`. Values are gathered first, so that the terms are computed by vectors: three times
-// as fast as one loop.
-template <class Row>
-[[gnu::noinline]] std::int64_t gathered_correction(const Row& y, const double* __restrict x, const std::int64_t* __restrict alone, double r) {
-    constexpr std::int64_t STRETCH = 256;
-    double differences[STRETCH];
-    std::int64_t total = 0;
-    for (std::int64_t first = 0; first < y.n; first += STRETCH) {
-        const std::int64_t n = std::min(STRETCH, static_cast<std::int64_t>(y.n) - first);
-        const std::int32_t* __restrict keys = y.keys + first;
-        const double* __restrict values = y.values + first;
-        for (std::int64_t p = 0; p < n; ++p) {
-            differences[p] = x[keys[p]] - values[p];
-            total -= alone[keys[p]];
-        }
-        for (std::int64_t p = 0; p < n; ++p) total += dissimilarity(differences[p], r);
-    }
-    return total;
-}
-
-// List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum.
-template <class Row, class Nodes, class Exact>
-void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t n_nodes, std::int64_t n_wanted, const Nodes& nodes,
-                         const Exact& exact, Screening& screening, Postings::Space& space, Shortlist& nearest) {
-    struct Sums {
-        const Nodes& nodes;
-        const Exact& sum;
-        std::int64_t written;
-        std::int64_t* totals;  // of nodes that are not written
-
-        void exact(const std::int32_t* few, std::int64_t n, std::int64_t* sums) const {
-            for (std::int64_t j = 0; j < n; ++j) sums[j] = few[j] < written ? sum(few[j]) : totals[few[j] - written];
-        }
-        [[gnu::always_inline]] void fetch(std::int64_t node) const {
-            const auto own = nodes(node);
-            fetch_row(own.keys, own.n);
-            fetch_row(own.values, own.n);
-        }
-    };
-    std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));
-    const std::int64_t step = postings.bound_all(x, r, bounds, space);
-    const std::int64_t written = std::min(postings.written(), n_nodes);
-    grow_to(space.totals, n_nodes - written);
-    const Sums sums{nodes, exact, written, space.totals.data()};
-    for (std::int64_t k = written; k < n_nodes; ++k) {
-        const std::int64_t total = exact(k);
-        sums.totals[k - written] = total;
-        bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(total / step, UINT16_MAX));
-    }
-    screening.list_nearest_directly(0, n_nodes, step, n_wanted, sums, nearest);
-}
 
 }  // namespace mlca::MLCA_LEVEL

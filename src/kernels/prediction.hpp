@@ -166,8 +166,8 @@ private:
         result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
         result.unlabelled.push_back(labels.unlabelled[static_cast<std::size_t>(node)]);
         result.label_counts.resize(start + static_cast<std::size_t>(labels.n_labels), 0);
-        const auto& own = labels.at_nodes[node];
-        for (std::int32_t place = 0; place < own.length; ++place) result.label_counts[start + static_cast<std::size_t>(own.keys[place])] = own.values[place];
+        const auto& label_counts = labels.at_nodes[node];
+        for (std::int32_t place = 0; place < label_counts.length; ++place) result.label_counts[start + static_cast<std::size_t>(label_counts.keys[place])] = label_counts.values[place];
     }
 
     [[gnu::cold]] void explain_bayes(const ModelOf& model, Explained& result) {

@@ -86,15 +86,15 @@ private:
         }
         for (std::int64_t j = low; j < high; ++j) {
             const double* column = values_.data() + (j - low) * n_;
-            std::int32_t* own = columns_.data() + (j - low) * column_room_;
+            std::int32_t* column_ranks = columns_.data() + (j - low) * column_room_;
             if (ranks.n_knots == 0) {
-                for (std::int64_t k = 0; k < n_; ++k) own[k] = static_cast<std::int32_t>(column[k] * static_cast<double>(BINARY_ONE));
+                for (std::int64_t k = 0; k < n_; ++k) column_ranks[k] = static_cast<std::int32_t>(column[k] * static_cast<double>(BINARY_ONE));
             } else {
                 ranks.add_column(column, n_, space_);
-                rank_column(j, column, own);
+                rank_column(j, column, column_ranks);
             }
-            sum_up(j, own);
-            if (rows.is_coded) encode(j, own);
+            sum_up(j, column_ranks);
+            if (rows.is_coded) encode(j, column_ranks);
         }
         const std::int32_t* __restrict columns = columns_.data();
         for (std::int64_t k = 0; k < n_; ++k) {
@@ -105,7 +105,7 @@ private:
     }
 
     // The ranks of a column, as Ranks has them: how many knots are below is counted knot by knot.
-    void rank_column(std::int64_t j, const double* __restrict column, std::int32_t* __restrict own) const noexcept {
+    void rank_column(std::int64_t j, const double* __restrict column, std::int32_t* __restrict column_ranks) const noexcept {
         const auto table = ranks.interpolation(j);
         for (std::int64_t first = 0; first < n_; first += TOGETHER_PLACED) {
             const std::int64_t n = std::min(TOGETHER_PLACED, n_ - first);
@@ -117,11 +117,11 @@ private:
                 const double knot = table.knots[p];
                 for (std::int64_t i = 0; i < TOGETHER_PLACED; ++i) places[i] += knot < x[i];
             }
-            for (std::int64_t i = 0; i < n; ++i) own[first + i] = table.rank(places[i], x[i]);
+            for (std::int64_t i = 0; i < n; ++i) column_ranks[first + i] = table.rank(places[i], x[i]);
         }
     }
 
-    void sum_up(std::int64_t j, const std::int32_t* __restrict own) noexcept {
+    void sum_up(std::int64_t j, const std::int32_t* __restrict column_ranks) noexcept {
         constexpr std::int64_t LOW = (std::int64_t{1} << 22) - 1;
         const std::int32_t base = ranks.base(j);
         const std::int64_t* __restrict counts = counts_.data();
@@ -129,14 +129,14 @@ private:
         std::int64_t sum = 0, upper = 0, lower = 0;
         if (counts_are_one_) {
             for (std::int64_t k = 0; k < n_; ++k) {
-                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                const std::int64_t rank = std::int32_t{column_ranks[k] - base}, square = rank * rank;
                 sum += rank;
                 upper += square >> 22;
                 lower += square & LOW;
             }
         } else {
             for (std::int64_t k = 0; k < n_; ++k) {
-                const std::int64_t rank = std::int32_t{own[k] - base}, square = rank * rank;
+                const std::int64_t rank = std::int32_t{column_ranks[k] - base}, square = rank * rank;
                 sum += counts[k] * rank;
                 upper += counts[k] * (square >> 22);
                 lower += counts[k] * (square & LOW);
@@ -146,10 +146,10 @@ private:
         squares.data()[j] = (static_cast<Int128>(upper) << 22) + lower;
     }
 
-    void encode(std::int64_t j, const std::int32_t* own) noexcept {
+    void encode(std::int64_t j, const std::int32_t* column_ranks) noexcept {
         std::uint8_t cells[BLOCK];
         for (std::int64_t first = 0; first < n_; first += BLOCK) {
-            for (std::int64_t i = 0; i < BLOCK; ++i) cells[i] = rank_cell(own[first + i], RANK_STEP);
+            for (std::int64_t i = 0; i < BLOCK; ++i) cells[i] = rank_cell(column_ranks[first + i], RANK_STEP);
             rows.codes.enter_block(first / BLOCK, j, cells);
         }
     }

@@ -28,7 +28,7 @@ public:
         : d_(learned.n_attributes()),
           width_(rounded_up(d_, FINE_LANES)),
           middle_(static_cast<std::int32_t>(learned.ranks.one() / 2)),
-          scale_(static_cast<float>(learned.r * 0x1p13)),
+          factor_(static_cast<float>(learned.r * 0x1p13)),
           codes_(width_),
           shares_(static_cast<std::size_t>(width_), std::int16_t{0}) {
         share_out(learned);
@@ -41,10 +41,10 @@ public:
     // The code of a row, of so many numbers.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
-        const float scale = scale_;
+        const float factor = factor_;
         const std::int32_t middle = middle_;
         for (std::int64_t j = 0; j < d_; ++j) {
-            float place = static_cast<float>(ranks[j] - middle) * scale;
+            float place = static_cast<float>(ranks[j] - middle) * factor;
             place = place > -FARTHEST ? place : -FARTHEST;
             place = place < FARTHEST ? place : FARTHEST;
             code[j] = static_cast<std::int16_t>(static_cast<std::int32_t>(place + (FARTHEST + 1.5f)) - static_cast<std::int32_t>(FARTHEST + 1.0f));
@@ -124,7 +124,7 @@ private:
 
     std::int64_t d_, width_;
     std::int32_t middle_;
-    float scale_;
+    float factor_;
     Rows<std::int16_t> codes_;
     Array<std::int16_t> shares_;
     double most_ = 0.0, unit_ = 0.0, looseness_ = 0.0;

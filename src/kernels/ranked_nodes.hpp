@@ -36,12 +36,12 @@ public:
         }
         std::int64_t place = 0;
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
-            std::int32_t* own = rows_ ? rows_->ranks[k] : nullptr;
-            if (rows_) std::copy_n(ranks.zeros.data(), d_, own);
+            std::int32_t* node_ranks = rows_ ? rows_->ranks[k] : nullptr;
+            if (rows_) std::copy_n(ranks.zeros.data(), d_, node_ranks);
             view.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
                 if (value == 0.0) return;
                 if (rows_) {
-                    own[j] += ranks(j, value);
+                    node_ranks[j] += ranks(j, value);
                 } else {
                     keys_.data()[place] = static_cast<std::int32_t>(j);
                     ranks_.data()[place++] = ranks(j, value) + shifts_.data()[j];
@@ -64,8 +64,8 @@ public:
     template <class F>
     void for_each(std::int64_t k, F f) const {
         if (is_dense()) {
-            const std::int32_t* __restrict own = row(k);
-            for (std::int64_t j = 0; j < d_; ++j) f(j, std::int64_t{own[j] - base(j)});
+            const std::int32_t* __restrict node_ranks = row(k);
+            for (std::int64_t j = 0; j < d_; ++j) f(j, std::int64_t{node_ranks[j] - base(j)});
         } else {
             for (std::int64_t p = starts_.data()[k]; p < starts_.data()[k + 1]; ++p) f(keys_.data()[p], std::int64_t{ranks_.data()[p]});
         }

@@ -45,7 +45,7 @@ public:
 
     // The first nodes are known already. The similarity must have weights of all attributes in its sums.
     RankedScreen(const Learned& learned, RankedRows known, std::int64_t n_nodes)
-        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned), shares_(static_cast<std::size_t>(width_), 0.0f), own_(static_cast<std::size_t>(d_)) {
+        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
@@ -67,8 +67,8 @@ public:
         for (std::int64_t j = 0; j < d_; ++j) ranks[j] = learned.ranks(j, weights[j]) + learned.ranks.zeros.data()[j];
         look_.enter(node, ranks);
         if (!rows_.is_coded) return;
-        for (std::int64_t j = 0; j < d_; ++j) own_.data()[j] = rank_cell(ranks[j], RANK_STEP);
-        rows_.codes.enter(node, own_.data());
+        for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks[j], RANK_STEP);
+        rows_.codes.enter(node, cells_of_node_.data());
     }
 
     // Compare up to SCAN_ROWS rows with the first n nodes.
@@ -183,7 +183,7 @@ private:
     RankedRows rows_;
     RankedLook look_;
     Array<float> shares_;           // each attribute's weight out of all
-    Array<std::uint8_t> own_;
+    Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };
 

@@ -17,6 +17,7 @@
 
 #include "elementary.hpp"
 #include "memory.hpp"
+#include "selection.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -25,18 +26,14 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t MOST_KNOTS = 17;
+static_assert(MOST_KNOTS <= Selection::MOST_WANTED);
 inline constexpr std::int32_t RANK_STEP = 1 << 17;  // half a knot
 inline constexpr std::int64_t BINARY_ONE = std::int64_t{1} << 22;
 inline constexpr std::int64_t FARTHEST_RANK = std::int64_t{1} << 29;
 
 class Ranks {
 public:
-    // Working space of the search for knots.
-    struct Space {
-        Array<double> dealt;
-        Array<std::uint8_t> buckets;
-        Array<std::uint16_t> places;
-    };
+    using Space = Selection::Space;  // of the search for knots
 
     // All values are 0 or 1.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
@@ -68,10 +65,10 @@ public:
             places[i] = p < n_negative ? p : p < n_negative + n_zeros ? AT_ZERO : p - n_zeros;
             if (places[i] != AT_ZERO && (n_wanted == 0 || wanted[n_wanted - 1] != places[i])) wanted[n_wanted++] = places[i];
         }
-        const double* sorted = select(values, n, wanted, n_wanted, space);
-        double own[MOST_KNOTS];
-        for (std::int64_t i = 0; i < n_knots; ++i) own[i] = places[i] == AT_ZERO ? 0.0 : sorted[places[i]];
-        append(own, n == 0);
+        const double* sorted = Selection::select(values, n, wanted, n_wanted, space);
+        double next_knots[MOST_KNOTS];
+        for (std::int64_t i = 0; i < n_knots; ++i) next_knots[i] = places[i] == AT_ZERO ? 0.0 : sorted[places[i]];
+        append(next_knots, n == 0);
     }
 
     // The same, from an attribute's values in all nodes, zeros too; they stay as they are.
@@ -82,20 +79,20 @@ public:
             n_zeros += column[k] == 0.0;
         }
         std::int64_t wanted[MOST_KNOTS], n_wanted = 0;
-        double own[MOST_KNOTS];
+        double next_knots[MOST_KNOTS];
         const auto is_zero = [&](std::int64_t place) { return place >= n_negative && place < n_negative + n_zeros; };
         for (std::int64_t i = 0; i < n_knots; ++i) {
             const std::int64_t place = position(i, n_nodes);
             if (!is_zero(place) && (n_wanted == 0 || wanted[n_wanted - 1] != place)) wanted[n_wanted++] = place;
         }
         double found[MOST_KNOTS];
-        select_from(column, n_nodes, wanted, n_wanted, found, space);
+        Selection::select_from(column, n_nodes, wanted, n_wanted, found, space);
         for (std::int64_t i = 0, next = 0; i < n_knots; ++i) {
             const std::int64_t place = position(i, n_nodes);
             if (!is_zero(place) && wanted[next] != place) ++next;
-            own[i] = is_zero(place) ? 0.0 : found[next];
+            next_knots[i] = is_zero(place) ? 0.0 : found[next];
         }
-        append(own, n_zeros == n_nodes);
+        append(next_knots, n_zeros == n_nodes);
     }
 
     // How ranks follow from an attribute's n knots, for values that are not outside of them.
@@ -191,7 +188,6 @@ public:
 private:
     static constexpr std::int64_t EVEN = 20;
 
-
     Ranks(std::int64_t d, std::int64_t n_knots_of_each) : n_knots(n_knots_of_each) {
         if (n_knots == 0) {
             zeros.assign(static_cast<std::size_t>(d), 0);
@@ -203,9 +199,9 @@ private:
     }
 
     // The next attribute's knots, ascending.
-    void append(const double* own, bool all_zero) {
+    void append(const double* next_knots, bool all_zero) {
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const double knot = limited_value(own[i]);
+            const double knot = limited_value(next_knots[i]);
             if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
                 knots.push_back(knot);
                 up_to.push_back(0);
@@ -227,31 +223,31 @@ private:
     }
 
     std::int64_t among_knots(std::int64_t attribute, double x) const noexcept {
-        const double* own = knots.data() + starts.data()[attribute];
+        const double* of_attribute = knots.data() + starts.data()[attribute];
         const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
         const std::int64_t n = starts.data()[attribute + 1] - starts.data()[attribute];
         if (n <= 1) {
-            const double only = n == 0 ? 0.0 : own[0];
+            const double only = n == 0 ? 0.0 : of_attribute[0];
             return x < only ? 0 : x > only ? one() : one() / 2;
         }
-        const double first = own[0], last = own[n - 1];
+        const double first = of_attribute[0], last = of_attribute[n - 1];
         if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
         if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
-        const std::int64_t place = even.empty() ? std::lower_bound(own, own + n, x) - own : below(even.data() + attribute * EVEN, x);
+        const std::int64_t place = even.empty() ? std::lower_bound(of_attribute, of_attribute + n, x) - of_attribute : below(even.data() + attribute * EVEN, x);
         const std::int64_t less = place == 0 ? 0 : counts[place - 1];
-        if (own[place] == x) return (less + counts[place]) * RANK_STEP;
-        const double part = (x - own[place - 1]) / (own[place] - own[place - 1]);
+        if (of_attribute[place] == x) return (less + counts[place]) * RANK_STEP;
+        const double part = (x - of_attribute[place - 1]) / (of_attribute[place] - of_attribute[place - 1]);
         return (2 * less - 1) * RANK_STEP + static_cast<std::int64_t>(nearest_whole(part * static_cast<double>(2 * RANK_STEP)));
     }
 
-    static std::int64_t below(const double* __restrict own, double x) noexcept {
+    static std::int64_t below(const double* __restrict even_knots, double x) noexcept {
 #if defined(__AVX512F__)
         static_assert(MOST_KNOTS == 17);
         const auto smaller = [&](const double* some) { return static_cast<unsigned>(_mm512_cmp_pd_mask(_mm512_loadu_pd(some), _mm512_set1_pd(x), _CMP_LT_OQ)); };
-        return std::popcount(smaller(own) | smaller(own + 8) << 8) + (own[16] < x);
+        return std::popcount(smaller(even_knots) | smaller(even_knots + 8) << 8) + (even_knots[16] < x);
 #else
         std::int64_t n = 0;
-        for (std::int64_t i = 0; i < EVEN; ++i) n += own[i] < x;
+        for (std::int64_t i = 0; i < EVEN; ++i) n += even_knots[i] < x;
         return n;
 #endif
     }
@@ -261,153 +257,6 @@ private:
         if (std::fabs(gap) >= 4096.0 * span) return gap > 0.0 ? 2 * FARTHEST_RANK : -2 * FARTHEST_RANK;
         return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));
     }
-
-    // An array with those values in place that would be at the wanted places if all were sorted. Values are dealt out to
-    // buckets first, which guesses no branches; then only buckets with a wanted place are looked at.
-    static const double* select(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, Space& space) {
-        if (n < FEWEST_DEALT) {
-            select_within(values, 0, n, wanted, wanted + n_wanted);
-            return values;
-        }
-        double splitters[N_BUCKETS - 1];
-        for (std::int64_t i = 0; i < N_BUCKETS - 1; ++i) splitters[i] = values[i * n / N_BUCKETS];
-        std::sort(splitters, splitters + N_BUCKETS - 1);
-        grow_to(space.dealt, n);
-        grow_to(space.buckets, n);
-        double* dealt = space.dealt.data();
-        std::uint8_t* buckets = space.buckets.data();
-        std::int64_t ends[N_BUCKETS + 1] = {};
-        for (std::int64_t i = 0; i < n; ++i) {
-            // The number of splitters that are not above the value, by halves.
-            const double* below = splitters;
-            for (std::int64_t half = N_BUCKETS / 2; half > 0; half /= 2) below += half * (below[half - 1] <= values[i]);
-            const auto bucket = static_cast<std::uint8_t>(below - splitters);
-            buckets[i] = bucket;
-            ++ends[bucket + 1];
-        }
-        for (std::int64_t b = 0; b < N_BUCKETS; ++b) ends[b + 1] += ends[b];
-        for (std::int64_t i = 0; i < n; ++i) dealt[ends[buckets[i]]++] = values[i];
-        std::int64_t start = 0;  // every bucket's entry is its end now
-        const std::int64_t* end_wanted = wanted + n_wanted;
-        for (std::int64_t b = 0; b < N_BUCKETS && wanted < end_wanted; ++b) {
-            const std::int64_t* next = std::lower_bound(wanted, end_wanted, ends[b]);
-            select_within(dealt, start, ends[b], wanted, next);
-            wanted = next;
-            start = ends[b];
-        }
-        return dealt;
-    }
-
-    // Write down the values that would be at the wanted places if all were sorted. A line between the least and the largest
-    // value is divided evenly, which orders values as far as parts tell; those of parts with a wanted place follow, until
-    // they are few. Everything is monotone in the value, rounding too, so no value is taken for a smaller one.
-    static void select_from(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
-        grow_to(space.dealt, 2 * n + 64);
-        grow_to(space.places, n);
-        if (n < FEWEST_PARTED) {
-            std::copy_n(values, n, space.dealt.data());
-            select_here(space.dealt.data(), n, wanted, n_wanted, 0, found);
-        } else {
-            select_parts(values, n, wanted, n_wanted, 0, found, space.dealt.data(), space.places.data());
-        }
-    }
-
-    // The same of values that may be moved about, the first of which is number `before` of all.
-    static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
-        std::int64_t own[MOST_KNOTS] = {};
-        for (std::int64_t i = 0; i < n_wanted; ++i) own[i] = wanted[i] - before;
-        if (n <= MOST_COUNTED) {
-            double sorted[MOST_COUNTED];
-            sort_few(values, n, sorted);
-            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[own[i]];
-            return;
-        }
-        select_within(values, 0, n, own, own + n_wanted);
-        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[own[i]];
-    }
-
-    // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
-    static void sort_few(const double* __restrict values, std::int64_t n, double* __restrict sorted) noexcept {
-        std::int64_t places[MOST_COUNTED] = {};
-        for (std::int64_t j = 0; j < n; ++j) {
-            const double value = values[j];
-            for (std::int64_t i = 0; i <= j; ++i) places[i] += value < values[i];
-            for (std::int64_t i = j + 1; i < n; ++i) places[i] += value <= values[i];
-        }
-        for (std::int64_t i = 0; i < n; ++i) sorted[places[i]] = values[i];
-    }
-
-    // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
-    static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
-                             std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
-        if (n_wanted == 0) return;
-        double least = values[0], largest = values[0];
-        for (std::int64_t i = 1; i < n; ++i) {
-            least = values[i] < least ? values[i] : least;
-            largest = values[i] > largest ? values[i] : largest;
-        }
-        if (least == largest) {
-            std::fill_n(found, n_wanted, least);
-            return;
-        }
-        // Differences must not overflow, nor their inverse.
-        if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
-            std::copy_n(values, n, room);
-            select_here(room, n, wanted, n_wanted, before, found);
-            return;
-        }
-        const double scale = static_cast<double>(N_PARTS - 1) / (largest - least);
-        std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
-        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * scale));
-        for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
-        struct Part {
-            std::int64_t start, length, before, first, n_wanted;
-        };
-        Part parts[MOST_KNOTS];
-        std::int64_t n_parts = 0, n_dealt = 0, first = 0, sum = 0;
-        for (std::int64_t part = 0; part < N_PARTS; ++part) {
-            const std::int64_t length = next[part + 1];
-            sum += length;
-            next[part] = -1;
-            if (first == n_wanted || wanted[first] - before >= sum) continue;
-            std::int64_t end = first;
-            while (end < n_wanted && wanted[end] - before < sum) ++end;
-            parts[n_parts++] = {n_dealt, length, before + sum - length, first, end - first};
-            next[part] = static_cast<std::int32_t>(n_dealt);
-            step[part] = 1;
-            n_dealt += length;
-            first = end;
-        }
-        // Deal out the values of parts that are wanted; all others go behind them, one over the other.
-        for (std::int64_t part = 0; part < N_PARTS; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
-        for (std::int64_t i = 0; i < n; ++i) {
-            const std::int64_t part = places[i];
-            room[next[part]] = values[i];
-            next[part] += step[part];
-        }
-        for (std::int64_t i = 0; i < n_parts; ++i) {
-            const Part& part = parts[i];
-            if (part.length < FEWEST_PARTED || 2 * part.length > n) {
-                select_here(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first);
-            } else {
-                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt, places);
-            }
-        }
-    }
-
-    static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
-        if (first == end) return;
-        const std::int64_t* middle = first + (end - first) / 2;
-        std::nth_element(values + low, values + *middle, values + high);
-        select_within(values, low, *middle, first, middle);
-        select_within(values, *middle + 1, high, middle + 1, end);
-    }
-
-    static constexpr std::int64_t N_BUCKETS = 128;
-    static constexpr std::int64_t FEWEST_DEALT = 512;
-    static constexpr std::int64_t N_PARTS = 512;
-    static constexpr std::int64_t FEWEST_PARTED = 65;
-    static constexpr std::int64_t MOST_COUNTED = 64;
 };
 
 }  // namespace mlca::MLCA_LEVEL

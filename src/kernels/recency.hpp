@@ -33,7 +33,7 @@ public:
     }
 
     // Count a row of these slots; there must be room.
-    void learn(const std::int32_t* own, std::int64_t n_own) noexcept {
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const auto n = static_cast<std::int64_t>(counts.size());
         for (std::int64_t first = 0; first < n; first += N_LIVES) {
@@ -42,8 +42,8 @@ public:
                 counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // numbers that never vanish would be slow
             }
         }
-        for (std::int64_t i = 0; i < n_own; ++i) {
-            for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[own[i] * N_LIVES + h] += 1.0;
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[slots[i] * N_LIVES + h] += 1.0;
         }
     }
 

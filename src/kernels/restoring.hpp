@@ -94,8 +94,8 @@ void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
     if (wanted == OfNodes::all && (settings.learned || settings.calibrated)) copy_kept(labels.unlabelled, state.unlabelled);
     if (includes(wanted, OfNodes::label_counts)) {
         draft.for_each_kept([&](std::int64_t k) {
-            const auto& own = labels.at_nodes[k];
-            state.label_counts.append(own.keys, own.values, own.length);
+            const auto& label_counts = labels.at_nodes[k];
+            state.label_counts.append(label_counts.keys, label_counts.values, label_counts.length);
         });
     }
     if (settings.max_nodes > 0) copy_kept(model.births.numbers, state.births.numbers);
@@ -142,22 +142,22 @@ template <class ModelOf>
 void restore_node(ModelOf& model, const State& state, const typename ModelOf::Row& x, std::int64_t k) {
     LabelMemory& labels = model.labels;
     const std::int64_t width = model.bandwidths.width();
-    const double* own_bandwidths = state.bandwidths.data() + k * width;
+    const double* node_bandwidths = state.bandwidths.data() + k * width;
     model.reserve_node(k + 1, x);
-    model.create_node(k, x, own_bandwidths);
+    model.create_node(k, x, node_bandwidths);
     model.bandwidths.reserve(k + 1);
-    std::copy_n(own_bandwidths, width, model.bandwidths[k]);
+    std::copy_n(node_bandwidths, width, model.bandwidths[k]);
     // In the order of their making, as they were first added up.
-    for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += own_bandwidths[i];
+    for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
     model.median_bandwidth.reserve();
-    if (model.settings.mode == Mode::common) model.median_bandwidth.add(own_bandwidths[0]);
+    if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);
     const std::int64_t start = state.label_counts.indptr[static_cast<std::size_t>(k)];
-    const LabelRow own{state.label_counts.indices.data() + start, state.label_counts.indptr[static_cast<std::size_t>(k + 1)] - start,
+    const LabelRow label_row{state.label_counts.indices.data() + start, state.label_counts.indptr[static_cast<std::size_t>(k + 1)] - start,
                        state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[static_cast<std::size_t>(k)]};
-    labels.reserve_node(own);
-    labels.open_node(own, state.counts[static_cast<std::size_t>(k)]);
+    labels.reserve_node(label_row);
+    labels.open_node(label_row, state.counts[static_cast<std::size_t>(k)]);
     if (model.settings.max_nodes == 0) {
-        for (std::int64_t place = 0; place < own.n; ++place) labels.totals[static_cast<std::size_t>(own.labels[place])] += own.count(place);
+        for (std::int64_t place = 0; place < label_row.n; ++place) labels.totals[static_cast<std::size_t>(label_row.labels[place])] += label_row.count(place);
     } else {
         model.births.numbers.push_back(state.births.numbers[static_cast<std::size_t>(k)]);
         model.gone.push_back(0);

@@ -96,7 +96,7 @@ enum class Counted { category, number, number_but_zero };
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors, Eight* sums,
                                              Eight* totals) {
-    const Eight none = {}, gap = none + GAP, own = none + compared.x[i], full = none + compared.weights[i];
+    const Eight none = {}, gap = none + GAP, x = none + compared.x[i], full = none + compared.weights[i];
 #pragma GCC unroll 4
     for (int k = 0; k < HALF_TILE / 8; ++k) {
         const Eight y = reinterpret_cast<const EightAnywhere*>(column)[k];
@@ -104,9 +104,9 @@ template <Counted kind, bool rooted>
         if constexpr (kind == Counted::number_but_zero) there = y != none ? there : none;
         totals[k] += there;
         if constexpr (kind == Counted::category) {
-            sums[k] += y != own ? there * compared.apart : none;
+            sums[k] += y != x ? there * compared.apart : none;
         } else if constexpr (rooted) {
-            Eight a = (own - y) * reinterpret_cast<const EightAnywhere*>(factors)[k];
+            Eight a = (x - y) * reinterpret_cast<const EightAnywhere*>(factors)[k];
             a = a < none ? -a : a;
             a = a < LARGEST_A ? a : none + LARGEST_A;
             Eight q = (((Q4 * a + Q3) * a + Q2) * a + Q1) * a + Q0;
@@ -114,7 +114,7 @@ template <Counted kind, bool rooted>
             q *= q;
             sums[k] += there * (1.0f - q * q);
         } else {
-            const Eight z = (own - y) * factor;
+            const Eight z = (x - y) * factor;
             Eight v = z * z;
             v = v < LARGEST_V ? v : none + LARGEST_V;
             Eight p = ((P3 * v + P2) * v + P1) * v + P0;
@@ -131,13 +131,13 @@ void add_up_mixed(const RoughMixed& compared, const float* tile, float factor, c
         Eight sums[HALF_TILE / 8] = {}, totals[HALF_TILE / 8] = {};
         for (std::int64_t i = 0; i < compared.d; ++i) {
             if (compared.x[i] == GAP) continue;
-            const float *column = tile + TILE * i + half, *own = rooted ? factors + TILE * i + half : nullptr;
+            const float *column = tile + TILE * i + half, *column_factors = rooted ? factors + TILE * i + half : nullptr;
             if (compared.nominal != nullptr && compared.nominal[i]) {
-                add_mixed<Counted::category, rooted>(compared, i, column, factor, own, sums, totals);
+                add_mixed<Counted::category, rooted>(compared, i, column, factor, column_factors, sums, totals);
             } else if (compared.zeros_count || compared.x[i] != 0.0f) {
-                add_mixed<Counted::number, rooted>(compared, i, column, factor, own, sums, totals);
+                add_mixed<Counted::number, rooted>(compared, i, column, factor, column_factors, sums, totals);
             } else {
-                add_mixed<Counted::number_but_zero, rooted>(compared, i, column, factor, own, sums, totals);
+                add_mixed<Counted::number_but_zero, rooted>(compared, i, column, factor, column_factors, sums, totals);
             }
         }
         std::memcpy(above + half, sums, sizeof sums);

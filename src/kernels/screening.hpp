@@ -21,13 +21,11 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <numeric>
 
-#include "coded_nodes.hpp"
 #include "codes.hpp"
-#include "fine.hpp"
 #include "level.hpp"
 #include "memory.hpp"
+#include "node_sums.hpp"
 #include "scan.hpp"
 #include "shortlist.hpp"
 #include "tables.hpp"
@@ -37,73 +35,6 @@ namespace mlca::MLCA_LEVEL {
 
 // Rows whose bounds are computed together: they share each load of the codes.
 inline constexpr int SCAN_ROWS = 4;
-// Nodes that are looked at together.
-inline constexpr std::int64_t SEARCHED_TOGETHER = 8;
-
-// Ask for a row's memory ahead of its use. GCC drops calls of a function that does nothing else, so it must be inlined.
-template <class T>
-[[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
-}
-
-// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's attributes.
-template <class Weights>
-struct CommonSums {
-    const double* x;
-    std::int64_t d;
-    double r;
-    const FineRow& fine;
-    const CodedNodes& coded;
-    const Weights& weights;
-
-    std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
-    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
-    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
-    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
-    std::int64_t looseness() const { return fine.looseness(); }
-};
-
-// The same in few dimensions: exact sums of a few nodes are taken together, so that their terms fill vectors.
-template <class Weights>
-struct FewAttributes {
-    static constexpr std::int64_t MOST = 8;
-    const double* x;
-    std::int64_t d;
-    double r;
-    const Weights& weights;
-
-    [[gnu::always_inline]] void fetch(std::int64_t) const {}
-    void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
-        alignas(64) double differences[SEARCHED_TOGETHER * MOST];
-        alignas(64) std::int64_t terms[SEARCHED_TOGETHER * MOST];
-        for (std::int64_t j = 0; j < n; ++j) {
-            const double* y = weights(nodes[j]);
-            for (std::int64_t i = 0; i < d; ++i) differences[j * d + i] = x[i] - y[i];
-        }
-        // Whole vectors: what is left over is computed and not used.
-        const std::int64_t end = rounded_up(n * d, 8);
-        for (std::int64_t k = n * d; k < end; ++k) differences[k] = 0.0;
-        for (std::int64_t k = 0; k < end; k += 8) {
-            for (std::int64_t lane = 0; lane < 8; ++lane) terms[k + lane] = dissimilarity(differences[k + lane], r);
-        }
-        for (std::int64_t j = 0; j < n; ++j) totals[j] = std::accumulate(terms + j * d, terms + (j + 1) * d, std::int64_t{0});
-    }
-};
-
-// How one row is compared with nodes where its attributes are in groups; `exact(node)` sums the roots.
-template <class Exact>
-struct GroupedSums {
-    std::int64_t d;
-    const FineRow& fine;
-    const CodedNodes& coded;
-    const Exact& sum;
-
-    std::int64_t exact(std::int64_t node) const { return sum(node); }
-    [[gnu::always_inline]] void fetch(std::int64_t) const {}
-    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
-    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
-    std::int64_t looseness() const { return fine.looseness(); }
-};
 
 class Screening {
 public:

@@ -24,6 +24,7 @@
 #include "query.hpp"
 #include "scattered.hpp"
 #include "settings.hpp"
+#include "sparse_search.hpp"
 #include "sparse_window.hpp"
 
 namespace mlca::MLCA_LEVEL {

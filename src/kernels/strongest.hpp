@@ -47,15 +47,15 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {
     background.starts.assign(1, 0);
-    for (const Array<Candidate>& own : chosen) {
+    for (const Array<Candidate>& candidates : chosen) {
         double largest = 0.0;
-        for (const Candidate& candidate : own) largest = std::max(largest, std::fabs(candidate.slope));
+        for (const Candidate& candidate : candidates) largest = std::max(largest, std::fabs(candidate.slope));
         Int128 sum = 0, others = 0;
         if (largest > 0.0) {
             int exponent;
             std::frexp(largest, &exponent);
-            exponent = 31 - static_cast<int>(std::bit_width(own.size())) - exponent;
-            for (const Candidate& candidate : own) {
+            exponent = 31 - static_cast<int>(std::bit_width(candidates.size())) - exponent;
+            for (const Candidate& candidate : candidates) {
                 const auto coefficient = static_cast<std::int32_t>(nearest_whole(std::ldexp(candidate.slope, exponent)));
                 const Trait trait = trait_of(candidate.attribute);
                 const Int128 product = static_cast<Int128>(trait.sum) * coefficient, shift = static_cast<Int128>(trait.shift) * coefficient;

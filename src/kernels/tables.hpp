@@ -81,10 +81,10 @@ inline __m256 rough_powers(__m256 w) {
 inline constexpr auto NEARER = [] {
     struct {
         std::uint8_t of[TABLE][TABLE];
-        constexpr const std::uint8_t* operator[](int own) const { return of[own]; }
+        constexpr const std::uint8_t* operator[](int cell) const { return of[cell]; }
     } all{};
-    for (int own = 0; own < TABLE; ++own) {
-        for (int k = 0; k < TABLE; ++k) all.of[own][k] = static_cast<std::uint8_t>(k < own ? k : k > own ? k - 1 : 0x80);
+    for (int cell = 0; cell < TABLE; ++cell) {
+        for (int k = 0; k < TABLE; ++k) all.of[cell][k] = static_cast<std::uint8_t>(k < cell ? k : k > cell ? k - 1 : 0x80);
     }
     return all;
 }();
@@ -122,9 +122,9 @@ public:
     void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
         begin(2, 1.0);
         for (std::int64_t i = 0; i < n_attributes_; ++i) {
-            const auto own = group(i);
-            const auto entries = static_cast<float>(entries_a_term(2) / static_cast<double>(own.size) * (1.0 - 1e-6));
-            correntropy_table<true>(x[i], own.r, entries, cells.boundaries(i), table(i));
+            const auto group_here = group(i);
+            const auto entries = static_cast<float>(entries_a_term(2) / static_cast<double>(group_here.size) * (1.0 - 1e-6));
+            correntropy_table<true>(x[i], group_here.r, entries, cells.boundaries(i), table(i));
         }
     }
 
@@ -184,8 +184,8 @@ private:
 
     std::uint8_t* table(std::int64_t attribute) noexcept { return bytes_.data() + attribute * TABLE; }
 
-    static void lay_out(const std::uint8_t* entries, int own, std::uint8_t* table) noexcept {
-        for (int k = 0; k < TABLE; ++k) table[k] = k == own ? 0 : entries[NEARER[own][k]];
+    static void lay_out(const std::uint8_t* entries, int cell, std::uint8_t* table) noexcept {
+        for (int k = 0; k < TABLE; ++k) table[k] = k == cell ? 0 : entries[NEARER[cell][k]];
     }
 
 #if defined(__AVX2__)
@@ -242,32 +242,32 @@ private:
                 words = _mm256_srli_epi16(term, 9);
             }
             const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-            const int own = FineCells::first_above(_mm256_cmpgt_epi16(boundaries, code));
-            const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[own]));
+            const int cell = FineCells::first_above(_mm256_cmpgt_epi16(boundaries, code));
+            const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[cell]));
             _mm_storeu_si128(reinterpret_cast<__m128i*>(table(i)), _mm_shuffle_epi8(bytes, which));
         }
         if (row.widest() <= COARSE) return;
         for (std::int64_t i = 0; i < n_attributes_; ++i) {
-            const auto own = group(i);
-            if (widths.width(i) * own.r <= COARSE) continue;
-            const auto entries = static_cast<float>(entries_a_term(TERMS) / static_cast<double>(own.size) * (1.0 - 1e-6));
-            correntropy_table<ROOTED>(x[i], own.r, entries, cells.boundaries(i), table(i));
+            const auto group_here = group(i);
+            if (widths.width(i) * group_here.r <= COARSE) continue;
+            const auto entries = static_cast<float>(entries_a_term(TERMS) / static_cast<double>(group_here.size) * (1.0 - 1e-6));
+            correntropy_table<ROOTED>(x[i], group_here.r, entries, cells.boundaries(i), table(i));
         }
     }
 
     template <bool ROOTED>
     static void correntropy_table(double x, double r, float entries, const double* boundaries, std::uint8_t* table) noexcept {
-        const __m256d value = _mm256_set1_pd(x), scale = _mm256_set1_pd(r), farthest = _mm256_set1_pd(14.0);
+        const __m256d value = _mm256_set1_pd(x), factor = _mm256_set1_pd(r), farthest = _mm256_set1_pd(14.0);
         __m128 quarters[4];
         int above = 1 << N_BOUNDARIES;
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
             const __m256d t = _mm256_sub_pd(value, _mm256_loadu_pd(boundaries + 4 * k));
-            const __m256d z = _mm256_mul_pd(t, scale);
+            const __m256d z = _mm256_mul_pd(t, factor);
             quarters[k] = _mm256_cvtpd_ps(_mm256_min_pd(_mm256_mul_pd(z, z), farthest));
             above |= _mm256_movemask_pd(t) << (4 * k);
         }
-        const int own = std::countr_zero(static_cast<unsigned>(above));
+        const int cell = std::countr_zero(static_cast<unsigned>(above));
         const auto scaled = [&](__m256 w) {
             const __m256 term = _mm256_sub_ps(_mm256_set1_ps(1.0f - SLACK), rough_powers(w));
             const __m256 least = _mm256_max_ps(term, _mm256_setzero_ps());
@@ -278,7 +278,7 @@ private:
         // The lanes come out as 0-3, 8-11, 4-7, 12-15.
         const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
         const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[own]));
+        const __m128i which = _mm_loadu_si128(reinterpret_cast<const __m128i*>(NEARER[cell]));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(table), _mm_shuffle_epi8(bytes, which));
     }
 #else
@@ -297,16 +297,16 @@ private:
     template <bool ROOTED>
     static void correntropy_table(double x, double r, float entries, const double* boundaries, std::uint8_t* table) noexcept {
         std::uint8_t bytes[TABLE];
-        int own = 0;
+        int cell = 0;
         for (std::int64_t k = 0; k < TABLE; ++k) {
             const double z = (x - boundaries[k]) * r;
             const double w = z * z;
             float term = 1.0f - SLACK - rough_power(static_cast<float>(w < 14.0 ? w : 14.0));
             term = term > 0.0f ? term : 0.0f;
             bytes[k] = static_cast<std::uint8_t>((ROOTED ? std::sqrt(term) : term) * entries);
-            own += k < N_BOUNDARIES && boundaries[k] <= x;
+            cell += k < N_BOUNDARIES && boundaries[k] <= x;
         }
-        lay_out(bytes, own, table);
+        lay_out(bytes, cell, table);
     }
 #endif
 

@@ -226,7 +226,7 @@ def radius_with(
 
 def ranking_loss(
     label: int,
-    own: NDArray[np.float64],
+    label_scores: NDArray[np.float64],
     scores: NDArray[np.float64],
     targets: NDArray[np.float64],
     importance: NDArray[np.float64],

@@ -191,10 +191,10 @@ class MLCA(LearnedModel):
         2
         """
         check_choice("algorithm", algorithm, tuple(PUBLISHED))
-        own = {"similarity": "correntropy", "decision": "bayes", "attributes": PUBLISHED[algorithm]}
-        for name in own.keys() & parameters.keys():
+        of_algorithm = {"similarity": "correntropy", "decision": "bayes", "attributes": PUBLISHED[algorithm]}
+        for name in of_algorithm.keys() & parameters.keys():
             raise ValueError(f"{name} is part of what makes {algorithm} the paper's; call MLCA(...) to choose it")
-        return cls(**own | parameters)
+        return cls(**of_algorithm | parameters)
 
     def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
         """Learn from scratch.

@@ -78,7 +78,7 @@ class Client:
             raise ValueError("the token is none that `mlca serve token` makes: it has other characters than those")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
-        self._own = threading.local()
+        self._of_thread = threading.local()
         self._all: list[http.client.HTTPConnection] = []
 
     def __enter__(self) -> Self:
@@ -93,7 +93,7 @@ class Client:
         """Close all connections."""
         while self._all:
             self._all.pop().close()
-        self._own = threading.local()
+        self._of_thread = threading.local()
 
     def learn(self, rows: Iterable[Row]) -> dict[str, Any]:
         """Learn rows; returns once they are durable.
@@ -219,9 +219,9 @@ class Client:
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
         """Return status, content and the seconds that the service asks to wait; status 0 where nobody answered."""
-        connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        connection: http.client.HTTPConnection | None = getattr(self._of_thread, "connection", None)
         if connection is None:
-            connection = self._own.connection = self._connect(self._timeout)
+            connection = self._of_thread.connection = self._connect(self._timeout)
             self._all.append(connection)
         try:
             headers = self._headers() | ({"Content-Type": "application/json"} if body is not None else {})

@@ -159,9 +159,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         for label in y:
             if label not in labels:
                 labels[label] = len(labels)
-        own = sorted([labels[label] for label, true in y.items() if true])
-        ends = np.array([0, len(own)], dtype=np.int64)
-        self._learner.learn(row, ends, np.array(own, dtype=np.int32), n_labels=len(labels))
+        numbers = sorted([labels[label] for label, true in y.items() if true])
+        ends = np.array([0, len(numbers)], dtype=np.int64)
+        self._learner.learn(row, ends, np.array(numbers, dtype=np.int32), n_labels=len(labels))
 
     def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
         """Learn some rows, as `learn_one` would one after another.
@@ -185,8 +185,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
         truth = np.zeros((len(y), len(self._labels)), dtype=np.bool_)
         truth[:, [self._labels[label] for label in y.columns]] = y.to_numpy(dtype=np.bool_)
         ends = np.concatenate(([0], np.cumsum(truth.sum(axis=1))))
-        own = np.nonzero(truth)[1].astype(np.int32)
-        self._learner.learn(self._rows(X), ends.astype(np.int64), own, n_labels=len(self._labels))
+        numbers = np.nonzero(truth)[1].astype(np.int32)
+        self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the probability of each label seen so far for each row: a column a label, the index of X."""

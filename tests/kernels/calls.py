@@ -86,8 +86,8 @@ def radius_with(rng, strange):
 def ranking_loss(rng, strange):
     n, q = rng.integers(1, [20, 6])
     targets = rng.choice([-1.0, 1.0], (n, q))
-    own, scores = numbers(rng, n, strange=strange), numbers(rng, n, q, strange=strange)
-    return (int(rng.integers(q)), own, scores, targets, rng.random(n), 0.7), ()
+    label_scores, scores = numbers(rng, n, strange=strange), numbers(rng, n, q, strange=strange)
+    return (int(rng.integers(q)), label_scores, scores, targets, rng.random(n), 0.7), ()
 
 
 def ranking_pull(rng, strange):

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attack.hpp"
-#include "postings.hpp"
+#include "sparse_search.hpp"
 
 using namespace mlca::MLCA_LEVEL;
 

@@ -41,16 +41,16 @@ inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<c
     double largest = 0.0;
     for (std::int64_t place = 0; place < order.size; ++place) {
         const std::int64_t i = order[place];
-        const double own = kernel[i][i], *score = scores[i];
+        const double with_itself = kernel[i][i], *score = scores[i];
         double* moves = change.data();
-        const double below = 2.0 * own + 1.0 / pairs.costs[i];
-        const double above = 2.0 * own + 1.0 / (pairs.costs[i] * pairs.mu);
+        const double below = 2.0 * with_itself + 1.0 / pairs.costs[i];
+        const double above = 2.0 * with_itself + 1.0 / (pairs.costs[i] * pairs.mu);
         std::fill(change.begin(), change.end(), 0.0);
         for (int cycle = 0; cycle < PAIR_CYCLES; ++cycle) {
             double moved = 0.0;
             pairs.of_row(i, [&](std::int64_t pair, std::int64_t p, std::int64_t q) {
                 // The margin as it would be without this pair.
-                const double margin = score[p] - score[q] + own * (moves[p] - moves[q] - 2.0 * weights[pair]);
+                const double margin = score[p] - score[q] + with_itself * (moves[p] - moves[q] - 2.0 * weights[pair]);
                 double weight = 0.0;
                 if (margin < 1.0 - pairs.theta) {
                     weight = (1.0 - pairs.theta - margin) / below;

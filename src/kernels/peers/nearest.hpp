@@ -41,12 +41,12 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
     std::vector<double> smallest(static_cast<std::size_t>(nearest.width));
     std::vector<Candidate> candidates;
     for (std::int64_t i = 0; i < rough.n_rows; ++i) {
-        const std::int64_t own = left_out >= 0 ? left_out + i : -1;
-        const double limit = kth_smallest(rough[i], rough.width, own, smallest) + margin[i];
+        const std::int64_t skipped = left_out >= 0 ? left_out + i : -1;
+        const double limit = kth_smallest(rough[i], rough.width, skipped, smallest) + margin[i];
         candidates.clear();
         for (std::int64_t j = 0; j < rough.width; ++j) {
             // "Not above" rather than "at most": where numbers overflow to NaN, the differences decide.
-            if (!(rough[i][j] > limit) && j != own) candidates.push_back({distance(i, j), j});
+            if (!(rough[i][j] > limit) && j != skipped) candidates.push_back({distance(i, j), j});
         }
         if (candidates.size() < smallest.size()) throw std::invalid_argument("a query has fewer than k candidates");
         std::stable_sort(candidates.begin(), candidates.end(), nearer);

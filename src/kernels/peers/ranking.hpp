@@ -9,17 +9,17 @@ namespace mlca::MLCA_LEVEL::peers {
 
 inline double positive_part(double value) { return value > 0.0 ? value : 0.0; }
 
-// The mean hinge loss of one label, whose scores are `own`, and its weighted mean ranking loss against the others.
-inline double ranking_loss(std::int64_t label, const Vector<const double>& own, const Matrix<const double>& scores,
+// The mean hinge loss of one label, whose scores are `label_scores`, and its weighted mean ranking loss against the others.
+inline double ranking_loss(std::int64_t label, const Vector<const double>& label_scores, const Matrix<const double>& scores,
                            const Matrix<const double>& targets, const Vector<const double>& importance, double lambda1) {
     double hinge = 0.0, ranking = 0.0;
     for (std::int64_t i = 0; i < scores.n_rows; ++i) {
         const double target = targets[i][label];
         double pairs = 0.0;
         for (std::int64_t k = 0; k < scores.width; ++k) {
-            if (k != label) pairs += positive_part(1.0 - (target - targets[i][k]) * (own[i] - scores[i][k]));
+            if (k != label) pairs += positive_part(1.0 - (target - targets[i][k]) * (label_scores[i] - scores[i][k]));
         }
-        hinge += importance[i] * positive_part(1.0 - target * own[i]);
+        hinge += importance[i] * positive_part(1.0 - target * label_scores[i]);
         ranking += importance[i] * pairs;
     }
     const std::int64_t n_pairs = scores.n_rows * std::max<std::int64_t>(1, scores.width - 1);
@@ -30,13 +30,13 @@ inline double ranking_loss(std::int64_t label, const Vector<const double>& own, 
 inline void ranking_pull(std::int64_t label, const Matrix<const double>& scores, const Matrix<const double>& targets,
                          const Vector<const double>& importance, double share, const Vector<double>& pull) {
     for (std::int64_t i = 0; i < scores.n_rows; ++i) {
-        const double target = targets[i][label], own = scores[i][label];
+        const double target = targets[i][label], score = scores[i][label];
         double ranking = 0.0;
         for (std::int64_t k = 0; k < scores.width; ++k) {
             const double difference = target - targets[i][k];
-            if (k != label && 1.0 - difference * (own - scores[i][k]) > 0.0) ranking += difference;
+            if (k != label && 1.0 - difference * (score - scores[i][k]) > 0.0) ranking += difference;
         }
-        const double hinge = 1.0 - target * own > 0.0 ? target : 0.0;
+        const double hinge = 1.0 - target * score > 0.0 ? target : 0.0;
         pull[i] = importance[i] * (hinge + share * ranking) / static_cast<double>(scores.n_rows);
     }
 }

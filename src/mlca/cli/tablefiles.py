@@ -115,8 +115,8 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     if not isinstance(layout, TableLayout) or (layout.labels is not None and args.labels is None):
         return recipe
     labels = decide_labels(file.source, file.first, args.labels, args.separator)
-    own = set(labels.among(file.source.columns))
-    learned = sorted(own & {column.name for column in layout.learned()} | own & {layout.id})
+    label_columns = set(labels.among(file.source.columns))
+    learned = sorted(label_columns & {column.name for column in layout.learned()} | label_columns & {layout.id})
     if learned:
         raise ValueError(
             f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or carries it as an id, so it "
@@ -124,8 +124,8 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         )
     # What held the labels until now is no column to learn from: it would give the labels away.
     before = () if layout.labels is None else layout.labels.among(file.source.columns)
-    set_aside = [Ignored(name, "held the labels before") for name in before if name not in own]
-    others = [column for column in layout.columns if column.name not in {*own, *before}]
+    set_aside = [Ignored(name, "held the labels before") for name in before if name not in label_columns]
+    others = [column for column in layout.columns if column.name not in {*label_columns, *before}]
     return Recipe.by_layout(replace(layout, labels=labels, columns=(*others, *set_aside)), recipe.growth)
 
 

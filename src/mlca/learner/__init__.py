@@ -26,7 +26,7 @@ Names beside the paper (Masuyama et al. 2023):
 =================================  =====================  ============================================================
 paper                              in Python              in src/kernels
 =================================  =====================  ============================================================
-x_n, l_n                           row, labels            Model::Instance: x, own
+x_n, l_n                           row, labels            Model::Instance: x, labels
 y_k, the weight of node k          weights_               nodes.row(k) (dense_nodes.hpp, sparse_nodes.hpp)
 alpha_k, its count, eq. (14)       counts_                LabelMemory::node_counts
 beta_k, label counts, eq. (15)     label_counts_          LabelMemory::at_nodes

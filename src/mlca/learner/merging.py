@@ -44,14 +44,14 @@ def merged(learners: Sequence[Learner], columns: Sequence[LabelColumns], n_label
     """
     whole = learners[0]
     whole.learn(_no_rows(whole), np.zeros(1, np.int64), np.empty(0, np.int32), n_labels)
-    for other, own in zip(learners[1:], columns[1:], strict=True):
+    for other, numbers in zip(learners[1:], columns[1:], strict=True):
         state = other.state("none")
         if len(state["waiting.indptr"]) > 1:
-            labels = _ascending(state["waiting.indptr"], own[state["waiting.indices"]])
+            labels = _ascending(state["waiting.indptr"], numbers[state["waiting.indices"]])
             whole.learn(_rows(state, "recent", other), state["waiting.indptr"], labels, n_labels)
         else:
             whole = whole.settled().copy()
-            whole.absorb(_as_kind(other, whole.sparse_nodes), own, n_labels)
+            whole.absorb(_as_kind(other, whole.sparse_nodes), numbers, n_labels)
     return whole
 
 

@@ -44,9 +44,9 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
                 "distance": float(distance),
                 "rows": int(count),
                 "weight": float(weight) if calibrated else None,
-                "labels": {str(names[j]): float(own[j]) for j in np.flatnonzero(own)},
+                "labels": {str(names[j]): float(label_counts[j]) for j in np.flatnonzero(label_counts)},
             }
-            for node, distance, count, weight, own in zip(
+            for node, distance, count, weight, label_counts in zip(
                 explanation.nodes,
                 explanation.distances,
                 explanation.counts,

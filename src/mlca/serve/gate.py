@@ -117,8 +117,8 @@ class Gate:
                 names = {name for name, _ in message["headers"]}
                 policy = [] if b"content-security-policy" in names else [(b"content-security-policy", _NO_PAGE)]
                 caching = [] if b"cache-control" in names else [(b"cache-control", b"no-store")]
-                own = [(b"x-request-id", request_id.encode()), *_HEADERS, *policy, *caching]
-                message["headers"] = [*message["headers"], *own]
+                added = [(b"x-request-id", request_id.encode()), *_HEADERS, *policy, *caching]
+                message["headers"] = [*message["headers"], *added]
             await send(message)
 
         try:

@@ -230,11 +230,11 @@ class Follower:
             forgotten = self._log.first_forgotten(generation)
             return position <= self._log.head.position and (forgotten is None or forgotten > position)
 
-        own = self._snapshots.newest(is_right)
-        found = own
-        if self._log.database.shared and self._log.shared_position() > (own.position if own else 0):
+        local = self._snapshots.newest(is_right)
+        found = local
+        if self._log.database.shared and self._log.shared_position() > (local.position if local else 0):
             shared = self._log.shared_snapshot()
-            found = (self._snapshots.take_in(*shared) if shared is not None else None) or own
+            found = (self._snapshots.take_in(*shared) if shared is not None else None) or local
         if found is not None:
             found.model.set_params(n_jobs=self._n_jobs)
         return found

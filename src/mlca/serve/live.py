@@ -246,8 +246,8 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     """
     from mlca.classifier import MLCA
 
-    own = {"recency": chosen.get("decision", "calibrated") == "calibrated"}
-    model = MLCA(**own | chosen)
+    defaults = {"recency": chosen.get("decision", "calibrated") == "calibrated"}
+    model = MLCA(**defaults | chosen)
     model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be
     return {name: value for name, value in model.get_params().items() if name != "n_jobs"}
 

@@ -58,7 +58,7 @@ class PostgreSQL:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._own = threading.local()
+        self._of_thread = threading.local()
         self._all: list[psycopg.Connection[Any]] = []
 
     @contextmanager
@@ -78,7 +78,7 @@ class PostgreSQL:
     def wait(self, seconds: float) -> None:
         """Return when anybody has committed something, at the latest after some seconds."""
         with self._translated("listener"):
-            known = hasattr(self._own, "listener")
+            known = hasattr(self._of_thread, "listener")
             connection = self._connection("listener")
             connection.autocommit = True
             if not known:
@@ -118,7 +118,7 @@ class PostgreSQL:
         try:
             yield
         except psycopg.Error as error:
-            connection = self._own.__dict__.pop(purpose, None)
+            connection = self._of_thread.__dict__.pop(purpose, None)
             if connection is not None:
                 self._all.remove(connection)
                 with suppress(psycopg.Error):
@@ -129,12 +129,12 @@ class PostgreSQL:
 
     def _connection(self, purpose: str) -> psycopg.Connection[Any]:
         """Return this thread's connection for a purpose."""
-        connection: psycopg.Connection[Any] | None = getattr(self._own, purpose, None)
+        connection: psycopg.Connection[Any] | None = getattr(self._of_thread, purpose, None)
         if connection is None:
             connection = psycopg.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]
             connection.autocommit = True
             connection.execute(_SESSION)
             connection.autocommit = False
-            setattr(self._own, purpose, connection)
+            setattr(self._of_thread, purpose, connection)
             self._all.append(connection)
         return connection

@@ -299,12 +299,12 @@ class Service:
 def _columns_to_json(columns: Columns, facts: Facts | None) -> dict[str, Any]:
     if not columns.table:
         return {"table": False, "width": columns.width, "names": columns.names, "kinds": None, "settled": True}
-    own = () if facts is None or facts.layout is None else facts.layout.columns
+    decided = () if facts is None or facts.layout is None else facts.layout.columns
     return {
         "table": True,
-        "width": len(own),
-        "names": [column.name for column in own],
-        "kinds": [column.kind for column in own],
+        "width": len(decided),
+        "names": [column.name for column in decided],
+        "kinds": [column.kind for column in decided],
         "settled": facts is not None and facts.layout is not None and facts.settled,
     }
 

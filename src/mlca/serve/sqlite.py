@@ -45,7 +45,7 @@ class SQLite:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._own = threading.local()
+        self._of_thread = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._news = threading.Event()
 
@@ -105,7 +105,7 @@ class SQLite:
             raise LogError(f"{self._path}: {error}") from error
 
     def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._own, "connection", None)
+        connection: sqlite3.Connection | None = getattr(self._of_thread, "connection", None)
         if connection is None:
             connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
             self._all.append(connection)
@@ -115,5 +115,5 @@ class SQLite:
                 raise LogError(f"{self._path}: the file system allows no WAL (journal mode {mode}); use a local disk")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA secure_delete = ON")
-            self._own.connection = connection
+            self._of_thread.connection = connection
         return connection

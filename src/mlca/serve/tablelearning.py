@@ -153,9 +153,9 @@ def decide_layout(rows: Sequence[NamedCells]) -> TableLayout:
     cells = _by_column(rows, list(there)[:MOST_CELLS])
     if not cells:
         return TableLayout(tuple(Numeric(name) for name in names[:MOST_CELLS]))
-    columns = [_decided(name, own) for name, own in cells.items()]
+    columns = [_decided(name, values) for name, values in cells.items()]
     if all(isinstance(column, Ignored) for column in columns):
-        columns = [_learned_anyway(name, own) for name, own in cells.items()]
+        columns = [_learned_anyway(name, values) for name, values in cells.items()]
     columns = _bounded(columns)
     if any(isinstance(column, Text | Date) for column in columns):
         columns = [scaled(column, cells[column.name]) for column in columns]

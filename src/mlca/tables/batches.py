@@ -137,13 +137,13 @@ class TableFile:
                 raise ValueError(f"{source.name}: XC text has no columns to name, and carries its labels")
             return _xc_layout(source, self.first)
         chosen = decide_labels(source, self.first, labels, separator)
-        own = chosen.among(source.columns)
+        label_columns = chosen.among(source.columns)
         if identity is not None:
             names_of([identity], source.columns, source.name)
-            if identity in own:
+            if identity in label_columns:
                 raise ValueError(f"column {identity!r} cannot be two things at once; leave it out of one option")
-        wishes.check(source.columns, [*own, *([] if identity is None else [identity])], source.name)
-        cells = {name: cells for name, cells in self.cells_of_first().items() if name not in (*own, identity)}
+        wishes.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
+        cells = {name: cells for name, cells in self.cells_of_first().items() if name not in (*label_columns, identity)}
         columns = decide_columns(cells, source.nominal, wishes, source.name)
         rows_are_sparse = source.sparse or any(isinstance(column, Text) for column in columns)
         return TableLayout(tuple(columns), chosen, rows_are_sparse, identity)
@@ -194,8 +194,8 @@ class TableFile:
         encoder = self._encoder(layout, labels, decide)
         while rows := list(islice(self._rows, BATCH_ROWS)):
             n_before, self._n_done = self._n_done, self._n_done + len(rows)
-            readable = [i for i, (_, own) in enumerate(rows) if not isinstance(own, Fault)]
-            targets: list[list[str] | Fault] = [own if isinstance(own, Fault) else [] for _, own in rows]
+            readable = [i for i, (_, row) in enumerate(rows) if not isinstance(row, Fault)]
+            targets: list[list[str] | Fault] = [row if isinstance(row, Fault) else [] for _, row in rows]
             parts, encoded = encoder.encode([rows[i][1] for i in readable])
             for i, target in zip(readable, encoded, strict=True):
                 targets[i] = target
@@ -204,14 +204,14 @@ class TableFile:
                     self.n_faulty += 1
                     on_fault(f"{self.source.name}, {self.source.place} {line}: {target.problem}")
             for part in parts:
-                own = readable[part.start : part.stop]
+                places = readable[part.start : part.stop]
                 batch = Batch(
                     X=part.X,
-                    labels=[_names(targets[i]) for i in own],
-                    numbers=[n_before + i + 1 for i in own],
-                    ids=encoder.ids([rows[i][1] for i in own]),
+                    labels=[_names(targets[i]) for i in places],
+                    numbers=[n_before + i + 1 for i in places],
+                    ids=encoder.ids([rows[i][1] for i in places]),
                     layout=part.layout,
-                ).where([not isinstance(targets[i], Fault) for i in own])
+                ).where([not isinstance(targets[i], Fault) for i in places])
                 if batch.numbers:
                     yield batch
 
@@ -267,10 +267,10 @@ class _TableEncoder:
         unseen: Mapping[str, Sequence[int]],
         cells: Mapping[str, Sequence[Any]],
     ) -> None:
-        for name, own in missing.items():
-            self._file.missing[name] += len(own)
-        for name, own in unseen.items():
-            for i in own:
+        for name, rows in missing.items():
+            self._file.missing[name] += len(rows)
+        for name, rows in unseen.items():
+            for i in rows:
                 self._file.count_unseen(name, as_text(cells[name][i]))
 
 

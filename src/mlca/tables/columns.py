@@ -84,10 +84,10 @@ def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[
     """Return the columns that names and patterns mean; ValueError if one means none."""
     found: dict[str, None] = {}
     for name in wanted:
-        own = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
-        if not own:
+        meant = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
+        if not meant:
             raise ValueError(f"{file}: no column is called {name!r}; there are {some(columns)}")
-        found.update(dict.fromkeys(own))
+        found.update(dict.fromkeys(meant))
     return tuple(found)
 
 
@@ -122,11 +122,11 @@ def decide_columns(
         In the order of the table.
     """
     decided: list[Column] = []
-    for name, own in cells.items():
+    for name, values in cells.items():
         if nominal.get(name) and wishes.kind_of(name) is None:
             decided.append(Categorical(name, nominal[name]))
         else:
-            decided.append(decide_column(name, own, wishes))
+            decided.append(decide_column(name, values, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
         raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are all there is'})")
@@ -191,8 +191,8 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
 def _says_nothing(cell: Any) -> bool:
     """Whether a cell is no value that could be written: several of them, a complex number, or a bare object."""
     several = isinstance(cell, Collection) and not isinstance(cell, str | bytes | bytearray)
-    own: Any = type(cell)
-    bare = own.__str__ is object.__str__ and own.__repr__ is object.__repr__
+    cell_type: Any = type(cell)
+    bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
     return several or bare or isinstance(cell, complex)
 
 

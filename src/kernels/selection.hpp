@@ -1,0 +1,175 @@
+// A few values out of many by their places in order, without sorting: how the knots of ranks.hpp are found.
+//
+// Values are divided first, by splitters or evenly along a line, which guesses no branches; only the parts that have a wanted
+// place are looked at again.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "level.hpp"
+#include "memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Selection {
+public:
+    static constexpr std::int64_t MOST_WANTED = 17;
+
+    // Working space, for any number of values.
+    struct Space {
+        Array<double> dealt;
+        Array<std::uint8_t> buckets;
+        Array<std::uint16_t> places;
+    };
+
+    // An array with those values in place that would be at the wanted places if all were sorted. Values are dealt out to
+    // buckets first, which guesses no branches; then only buckets with a wanted place are looked at.
+    static const double* select(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, Space& space) {
+        if (n < FEWEST_DEALT) {
+            select_within(values, 0, n, wanted, wanted + n_wanted);
+            return values;
+        }
+        double splitters[N_BUCKETS - 1];
+        for (std::int64_t i = 0; i < N_BUCKETS - 1; ++i) splitters[i] = values[i * n / N_BUCKETS];
+        std::sort(splitters, splitters + N_BUCKETS - 1);
+        grow_to(space.dealt, n);
+        grow_to(space.buckets, n);
+        double* dealt = space.dealt.data();
+        std::uint8_t* buckets = space.buckets.data();
+        std::int64_t ends[N_BUCKETS + 1] = {};
+        for (std::int64_t i = 0; i < n; ++i) {
+            // The number of splitters that are not above the value, by halves.
+            const double* below = splitters;
+            for (std::int64_t half = N_BUCKETS / 2; half > 0; half /= 2) below += half * (below[half - 1] <= values[i]);
+            const auto bucket = static_cast<std::uint8_t>(below - splitters);
+            buckets[i] = bucket;
+            ++ends[bucket + 1];
+        }
+        for (std::int64_t b = 0; b < N_BUCKETS; ++b) ends[b + 1] += ends[b];
+        for (std::int64_t i = 0; i < n; ++i) dealt[ends[buckets[i]]++] = values[i];
+        std::int64_t start = 0;  // every bucket's entry is its end now
+        const std::int64_t* end_wanted = wanted + n_wanted;
+        for (std::int64_t b = 0; b < N_BUCKETS && wanted < end_wanted; ++b) {
+            const std::int64_t* next = std::lower_bound(wanted, end_wanted, ends[b]);
+            select_within(dealt, start, ends[b], wanted, next);
+            wanted = next;
+            start = ends[b];
+        }
+        return dealt;
+    }
+
+    // Write down the values that would be at the wanted places if all were sorted. A line between the least and the largest
+    // value is divided evenly, which orders values as far as parts tell; those of parts with a wanted place follow, until
+    // they are few. Everything is monotone in the value, rounding too, so no value is taken for a smaller one.
+    static void select_from(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
+        grow_to(space.dealt, 2 * n + 64);
+        grow_to(space.places, n);
+        if (n < FEWEST_PARTED) {
+            std::copy_n(values, n, space.dealt.data());
+            select_here(space.dealt.data(), n, wanted, n_wanted, 0, found);
+        } else {
+            select_parts(values, n, wanted, n_wanted, 0, found, space.dealt.data(), space.places.data());
+        }
+    }
+
+private:
+    static constexpr std::int64_t N_BUCKETS = 128;
+    static constexpr std::int64_t FEWEST_DEALT = 512;
+    static constexpr std::int64_t N_PARTS = 512;
+    static constexpr std::int64_t FEWEST_PARTED = 65;
+    static constexpr std::int64_t MOST_COUNTED = 64;
+
+    // The same of values that may be moved about, the first of which is number `before` of all.
+    static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
+        std::int64_t places[MOST_WANTED] = {};
+        for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
+        if (n <= MOST_COUNTED) {
+            double sorted[MOST_COUNTED];
+            sort_few(values, n, sorted);
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[places[i]];
+            return;
+        }
+        select_within(values, 0, n, places, places + n_wanted);
+        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
+    }
+
+    // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
+    static void sort_few(const double* __restrict values, std::int64_t n, double* __restrict sorted) noexcept {
+        std::int64_t places[MOST_COUNTED] = {};
+        for (std::int64_t j = 0; j < n; ++j) {
+            const double value = values[j];
+            for (std::int64_t i = 0; i <= j; ++i) places[i] += value < values[i];
+            for (std::int64_t i = j + 1; i < n; ++i) places[i] += value <= values[i];
+        }
+        for (std::int64_t i = 0; i < n; ++i) sorted[places[i]] = values[i];
+    }
+
+    // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
+    static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
+                             std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
+        if (n_wanted == 0) return;
+        double least = values[0], largest = values[0];
+        for (std::int64_t i = 1; i < n; ++i) {
+            least = values[i] < least ? values[i] : least;
+            largest = values[i] > largest ? values[i] : largest;
+        }
+        if (least == largest) {
+            std::fill_n(found, n_wanted, least);
+            return;
+        }
+        // Differences must not overflow, nor their inverse.
+        if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
+            std::copy_n(values, n, room);
+            select_here(room, n, wanted, n_wanted, before, found);
+            return;
+        }
+        const double parts_a_unit = static_cast<double>(N_PARTS - 1) / (largest - least);
+        std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
+        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
+        for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
+        struct Part {
+            std::int64_t start, length, before, first, n_wanted;
+        };
+        Part parts[MOST_WANTED];
+        std::int64_t n_parts = 0, n_dealt = 0, first = 0, sum = 0;
+        for (std::int64_t part = 0; part < N_PARTS; ++part) {
+            const std::int64_t length = next[part + 1];
+            sum += length;
+            next[part] = -1;
+            if (first == n_wanted || wanted[first] - before >= sum) continue;
+            std::int64_t end = first;
+            while (end < n_wanted && wanted[end] - before < sum) ++end;
+            parts[n_parts++] = {n_dealt, length, before + sum - length, first, end - first};
+            next[part] = static_cast<std::int32_t>(n_dealt);
+            step[part] = 1;
+            n_dealt += length;
+            first = end;
+        }
+        // Deal out the values of parts that are wanted; all others go behind them, one over the other.
+        for (std::int64_t part = 0; part < N_PARTS; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t part = places[i];
+            room[next[part]] = values[i];
+            next[part] += step[part];
+        }
+        for (std::int64_t i = 0; i < n_parts; ++i) {
+            const Part& part = parts[i];
+            if (part.length < FEWEST_PARTED || 2 * part.length > n) {
+                select_here(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first);
+            } else {
+                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt, places);
+            }
+        }
+    }
+
+    static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
+        if (first == end) return;
+        const std::int64_t* middle = first + (end - first) / 2;
+        std::nth_element(values + low, values + *middle, values + high);
+        select_within(values, low, *middle, first, middle);
+        select_within(values, *middle + 1, high, middle + 1, end);
+    }
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -34,12 +34,14 @@ def learned_apart(data, parts, chosen):
 @given(streams(max_rows=130), parameters(), st.data())
 def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, data):
     X, Y = stream
-    models = learned_apart(data, cut(data, X, Y), chosen)
+    parts = cut(data, X, Y)
+    models = learned_apart(data, parts, chosen)
     before = [state(model) for model in models]
     whole, in_sequence = merge(models), MLCA(**chosen).fit(X, Y)
     assert whole.n_seen_ == len(X)
     assert whole.counts_.sum() == len(X)
-    assert whole.n_nodes_ <= sum(model.n_nodes_ for model in models)
+    if all(len(part) >= chosen["window"] for part, _ in parts):  # rows that wait meet another window, and may join less
+        assert whole.n_nodes_ <= sum(model.n_nodes_ for model in models)
     np.testing.assert_array_equal(whole.label_counts_.sum(axis=0), Y.sum(axis=0))
     assert (whole.label_counts_.toarray() <= whole.counts_[:, np.newaxis]).all()
     np.testing.assert_array_equal(priors(whole), priors(in_sequence))

@@ -49,7 +49,7 @@ def assert_equals_the_plain_one(X, Y, max_nodes, beyond, chosen, is_sparse):
     if not is_sparse:
         np.testing.assert_array_equal(weights, plain.y)
     probes = X[:6] + 0.125
-    expected = np.maximum([plain.predict_proba(x) for x in probes], 5e-324)
+    expected = np.clip([plain.predict_proba(x) for x in probes], 5e-324, np.nextafter(1.0, 0.0))
     rows = sparse.csr_array(probes) if is_sparse else probes
     np.testing.assert_array_equal(learner.answers(rows).probabilities, expected)
 

@@ -23,7 +23,8 @@ settings.load_profile("mlca")
 
 # Tracing branches makes Python three times as slow, above all the plain learners that compiled ones are compared with.
 # The rooms that are measured (pyproject.toml) are measured by the tests that ask them as users do.
-TRACED = ("tests/storage/", "tests/test_")
+ASKING = ("storage/", "test_classifier", "test_frames", "test_m", "test_river", "test_single_rows", "test_targets")
+TRACED = tuple(f"tests/{name}" for name in ASKING)
 
 
 def pytest_collection_modifyitems(items):

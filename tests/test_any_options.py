@@ -111,7 +111,7 @@ def assert_all_holds(seed, path):
         assert_exactly_same(again, whole.partial_fit(X, Y))
 
 
-@pytest.mark.parametrize("part", [*range(6), *(pytest.param(part, marks=pytest.mark.slow) for part in range(6, 100))])
+@pytest.mark.parametrize("part", [*range(4), *(pytest.param(part, marks=pytest.mark.slow) for part in range(4, 100))])
 def test_what_is_guaranteed_holds(part, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)

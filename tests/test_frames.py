@@ -396,6 +396,7 @@ class TestShell:
 
 
 @pytest.mark.data
+@pytest.mark.no_cover
 @pytest.mark.parametrize(
     "name", ["flags", "emotions", "birds", "yeast", pytest.param("genbase", marks=pytest.mark.slow)]
 )

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import sqlite3
@@ -246,22 +247,44 @@ def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
     assert_sound(server, tmp_path, make_rows(100))
 
 
+def test_nobody_waits_while_a_large_body_is_read(shared):
+    """Others are answered before it is, although it came first."""
+    body = b'{"rows": [' + b"1.25," * (3 * 2**20) + b"0]}"
+    head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as large:
+        large.sendall(head + body[:-1])
+        shared.get("/health/live")
+        large.sendall(body[-1:])
+        for _ in range(5):
+            shared.get("/health/live")
+        assert not select.select([large], [], [], 0)[0]  # not answered yet
+        assert b" 413 " in large.recv(1000)  # it has too many rows
+
+
+def test_a_name_that_is_there_twice_is_found_in_no_time(shared):
+    """Among a hundred thousand others, each of which was once compared with all."""
+    names = ", ".join(f'"a{number}": 1' for number in range(100_000))
+    for path in ("/v1/learn", "/v1/predict"):
+        status, answer, _ = shared.ask("POST", path, f'{{{names}, "rows": [], "rows": []}}'.encode())
+        assert (status, answer["error"]["field"]) == (422, "rows")
+
+
 def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
     """In this process, with a shorter limit: the same code, not twenty seconds of waiting."""
     import asyncio
 
     from starlette.requests import Request
 
-    from mlca.serve import gate
+    from mlca.serve import bodies
     from mlca.serve.refusals import RefusalError
 
     async def never():
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
     scope = {"type": "http", "mlca.headers": {b"content-type": b"application/json"}, "method": "POST", "path": "/"}
     with pytest.raises(RefusalError) as caught:
-        asyncio.run(gate.read_object(Request(scope, never), ("rows",)))
+        asyncio.run(bodies.read_body(Request(scope, never)))
     assert caught.value.status == 408
 
 

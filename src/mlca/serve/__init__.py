@@ -5,7 +5,8 @@ the service appends rows to a log, a model follows the log, and whoever replays 
 needs to be saved, locked, agreed upon or repaired.
 
 A row on its way. `running` opens the socket and gives up who neither sends nor reads; `gate` gives the request an id,
-finds its handler, asks for its token (`tokens`) and limits its body; `http` has one method a route. `rows` reads the
+finds its handler, asks for its token (`tokens`) and limits its time; `http` has one method a route. `bodies` limits
+what is sent, and reads and writes what is large in a thread, so that nobody waits for it. `rows` reads the
 row's `x`, a list of numbers, or with `tablerows` the cells of a table, and refuses whatever could trip a later stage:
 the log is replayed for ever, so nothing may become durable that cannot be learned. What is refused is told with its
 place and a remedy (`refusals`), texts of a request as `naming` lets them be shown. The request goes to the thread of

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look_at_novelty
+from mlca.serve.bodies import Aside
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell
@@ -100,6 +101,7 @@ class Service:
         )
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
         self.predictor = Predictor(lambda: self.follower.live)
+        self.aside = Aside()
         self._novelty_watch = Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -127,6 +129,7 @@ class Service:
     def _stop(self) -> None:
         self.committer.stop()
         self.predictor.stop()
+        self.aside.stop()
         self.follower.stop()
         self.log.database.close()
         self.folder.release()

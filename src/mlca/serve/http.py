@@ -15,7 +15,6 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 
 from mlca.serve import page
 from mlca.serve.bodies import encode_rows, parse_object, read_body
-from mlca.serve.database import LogError
 from mlca.serve.explaining import explanation_to_json
 from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_whole, require_scope
 from mlca.serve.live import LiveModel
@@ -94,7 +93,7 @@ class Routes:
         self._service.refuse_if_behind()
         batch, packed, refusal = await self._aside(len(body), self._read_learn, body)
         if refusal is not None:
-            await asyncio.to_thread(self._ask_log, lambda: self._service.refuse_unreadable_news(batch))
+            await self._service.ask_log(lambda: self._service.refuse_unreadable_news(batch))
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, packed, batch.labels, batch.columns))
         return JSONAnswer(_taken(receipt))
@@ -171,7 +170,8 @@ class Routes:
             x = batch.x
         else:
             require_scope(request, "learn")  # the answer shows what others have sent
-            _, _, packed = await asyncio.to_thread(self._find, read_id(plain["id"], None))
+            id = read_id(plain["id"], None)
+            _, _, packed = await service.ask_log(lambda: service.log.find(id))
             if packed is None:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
             x = unpack_rows([packed], columns)
@@ -212,12 +212,12 @@ class Routes:
     async def row(self, request: Request) -> Response:
         """Tell what the log knows of an id, without what the row holds."""
         id = read_id(request.query_params.get("id"), None)
-        state, position, _ = await asyncio.to_thread(self._find, id)
+        state, position, _ = await self._service.ask_log(lambda: self._service.log.find(id))
         return JSONAnswer({"id": id, "state": state, "position": position})
 
     async def model(self, request: Request) -> Response:
         """Describe the model."""
-        return JSONAnswer(await asyncio.to_thread(self._ask_log, self._service.describe))
+        return JSONAnswer(await self._service.ask_log(self._service.describe))
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
@@ -232,12 +232,12 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """Stream the state every second, and what happens in between."""
-        first = await asyncio.to_thread(self._ask_log, self._service.state)
+        first = await self._service.ask_log(self._service.state)
         return StreamingResponse(self._service.events.listen(first), media_type="text/event-stream")
 
     async def metrics(self, request: Request) -> Response:
         """Tell Prometheus everything that can be counted."""
-        text = await asyncio.to_thread(self._ask_log, lambda: prometheus(self._service))
+        text = await self._service.ask_log(lambda: prometheus(self._service))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def alive(self, request: Request) -> Response:
@@ -272,15 +272,6 @@ class Routes:
     async def _live(self, plain: dict[str, Any]) -> LiveModel:
         position = read_whole(plain, "min_position", 0, MOST_POSITION)
         return await self._service.live(position, read_whole(plain, "min_generation", 0, MOST_POSITION))
-
-    def _find(self, id: str) -> tuple[str, int | None, bytes | None]:
-        return self._ask_log(lambda: self._service.log.find(id))  # type: ignore[no-any-return]
-
-    def _ask_log(self, question: Any) -> Any:
-        try:
-            return question()
-        except LogError:
-            raise unavailable("the log cannot be read now") from None
 
     def _export(self, live: LiveModel) -> tuple[Path, Any]:
         descriptor, name = tempfile.mkstemp(dir=self._service.snapshots.folder, suffix=".export.part")

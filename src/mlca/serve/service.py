@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look_at_novelty
@@ -32,6 +34,10 @@ from mlca.serve.tablerows import check_cells
 MOST_BEHIND = 100_000
 # Seconds that a request waits for a position or a generation.
 PATIENCE = 5.0
+# Questions that are asked of the log at once.
+_QUESTIONS = 4
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class Service:
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
         self.predictor = Predictor(lambda: self.follower.live)
         self.aside = Aside()
+        self._questions = ThreadPoolExecutor(_QUESTIONS, "mlca-questions")
         self._novelty_watch = Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -130,6 +137,7 @@ class Service:
         self.committer.stop()
         self.predictor.stop()
         self.aside.stop()
+        self._questions.shutdown(cancel_futures=True)
         self.follower.stop()
         self.log.database.close()
         self.folder.release()
@@ -138,6 +146,13 @@ class Service:
     async def write(self, request: Request) -> Receipt:
         """Make a request durable."""
         return await asyncio.wrap_future(self.committer.submit(request))
+
+    async def ask_log(self, question: Callable[[], Answer]) -> Answer:
+        """Return what the log says, asked in a thread that waits for nothing else; refuse while it cannot be read."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._questions, question)
+        except LogError:
+            raise unavailable("the log cannot be read now") from None
 
     def refuse_unreadable(self, rows: RequestRows) -> None:
         """Refuse cells that do not fit their columns, once these are decided about.
@@ -232,9 +247,9 @@ class Service:
                 await asyncio.to_thread(self._look_at_novelty, novelty)
             if self.events.has_listeners:
                 try:
-                    self.events.publish("state", await asyncio.to_thread(self.state))
-                except LogError as error:
-                    tell("trouble", problem=str(error))
+                    self.events.publish("state", await self.ask_log(self.state))
+                except RefusalError as refusal:
+                    tell("trouble", problem=refusal.problem)
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:

@@ -16,7 +16,9 @@ import psutil
 import pytest
 
 from mlca.cli import main
-from tests.serve.running import Server, ask, until
+from mlca.client import Client
+from mlca.serve.tokens import add_token
+from tests.serve.running import SECONDS, Server, ask, until
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
 
 LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -288,27 +290,57 @@ def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
     assert caught.value.status == 408
 
 
-def test_clocks_that_are_set_back_change_nothing(serve, tmp_path):
-    """What came before lies decades in the future, or the past: order and model follow positions."""
-    server = serve()
-    rows = make_rows(90)
-    server.learn(rows[:30])
-    for turn in (1, 2):
+# 1970, as on a board without a clock of its own, 2201, 1979, 2033, 2106: another with every look.
+CLOCK = """
+import itertools, time
+from mlca.serve import learning
+
+moments = itertools.cycle([0.0, 7.3e9, 3e8, 2e9, 4.3e9])
+time.time = lambda: next(moments)
+time.time_ns = lambda: int(1e9 * time.time())
+learning._SNAPSHOT_ROWS, learning._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
+"""
+
+
+def test_a_clock_that_jumps_changes_nothing(serve, tmp_path):
+    """Back and forth by centuries with every look: order, model, snapshots, waiting, tokens and events go on."""
+    secret = add_token(tmp_path / "tokens.json", "all", ["predict", "learn", "admin"])
+    server = serve("--tokens", tmp_path / "tokens.json", before=CLOCK)
+    rows = make_rows(120)
+    with Client(server.url, secret) as client:
+        events = client.events()
+        next(events)
+        for start in (0, 30):
+            position = client.learn(rows[start : start + 30])["position"]
+            assert client.predict([{"x": [1, 2, 3]}], min_position=position)["position"] == position
+        bare = [{"id": row["id"], "x": row["x"]} for row in rows[60:90]]
+        assert client.predict(bare, keep=True)["kept"] == 30
+        assert client.labels(rows[60:90])["position"] == 90
+        until(lambda: len(client.model()["snapshots"]) > 1, "snapshots")
+        states = (event.facts for event in events if event.name == "state")
+        assert next(facts["uptime"] for facts in states if facts["log_position"] == 90) < SECONDS
+        assert {label["at"] for label in client.model()["labels"]} & {0.0, 7.3e9, 3e8, 2e9, 4.3e9}
+        assert client.forget(["r50"], wait=True)["rebuilt"]
+        events.close()
         server.kill()
-        connection = sqlite3.connect(server.data / "log.sqlite")
-        connection.execute("UPDATE mlca_rows SET at = at + 1e9")  # what came before is now in the future
-        connection.commit()
-        connection.close()
-        for snapshot in (server.data / "snapshots").glob("*"):
-            os.utime(snapshot, (2e9, 2e9))
+        server._words = (*server._words, "--port", server.port)
+        for moment in (0, 7.3e9):  # the files are of any time, too
+            for path in (tmp_path / "tokens.json", *(server.data / "snapshots").iterdir()):
+                os.utime(path, (moment, moment))
+            server.start()
+            assert client.row_state("r50") == "forgotten"
+            server.stop()
         server.start()
-        server.learn(rows[30 * turn : 30 * turn + 30])
-    assert_sound(server, tmp_path, rows)
-    server.stop()
-    for snapshot in (server.data / "snapshots").glob("*"):
-        os.utime(snapshot, (0, 0))
-    server.start()
-    assert_sound(server, tmp_path, rows)
+        assert client.learn(rows)["learned"] == 30
+        position = client.predict([{"x": [1, 2, 3]}], min_position=120)["position"]
+        os.utime(tmp_path / "tokens.json", (1, 1))
+        assert client.model()["log_position"] == position == 120
+    log = log_of(server.data)
+    assert [row[1] for row in log] == [row["id"] for row in rows]
+    _, content, _ = server.ask("GET", "/v1/model/file", token=secret)
+    (tmp_path / "served.mlca").write_bytes(content)
+    assert state_of(tmp_path / "served.mlca") == fit_log(log, tmp_path / "fitted.mlca")
+    assert not [line for line in server.err.read_text().splitlines() if '"trouble"' in line or '"fault"' in line]
 
 
 def test_it_stops_gracefully_under_load(serve, tmp_path):

@@ -1,5 +1,6 @@
 """What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
 
+import asyncio
 import gc
 import json
 import socket
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca import MLCA, load
-from mlca.serve.bodies import AT_ONCE
+from mlca.serve.bodies import AT_ONCE, MOST_BYTES, Aside
 from mlca.serve.events import MOST_LISTENERS, Events
 from mlca.serve.refusals import RefusalError
 from tests.serve.running import until
@@ -278,6 +279,9 @@ def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
     assert model.n_seen_ == int(headers["mlca-position"])
     model.partial_fit([[1.0, 2.0, 3.0]], [("new",)])
     until(lambda: not list(shared.data.rglob("*.export.part")), "the file that was sent is gone")
+    # Never a part: the other part, asked for later, would be that of another model.
+    status, content, headers = shared.ask("GET", "/v1/model/file", headers={"Range": "bytes=7-"})
+    assert (status, headers["Accept-Ranges"], content[:2]) == (200, "none", b"PK")
 
 
 def test_learning_goes_on_from_a_model(serve, tmp_path):
@@ -340,7 +344,29 @@ def test_events_tell_what_happens(serve):
         until(lambda: hears(b'"log_position": 1'), "the next state")
         server.post("/v1/forget", {"ids": ["a"]})
         until(lambda: hears(b"event: rebuilt"), "rebuilt")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:
+            other.sendall(b"HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")  # ends, and another can follow
+            other.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answers = b""
+            while b'{"live":true}' not in answers:
+                answers += other.recv(65536)
         server.stop()  # although somebody is listening
+
+
+def test_so_many_large_requests_may_wait_and_no_more():
+    async def run():
+        aside, begin = Aside(), threading.Event()
+        waiting = [asyncio.create_task(aside(MOST_BYTES, begin.wait, 60)) for _ in range(8)]
+        await asyncio.sleep(0)
+        with pytest.raises(RefusalError) as caught:
+            await aside(MOST_BYTES, begin.wait, 60)
+        assert (caught.value.status, await aside(9, len, "small")) == (429, 5)
+        begin.set()
+        assert all(await asyncio.gather(*waiting))
+        assert await aside(MOST_BYTES, len, "again") == 5
+        aside.stop()
+
+    asyncio.run(run())
 
 
 def test_so_many_may_listen_and_no_more_until_some_have_gone():

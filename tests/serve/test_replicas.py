@@ -221,6 +221,23 @@ def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
         server.stop()  # the end does not wait for it either
 
 
+def test_a_log_that_has_gone_back_takes_the_model_with_it(serve, cluster, tmp_path):
+    """As after a change to a standby that lacks the last rows: equal positions are equal bits all the same."""
+    import psycopg
+
+    url = cluster.url("back")
+    server = serve("--log", url)
+    server.learn(make_rows(80))
+    server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 80})
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM mlca_rows WHERE position > 60")
+        connection.execute("UPDATE mlca_log SET position = 60")
+    until(lambda: server.get("/health/ready")["position"] == 60, "back")
+    assert server.learn(make_rows(30, start=100))["position"] == 90
+    assert served(server, 90, 0, tmp_path) == (fit_log(log_of(url), tmp_path / "fitted.mlca"), 90, 0)
+    assert "has gone back to position 60" in server.err.read_text()
+
+
 def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):
     """The connection breaks in between: the rows may be there, and here they are."""
     url, cable = cluster.url("doubt"), Cable(cluster.port)

@@ -26,6 +26,8 @@ MOST_BYTES = 16 * 2**20
 BODY_SECONDS = 20.0
 # Bytes that are read, or about as many written, by the event loop itself.
 AT_ONCE = 2**18
+# Bytes that may wait to be read or written.
+_MOST_WAITING = 8 * MOST_BYTES
 # Lists and objects that a large body may seem to have: rows have two or three each. Millions of empty ones would be
 # read in a single step, and looked through by Python's collector again and again.
 _MOST_BRACKETS = 500_000
@@ -39,6 +41,7 @@ class Aside:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "mlca-aside")
+        self._waiting = 0
 
     async def __call__(
         self, size: int, do: Callable[Arguments, Outcome], *args: Arguments.args, **options: Arguments.kwargs
@@ -46,7 +49,13 @@ class Aside:
         """Do something at once, or in the thread if it is about more bytes than the event loop should handle."""
         if size <= AT_ONCE:
             return do(*args, **options)
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *args, **options))
+        if self._waiting + size > _MOST_WAITING:
+            raise RefusalError(429, "too many large requests wait", "send fewer at a time", retry_after=1)
+        self._waiting += size
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *args, **options))
+        finally:
+            self._waiting -= size
 
     def stop(self) -> None:
         """End the thread; what nobody waits for any more is left undone."""

@@ -232,6 +232,8 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """Stream the state every second, and what happens in between."""
+        if request.method == "HEAD":  # the stream would never end, and its silence neither
+            return Response(media_type="text/event-stream")
         first = await self._service.ask_log(self._service.state)
         return StreamingResponse(self._service.events.listen(first), media_type="text/event-stream")
 
@@ -285,11 +287,13 @@ class Routes:
 
 
 class _TemporaryFile(FileResponse):
-    """A file that is removed once it was sent, or was not."""
+    """A file that is removed once it was sent, or was not; as a whole only, since the next is another model's."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.headers["accept-ranges"] = "none"
+        wishes = [(name, value) for name, value in scope["headers"] if name != b"range"]
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__({**scope, "headers": wishes}, receive, send)
         finally:
             Path(self.path).unlink(missing_ok=True)
 

@@ -32,8 +32,8 @@ _MOST_WAITING = 8 * MOST_BYTES
 # read in a single step, and looked through by Python's collector again and again.
 _MOST_BRACKETS = 500_000
 
-Arguments = ParamSpec("Arguments")
-Outcome = TypeVar("Outcome")
+AsideArguments = ParamSpec("AsideArguments")
+Done = TypeVar("Done")
 
 
 class Aside:
@@ -44,8 +44,12 @@ class Aside:
         self._waiting = 0
 
     async def __call__(
-        self, size: int, do: Callable[Arguments, Outcome], *args: Arguments.args, **options: Arguments.kwargs
-    ) -> Outcome:
+        self,
+        size: int,
+        do: Callable[AsideArguments, Done],
+        *args: AsideArguments.args,
+        **options: AsideArguments.kwargs,
+    ) -> Done:
         """Do something at once, or in the thread if it is about more bytes than the event loop should handle."""
         if size <= AT_ONCE:
             return do(*args, **options)

@@ -37,7 +37,7 @@ PATIENCE = 5.0
 # Questions that are asked of the log at once.
 _QUESTIONS = 4
 
-Answer = TypeVar("Answer")
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Service:
         """Make a request durable."""
         return await asyncio.wrap_future(self.committer.submit(request))
 
-    async def ask_log(self, question: Callable[[], Answer]) -> Answer:
+    async def ask_log(self, question: Callable[[], Told]) -> Told:
         """Return what the log says, asked in a thread that waits for nothing else; refuse while it cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)

@@ -1,6 +1,7 @@
 """Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
 
 import contextlib
+import fcntl
 import json
 import os
 import select
@@ -104,24 +105,22 @@ def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(nursery, small_d
         server.end()
 
 
-def test_a_collector_that_stops_reading_holds_nobody_up(tmp_path):
+def test_a_collector_that_stops_reading_holds_nobody_up(serve, tmp_path):
     """Standard error is a pipe that is full: predictions, rows and the end go on without it."""
-    command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.mkfifo(tmp_path / "serve-data-1.err")
+    collector = os.open(tmp_path / "serve-data-1.err", os.O_RDONLY | os.O_NONBLOCK)
+    size = fcntl.fcntl(collector, fcntl.F_SETPIPE_SZ, 4096) if hasattr(fcntl, "F_SETPIPE_SZ") else 2**16
     try:
-        port = int(process.stdout.readline().rsplit(":", 1)[1].rstrip("/\n"))
-        until(lambda: ask(port, "GET", "/health/ready")[0] == 200, "ready")
-        for number in range(1000):  # about 150 kB of lines, where a pipe takes 64
-            assert ask(port, "GET", "/health/live", seconds=20)[0] == 200, number
-        assert ask(port, "POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        server = serve(ready=False)
+        until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready")
+        for number in range(size // 50):  # a line has more than a hundred characters
+            assert server.ask("GET", "/health/live", seconds=20)[0] == 200, number
+        assert server.ask("POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.exit_code(60) == 0
     finally:
-        process.kill()
-        process.wait(60)
-        process.stdout.close()
-        process.stderr.close()
-    assert len(log_of(tmp_path / "data")) == 5
+        os.close(collector)
+    assert len(log_of(server.data)) == 5
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(serve, tmp_path):
@@ -184,12 +183,10 @@ def test_a_disk_that_is_read_only(nursery, small_disk, tmp_path, capsys):
         server.end()
 
 
-def test_two_processes_on_one_folder_are_one_too_many(serve, tmp_path):
+def test_two_processes_on_one_folder_are_one_too_many(serve, capsys):
     server = serve()
-    command = [sys.executable, "-m", "mlca", "serve", "--data", str(server.data), "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1
-    assert "another mlca serve is at work here" in done.stderr
+    assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
+    assert "another mlca serve is at work here" in capsys.readouterr().err
     server.learn(make_rows(3))
     server.kill()  # the lock dies with its owner
     server.start()

@@ -232,27 +232,27 @@ def test_positions_that_are_none_are_refused_in_addresses_too(shared, asked):
 def test_large_requests_are_read_as_small_ones_are(serve):
     """They are read by other steps, in another thread; the faults are the same, and so are the answers."""
     server = serve()
-    rows = [{**row, "x": row["x"] + [0.0] * 97} for row in make_rows(2000)]
+    rows = [{**row, "x": row["x"] + [0.0] * 197} for row in make_rows(300)]
     assert len(json.dumps(rows)) > AT_ONCE
-    assert server.learn(rows)["learned"] == 2000
+    assert server.learn(rows)["learned"] == 300
     assert [row[2].tolist() for row in log_of(server.data)] == [row["x"] for row in rows]
     bare = [{"id": f"p{row['id']}", "x": row["x"]} for row in rows]
-    body = {"rows": bare, "top": 3, "min_position": 2000}
+    body = {"rows": bare, "top": 3, "min_position": 300}
     large = server.post("/v1/predict", body | {"keep": True})
-    small = [server.post("/v1/predict", body | {"rows": bare[start : start + 20]}) for start in range(0, 2000, 20)]
+    small = [server.post("/v1/predict", body | {"rows": bare[start : start + 20]}) for start in range(0, 300, 20)]
     assert large["rows"] == [row for answer in small for row in answer["rows"]]
-    assert large["kept"] == server.get("/v1/model")["waiting"] == 2000
-    labels = [{"id": row["id"], "labels": [f"{n}" * 50 for n in range(10)]} for row in bare]
+    assert large["kept"] == server.get("/v1/model")["waiting"] == 300
+    labels = [{"id": row["id"], "labels": [f"{n}" * 60 for n in range(20)]} for row in bare]
     assert len(json.dumps(labels)) > AT_ONCE
-    assert server.post("/v1/labels", {"rows": labels})["position"] == 4000
+    assert server.post("/v1/labels", {"rows": labels})["position"] == 600
     bad = {"id": "bad", "x": [*bare[0]["x"][:-1], "1"], "labels": []}
     answer = server.learn([*({**row, "id": f"n{row['id']}"} for row in rows), bad], status=422)
-    assert (answer["error"]["row"], answer["error"]["field"]) == (2000, "x[99]")
+    assert (answer["error"]["row"], answer["error"]["field"]) == (300, "x[199]")
     good = json.dumps({"rows": rows})
     for text in (good[:-1], good.replace("0.0]", "NaN]", 1), good.replace("0.0]", "9" * 5000 + "]", 1), f"[{good}]"):
         assert server.ask("POST", "/v1/learn", text.encode())[0] == 422
     assert server.ask("POST", "/v1/learn", b'{"rows": [' + b"[]," * 600_000 + b"[]]}")[0] == 413
-    assert server.get("/v1/model")["log_position"] == 4000
+    assert server.get("/v1/model")["log_position"] == 600
 
 
 def test_an_answer_that_would_be_too_long_is_refused(serve):

@@ -22,7 +22,8 @@ prequential ones belong to the log and travel with the model, rates and latencie
 
 On the way out, `explaining` makes JSON of an explanation, `events` streams to whoever listens, `page` is what a browser
 shows of it, `metrics` what Prometheus collects, `diary` what the operator reads, written by a thread of its own;
-`openapi` is the contract in a form that programs read. `service` holds all of it together.
+`openapi` is the contract in a form that programs read. `service` holds all of it together, and by
+`folders` the folder for itself.
 
 Two numbers stand in every answer. The position says how much of the log the model knows; the generation, how many
 forgettings it has followed. Answers of the same position and generation are equal bit for bit, on whatever machine,

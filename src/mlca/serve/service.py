@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell
 from mlca.serve.events import Events
+from mlca.serve.folders import FolderLock
 from mlca.serve.learning import Follower
 from mlca.serve.live import Facts, Learned, LiveModel, new_model, new_parameters
 from mlca.serve.log import Log, Receipt, create_log, open_log
@@ -325,39 +325,6 @@ def _columns_to_json(columns: Columns, facts: Facts | None) -> dict[str, Any]:
         "kinds": [column.kind for column in decided],
         "settled": facts is not None and facts.layout is not None and facts.settled,
     }
-
-
-class FolderLock:
-    """Holds a folder for one process, as long as it lives.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; made where there is none.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        import fcntl
-
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise ValueError(
-                f"{folder}: {error.strerror}; the service keeps its log there: give --data one that can be written"
-            ) from None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise ValueError(
-                f"{folder}: another mlca serve is at work here; stop it, or give this one a folder of its own "
-                "(several services share a log in PostgreSQL: --log postgresql://...)"
-            ) from None
-
-    def release(self) -> None:
-        """Let others have it."""
-        os.close(self._descriptor)
 
 
 def _database(settings: ServiceSettings) -> Database:

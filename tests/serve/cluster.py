@@ -5,7 +5,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
 
 BINARIES = max(Path("/usr/lib/postgresql").glob("*/bin"), default=None, key=lambda path: int(path.parent.name))
 MISSING = "needs PostgreSQL: apt-get install postgresql, and pip install 'mlca[postgresql]'"
@@ -36,6 +40,21 @@ class Cluster:
     def stop(self, mode="fast"):
         self._run("pg_ctl", "--wait", "--timeout=60", "--silent", f"--mode={mode}", "stop")
 
+    @contextmanager
+    def hanging(self):
+        """Stop all its processes, which accept connections then and say nothing; let them go on in the end."""
+        leader = psutil.Process(int((self._folder / "postmaster.pid").read_text().split()[0]))
+        stopped = [leader]
+        leader.suspend()  # first: it starts no others from here on
+        try:
+            for process in leader.children():
+                process.suspend()
+                stopped.append(process)
+            yield
+        finally:
+            for process in reversed(stopped):
+                process.resume()
+
     def close(self):
         self.stop("immediate")
         shutil.rmtree(self._folder)
@@ -60,3 +79,41 @@ class Cluster:
         with psycopg.connect(f"postgresql://mlca@127.0.0.1:{self.port}/postgres", autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")
         return f"postgresql://mlca@127.0.0.1:{self.port}/{name}"
+
+
+class Cable:
+    """What lies between a service and its database, and can be cut the moment that a commit was passed on."""
+
+    def __init__(self, port):
+        self._database = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.cut_at_commit = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                near = self._listener.accept()[0]
+                far = socket.create_connection(("127.0.0.1", self._database))
+                for ends in ((near, far, True), (far, near, False)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, source, sink, to_database):
+        writes = False
+        with suppress(OSError):
+            while content := source.recv(65536):
+                writes = writes or b"READ COMMITTED" in content  # as only those who write begin
+                cut = self.cut_at_commit and to_database and writes and b"COMMIT\0" in content
+                if cut:
+                    source.shutdown(socket.SHUT_WR)  # no answer comes back
+                sink.sendall(content)
+                if cut:
+                    self.cut_at_commit = False
+                    return
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

@@ -1,7 +1,8 @@
 """A process that has imported everything and forks services: real ones, without the seconds of starting Python.
 
-Reads a JSON line an order: {"words": [...], "out": file, "err": file, "limits": {resource: bytes}} starts
-`mlca WORDS` and answers its process id; {"wait": pid, "seconds": s} answers its exit code, or null while it runs.
+Reads a JSON line an order: {"words": [...], "out": file, "err": file, "limits": {resource: bytes}, "before": Python}
+starts `mlca WORDS`, in a world that was changed before, and answers its process id;
+{"wait": pid, "seconds": s} answers its exit code, or null while it runs.
 """
 
 import json
@@ -49,6 +50,7 @@ def start(order):
         for name, size in order.get("limits", {}).items():
             resource.setrlimit(getattr(resource, name), (size, size))
         os.environ.update(order.get("environment", {}))
+        exec(order.get("before", ""), {})
         from mlca.cli import main as command
 
         code = command(order["words"])

@@ -54,11 +54,11 @@ class Nursery:
 class Server:
     """One `mlca serve`."""
 
-    def __init__(self, nursery, data, *words, name="serve", limits=None, environment=None):
+    def __init__(self, nursery, data, *words, name="serve", limits=None, environment=None, before=""):
         self.data = Path(data)
         self.folder = self.data.parent
         self._nursery, self._words, self._name = nursery, words, name
-        self._limits, self._environment = limits or {}, environment or {}
+        self._limits, self._environment, self._before = limits or {}, environment or {}, before
         self.starts = 0
         self.pid = None
 
@@ -68,7 +68,12 @@ class Server:
         self.out, self.err = base.with_suffix(".out"), base.with_suffix(".err")
         words = ["serve", "--data", str(self.data), "--port", "0", *map(str, self._words)]
         self.pid = self._nursery.order(
-            words=words, out=str(self.out), err=str(self.err), limits=self._limits, environment=self._environment
+            words=words,
+            out=str(self.out),
+            err=str(self.err),
+            limits=self._limits,
+            environment=self._environment,
+            before=self._before,
         )
         until(
             lambda: (self.out.exists() and "http://" in self.out.read_text()) or self.exit_code() is not None, "started"

@@ -1,8 +1,10 @@
 """Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
 
 import contextlib
+import fcntl
 import json
 import os
+import select
 import signal
 import socket
 import sqlite3
@@ -15,7 +17,9 @@ import psutil
 import pytest
 
 from mlca.cli import main
-from tests.serve.running import Server, ask, until
+from mlca.client import Client
+from mlca.serve.tokens import add_token
+from tests.serve.running import SECONDS, Server, ask, until
 from tests.serve.streams import fit_log, log_of, make_rows, state_of
 
 LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -101,24 +105,22 @@ def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(nursery, small_d
         server.end()
 
 
-def test_a_collector_that_stops_reading_holds_nobody_up(tmp_path):
+def test_a_collector_that_stops_reading_holds_nobody_up(serve, tmp_path):
     """Standard error is a pipe that is full: predictions, rows and the end go on without it."""
-    command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.mkfifo(tmp_path / "serve-data-1.err")
+    collector = os.open(tmp_path / "serve-data-1.err", os.O_RDONLY | os.O_NONBLOCK)
+    size = fcntl.fcntl(collector, fcntl.F_SETPIPE_SZ, 4096) if hasattr(fcntl, "F_SETPIPE_SZ") else 2**16
     try:
-        port = int(process.stdout.readline().rsplit(":", 1)[1].rstrip("/\n"))
-        until(lambda: ask(port, "GET", "/health/ready")[0] == 200, "ready")
-        for number in range(1000):  # about 150 kB of lines, where a pipe takes 64
-            assert ask(port, "GET", "/health/live", seconds=20)[0] == 200, number
-        assert ask(port, "POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        server = serve(ready=False)
+        until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready")
+        for number in range(size // 50):  # a line has more than a hundred characters
+            assert server.ask("GET", "/health/live", seconds=20)[0] == 200, number
+        assert server.ask("POST", "/v1/learn", {"rows": make_rows(5)}, seconds=20)[0] == 200
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.exit_code(60) == 0
     finally:
-        process.kill()
-        process.wait(60)
-        process.stdout.close()
-        process.stderr.close()
-    assert len(log_of(tmp_path / "data")) == 5
+        os.close(collector)
+    assert len(log_of(server.data)) == 5
 
 
 def test_a_limit_on_the_size_of_files_is_a_full_disk(serve, tmp_path):
@@ -181,12 +183,10 @@ def test_a_disk_that_is_read_only(nursery, small_disk, tmp_path, capsys):
         server.end()
 
 
-def test_two_processes_on_one_folder_are_one_too_many(serve, tmp_path):
+def test_two_processes_on_one_folder_are_one_too_many(serve, capsys):
     server = serve()
-    command = [sys.executable, "-m", "mlca", "serve", "--data", str(server.data), "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 1
-    assert "another mlca serve is at work here" in done.stderr
+    assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
+    assert "another mlca serve is at work here" in capsys.readouterr().err
     server.learn(make_rows(3))
     server.kill()  # the lock dies with its owner
     server.start()
@@ -246,46 +246,98 @@ def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
     assert_sound(server, tmp_path, make_rows(100))
 
 
+def test_nobody_waits_while_a_large_body_is_read(shared):
+    """Others are answered before it is, although it came first."""
+    body = b'{"rows": [' + b"1.25," * (3 * 2**20) + b"0]}"
+    head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as large:
+        large.sendall(head + body[:-1])
+        shared.get("/health/live")
+        large.sendall(body[-1:])
+        for _ in range(5):
+            shared.get("/health/live")
+        assert not select.select([large], [], [], 0)[0]  # not answered yet
+        assert b" 413 " in large.recv(1000)  # it has too many rows
+
+
+def test_a_name_that_is_there_twice_is_found_in_no_time(shared):
+    """Among a hundred thousand others, each of which was once compared with all."""
+    names = ", ".join(f'"a{number}": 1' for number in range(100_000))
+    for path in ("/v1/learn", "/v1/predict"):
+        status, answer, _ = shared.ask("POST", path, f'{{{names}, "rows": [], "rows": []}}'.encode())
+        assert (status, answer["error"]["field"]) == (422, "rows")
+
+
 def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
     """In this process, with a shorter limit: the same code, not twenty seconds of waiting."""
     import asyncio
 
     from starlette.requests import Request
 
-    from mlca.serve import gate
+    from mlca.serve import bodies
     from mlca.serve.refusals import RefusalError
 
     async def never():
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
     scope = {"type": "http", "mlca.headers": {b"content-type": b"application/json"}, "method": "POST", "path": "/"}
     with pytest.raises(RefusalError) as caught:
-        asyncio.run(gate.read_object(Request(scope, never), ("rows",)))
+        asyncio.run(bodies.read_body(Request(scope, never)))
     assert caught.value.status == 408
 
 
-def test_clocks_that_are_set_back_change_nothing(serve, tmp_path):
-    """What came before lies decades in the future, or the past: order and model follow positions."""
-    server = serve()
-    rows = make_rows(90)
-    server.learn(rows[:30])
-    for turn in (1, 2):
+# 1970, as on a board without a clock of its own, 2201, 1979, 2033, 2106: another with every look.
+CLOCK = """
+import itertools, time
+from mlca.serve import learning
+
+moments = itertools.cycle([0.0, 7.3e9, 3e8, 2e9, 4.3e9])
+time.time = lambda: next(moments)
+time.time_ns = lambda: int(1e9 * time.time())
+learning._SNAPSHOT_ROWS, learning._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
+"""
+
+
+def test_a_clock_that_jumps_changes_nothing(serve, tmp_path):
+    """Back and forth by centuries with every look: order, model, snapshots, waiting, tokens and events go on."""
+    secret = add_token(tmp_path / "tokens.json", "all", ["predict", "learn", "admin"])
+    server = serve("--tokens", tmp_path / "tokens.json", before=CLOCK)
+    rows = make_rows(120)
+    with Client(server.url, secret) as client:
+        events = client.events()
+        next(events)
+        for start in (0, 30):
+            position = client.learn(rows[start : start + 30])["position"]
+            assert client.predict([{"x": [1, 2, 3]}], min_position=position)["position"] == position
+        bare = [{"id": row["id"], "x": row["x"]} for row in rows[60:90]]
+        assert client.predict(bare, keep=True)["kept"] == 30
+        assert client.labels(rows[60:90])["position"] == 90
+        until(lambda: len(client.model()["snapshots"]) > 1, "snapshots")
+        states = (event.facts for event in events if event.name == "state")
+        assert next(facts["uptime"] for facts in states if facts["log_position"] == 90) < SECONDS
+        assert {label["at"] for label in client.model()["labels"]} & {0.0, 7.3e9, 3e8, 2e9, 4.3e9}
+        assert client.forget(["r50"], wait=True)["rebuilt"]
+        events.close()
         server.kill()
-        connection = sqlite3.connect(server.data / "log.sqlite")
-        connection.execute("UPDATE mlca_rows SET at = at + 1e9")  # what came before is now in the future
-        connection.commit()
-        connection.close()
-        for snapshot in (server.data / "snapshots").glob("*"):
-            os.utime(snapshot, (2e9, 2e9))
+        server._words = (*server._words, "--port", server.port)
+        for moment in (0, 7.3e9):  # the files are of any time, too
+            for path in (tmp_path / "tokens.json", *(server.data / "snapshots").iterdir()):
+                os.utime(path, (moment, moment))
+            server.start()
+            assert client.row_state("r50") == "forgotten"
+            server.stop()
         server.start()
-        server.learn(rows[30 * turn : 30 * turn + 30])
-    assert_sound(server, tmp_path, rows)
-    server.stop()
-    for snapshot in (server.data / "snapshots").glob("*"):
-        os.utime(snapshot, (0, 0))
-    server.start()
-    assert_sound(server, tmp_path, rows)
+        assert client.learn(rows)["learned"] == 30
+        position = client.predict([{"x": [1, 2, 3]}], min_position=120)["position"]
+        os.utime(tmp_path / "tokens.json", (1, 1))
+        assert client.model()["log_position"] == position == 120
+    log = log_of(server.data)
+    assert [row[1] for row in log] == [row["id"] for row in rows]
+    _, content, _ = server.ask("GET", "/v1/model/file", token=secret)
+    (tmp_path / "served.mlca").write_bytes(content)
+    assert state_of(tmp_path / "served.mlca") == fit_log(log, tmp_path / "fitted.mlca")
+    assert not [line for line in server.err.read_text().splitlines() if '"trouble"' in line or '"fault"' in line]
 
 
 def test_it_stops_gracefully_under_load(serve, tmp_path):

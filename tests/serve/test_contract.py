@@ -1,5 +1,6 @@
 """What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
 
+import asyncio
 import gc
 import json
 import socket
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca import MLCA, load
+from mlca.serve.bodies import AT_ONCE, MOST_BYTES, Aside
 from mlca.serve.events import MOST_LISTENERS, Events
 from mlca.serve.refusals import RefusalError
 from tests.serve.running import until
@@ -227,6 +229,41 @@ def test_positions_that_are_none_are_refused_in_addresses_too(shared, asked):
     assert (status, answer["error"]["field"]) == (422, "min_position")
 
 
+def test_large_requests_are_read_as_small_ones_are(serve):
+    """They are read by other steps, in another thread; the faults are the same, and so are the answers."""
+    server = serve()
+    rows = [{**row, "x": row["x"] + [0.0] * 197} for row in make_rows(300)]
+    assert len(json.dumps(rows)) > AT_ONCE
+    assert server.learn(rows)["learned"] == 300
+    assert [row[2].tolist() for row in log_of(server.data)] == [row["x"] for row in rows]
+    bare = [{"id": f"p{row['id']}", "x": row["x"]} for row in rows]
+    body = {"rows": bare, "top": 3, "min_position": 300}
+    large = server.post("/v1/predict", body | {"keep": True})
+    small = [server.post("/v1/predict", body | {"rows": bare[start : start + 20]}) for start in range(0, 300, 20)]
+    assert large["rows"] == [row for answer in small for row in answer["rows"]]
+    assert large["kept"] == server.get("/v1/model")["waiting"] == 300
+    labels = [{"id": row["id"], "labels": [f"{n}" * 60 for n in range(20)]} for row in bare]
+    assert len(json.dumps(labels)) > AT_ONCE
+    assert server.post("/v1/labels", {"rows": labels})["position"] == 600
+    bad = {"id": "bad", "x": [*bare[0]["x"][:-1], "1"], "labels": []}
+    answer = server.learn([*({**row, "id": f"n{row['id']}"} for row in rows), bad], status=422)
+    assert (answer["error"]["row"], answer["error"]["field"]) == (300, "x[199]")
+    good = json.dumps({"rows": rows})
+    for text in (good[:-1], good.replace("0.0]", "NaN]", 1), good.replace("0.0]", "9" * 5000 + "]", 1), f"[{good}]"):
+        assert server.ask("POST", "/v1/learn", text.encode())[0] == 422
+    assert server.ask("POST", "/v1/learn", b'{"rows": [' + b"[]," * 600_000 + b"[]]}")[0] == 413
+    assert server.get("/v1/model")["log_position"] == 600
+
+
+def test_an_answer_that_would_be_too_long_is_refused(serve):
+    server = serve()
+    server.learn([{"id": "a", "x": [1, 2], "labels": [f"l{n}" for n in range(1000)]}])
+    body = {"rows": [{"x": [1, 2]}] * 1001, "top": 1000, "min_position": 1}
+    answer = server.post("/v1/predict", body, 413)
+    assert "smaller top" in answer["error"]["remedy"]
+    assert len(server.post("/v1/predict", body | {"top": 9})["rows"]) == 1001
+
+
 def test_a_byte_order_mark_is_passed_over(shared):
     body = "\ufeff" + json.dumps({"rows": [{"x": [1, 2, 3]}]})
     assert shared.ask("POST", "/v1/predict", body.encode())[0] == 200
@@ -242,6 +279,9 @@ def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
     assert model.n_seen_ == int(headers["mlca-position"])
     model.partial_fit([[1.0, 2.0, 3.0]], [("new",)])
     until(lambda: not list(shared.data.rglob("*.export.part")), "the file that was sent is gone")
+    # Never a part: the other part, asked for later, would be that of another model.
+    status, content, headers = shared.ask("GET", "/v1/model/file", headers={"Range": "bytes=7-"})
+    assert (status, headers["Accept-Ranges"], content[:2]) == (200, "none", b"PK")
 
 
 def test_learning_goes_on_from_a_model(serve, tmp_path):
@@ -304,7 +344,29 @@ def test_events_tell_what_happens(serve):
         until(lambda: hears(b'"log_position": 1'), "the next state")
         server.post("/v1/forget", {"ids": ["a"]})
         until(lambda: hears(b"event: rebuilt"), "rebuilt")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as other:
+            other.sendall(b"HEAD /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")  # ends, and another can follow
+            other.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answers = b""
+            while b'{"live":true}' not in answers:
+                answers += other.recv(65536)
         server.stop()  # although somebody is listening
+
+
+def test_so_many_large_requests_may_wait_and_no_more():
+    async def run():
+        aside, begin = Aside(), threading.Event()
+        waiting = [asyncio.create_task(aside(MOST_BYTES, begin.wait, 60)) for _ in range(8)]
+        await asyncio.sleep(0)
+        with pytest.raises(RefusalError) as caught:
+            await aside(MOST_BYTES, begin.wait, 60)
+        assert (caught.value.status, await aside(9, len, "small")) == (429, 5)
+        begin.set()
+        assert all(await asyncio.gather(*waiting))
+        assert await aside(MOST_BYTES, len, "again") == 5
+        aside.stop()
+
+    asyncio.run(run())
 
 
 def test_so_many_may_listen_and_no_more_until_some_have_gone():

@@ -1,13 +1,22 @@
-"""The unit and the Containerfile in docs: as far as they can be tried without systemd and a registry."""
+"""The unit and the Containerfile in docs: as far as they can be tried without systemd and a registry.
 
+Their commands run as they stand there, in a copy of this machine's files and with a network of its own: as the user
+that they name, without capabilities, on port 8000. What is not tried is the build from Debian and PyPI (`make
+check-wheel` installs the package where nothing else is).
+"""
+
+import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from mlca.cli import build_parser
+from mlca.serve.tokens import add_token
 from tests.docs.pages import ROOT
 
 UNIT, CONTAINER = ROOT / "docs" / "mlca-serve.service", ROOT / "docs" / "Containerfile"
@@ -40,3 +49,117 @@ def test_systemd_finds_nothing_wrong(tmp_path):
     )
     about_it = [line for line in done.stderr.splitlines() if UNIT.name in line]
     assert about_it == []
+
+
+# A disk in memory over this machine's files, and a loopback that nobody else listens on. What comes then runs in it.
+WORLD = """
+set -e
+umask 022
+mkdir world && mount -t tmpfs world world && cd world && mkdir upper work root
+mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root
+mount --rbind /dev root/dev && mount -t proc proc root/proc
+%(python)s -c 'import fcntl, socket, struct
+with socket.socket() as s:
+    fcntl.ioctl(s, 0x8914, struct.pack("16sh22x", b"lo", 1 | 64))'  # SIOCSIFFLAGS: up, running
+rm -rf root/opt/mlca && ln -s %(prefix)s root/opt/mlca
+touch ../made
+exec chroot root sh -c "$0"
+"""
+# Starts what is told, waits until it is healthy, lets it learn, stops it, and tells how it ended.
+TRY = """
+set -e
+setpriv --reuid=%(user)s --regid=%(user)s --clear-groups test -x /opt/mlca/bin/mlca || exit 77  # for its owner only
+%(prepare)s
+setpriv --reuid=%(user)s --regid=%(user)s --clear-groups --bounding-set=-all --no-new-privs %(start)s >/run/told &
+service=$!
+turn=0
+until grep -q http: /run/told && %(health)s 2>/run/unhealthy; do
+  turn=$((turn + 1)); test $turn -lt 300 || { cat /run/unhealthy >&2; exit 1; }; sleep 0.2
+done
+/opt/mlca/bin/python -c 'from mlca.client import Client
+with Client("http://127.0.0.1:8000", "%(token)s" or None) as client:
+    print(client.learn([{"id": "a", "x": [1, 2], "labels": ["storm"]}])["position"])'
+kill -%(signal)s $service
+wait $service
+stat --format '%%U %%a' %(data)s
+"""
+HEALTH = "/opt/mlca/bin/python -c 'import urllib.request as u; u.urlopen(\"http://127.0.0.1:8000/health/ready\")'"
+
+
+def try_out(folder, **words):
+    """Return what a command prints that serves in a world of its own."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
+        pytest.skip("needs root, unshare and setpriv")
+    world = WORLD % {"python": sys.executable, "prefix": sys.prefix}
+    unshare = [
+        "unshare",
+        "--fork",
+        "--pid",
+        "--kill-child",
+        "--mount",
+        "--net",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        world,
+    ]
+    options = {"cwd": folder, "capture_output": True, "text": True, "timeout": 120, "check": False}
+    done = subprocess.run([*unshare, TRY % ({"prepare": "", "token": ""} | words)], **options)
+    if not (folder / "made").exists() or done.returncode == 77:
+        pytest.skip(f"needs the right to mount, and a checkout that others may read: {done.stderr[-300:]}")
+    assert done.returncode == 0, done.stderr
+    troubles = [
+        line for line in done.stderr.splitlines() if line.startswith("{") and json.loads(line)["event"] == "trouble"
+    ]
+    assert troubles == []
+    return done.stdout.split()
+
+
+def test_the_unit_serves_and_stops(tmp_path):
+    text = UNIT.read_text()
+    start = re.search("^ExecStart=(.*)$", text, re.MULTILINE)[1].replace("%S", "/var/lib")
+    assert "StateDirectory=mlca\nStateDirectoryMode=0700" in text
+    # DynamicUser and StateDirectory, PrivateTmp, ProtectSystem=strict, UMask:
+    prepare = """mkdir /var/lib/mlca && mount -t tmpfs -o uid=65534,mode=700 state /var/lib/mlca
+for place in /tmp /run; do mount -t tmpfs private $place; done
+mount -o remount,ro /
+umask 077"""
+    signal = re.search("^KillSignal=SIG(.*)$", text, re.MULTILINE)[1]
+    found = try_out(
+        tmp_path,
+        user=65534,
+        prepare=prepare,
+        start=start,
+        health=HEALTH,
+        signal=signal,
+        data="/var/lib/mlca/log.sqlite",
+    )
+    assert found == ["1", "nobody", "600"]
+
+
+def test_the_container_serves_and_stops(tmp_path):
+    """The last stage: its user and folder, its entry point, its health check and its signal."""
+    text = CONTAINER.read_text().replace("\\\n", "")
+    stage = text.rpartition("\nFROM ")[2]
+    prepare = re.search("^RUN (.*)$", stage, re.MULTILINE)[1]
+    entry, health = (
+        shlex.join(json.loads(re.search(rf"^{word}.*?(\[.*)$", stage, re.MULTILINE)[1]))
+        for word in ("ENTRYPOINT", "HEALTHCHECK")
+    )
+    user = re.search(r"--uid (\d+)", prepare)[1]
+    token = add_token(tmp_path / "tokens.json", "all", ["predict", "learn"])
+    # As the head of the file tells: the user in the container must be able to read it.
+    assert f"chown {user} tokens.json" in text
+    prepare += f"; cp {tmp_path}/tokens.json /run/; chown {user} /run/tokens.json"
+    found = try_out(
+        tmp_path,
+        user=user,
+        prepare=prepare,
+        start=entry,
+        health=health,
+        token=token,
+        signal=re.search("^STOPSIGNAL SIG(.*)$", stage, re.MULTILINE)[1],
+        data="/data/log.sqlite",
+    )
+    assert found == ["1", re.search("^USER (.*)$", stage, re.MULTILINE)[1], "600"]

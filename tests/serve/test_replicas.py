@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.serve.cluster import BINARIES, MISSING, Cluster
+from tests.serve.cluster import BINARIES, MISSING, Cable, Cluster
 from tests.serve.running import ask, until
 from tests.serve.streams import fit_log, make_rows, reader_of, state_of
 from tests.serve.tables import make_table
@@ -170,3 +170,86 @@ def test_without_the_database_it_says_so(serve, cluster, tmp_path):
         cluster.start()
     until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready again")
     assert server.learn(make_rows(1, start=60))["position"] == 61
+
+
+IMPATIENT = """
+from mlca.serve import postgresql
+postgresql._SILENCE = dict.fromkeys(postgresql._SILENCE, 1.0)
+postgresql._OPTIONS["connect_timeout"] = 2
+"""
+
+
+def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
+    """It accepts connections and says nothing. With shorter limits than a service has: the same code."""
+    url = cluster.url("hanging")
+    server = serve("--log", url, before=IMPATIENT)
+    rows = make_rows(64)
+    server.learn(rows[:60])
+    x = {"rows": [{"x": [1, 2, 3]}]}
+    server.post("/v1/predict", x | {"min_position": 60})
+    with cluster.hanging():
+        answers = []
+        clients = [
+            threading.Thread(target=lambda row=row: answers.append(server.ask("POST", "/v1/learn", {"rows": [row]})))
+            for row in rows[60:62]
+        ]
+        for client in clients:
+            client.start()
+        until(lambda: server.ask("GET", "/health/ready")[0] == 503, "not ready")
+        for client in clients:
+            client.join(60)
+        assert [(status, headers["Retry-After"]) for status, _, headers in answers] == [(503, "1")] * 2
+        assert "the log could not be written" in answers[0][1]["error"]["problem"]
+        # Many who ask about the log keep nobody from what needs none.
+        curious = [threading.Thread(target=server.ask, args=("GET", "/v1/rows?id=r1")) for _ in range(12)]
+        for thread in curious:
+            thread.start()
+        assert server.post("/v1/predict", x)["position"] == 60
+        assert server.post("/v1/explain", {"x": [1, 2, 3]})["position"] == 60
+        assert any(thread.is_alive() for thread in curious)
+        assert server.get("/health/live") == {"live": True}
+        assert "cannot be read now" in server.get("/v1/model", 503)["error"]["problem"]
+        for thread in curious:
+            thread.join(60)
+        assert server.ask("GET", "/health/ready")[0] == 503
+    until(lambda: server.ask("GET", "/health/ready")[0] == 200, "ready again")
+    server.learn(rows)  # again with the same ids, whatever has become of them
+    log = log_of(url)
+    assert sorted(row[1] for row in log) == sorted(row["id"] for row in rows)
+    assert served(server, 64, 0, tmp_path) == (fit_log(log, tmp_path / "fitted.mlca"), 64, 0)
+    with cluster.hanging():
+        server.stop()  # the end does not wait for it either
+
+
+def test_a_log_that_has_gone_back_takes_the_model_with_it(serve, cluster, tmp_path):
+    """As after a change to a standby that lacks the last rows: equal positions are equal bits all the same."""
+    import psycopg
+
+    url = cluster.url("back")
+    server = serve("--log", url)
+    server.learn(make_rows(80))
+    server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 80})
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM mlca_rows WHERE position > 60")
+        connection.execute("UPDATE mlca_log SET position = 60")
+    until(lambda: server.get("/health/ready")["position"] == 60, "back")
+    assert server.learn(make_rows(30, start=100))["position"] == 90
+    assert served(server, 90, 0, tmp_path) == (fit_log(log_of(url), tmp_path / "fitted.mlca"), 90, 0)
+    assert "has gone back to position 60" in server.err.read_text()
+
+
+def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):
+    """The connection breaks in between: the rows may be there, and here they are."""
+    url, cable = cluster.url("doubt"), Cable(cluster.port)
+    try:
+        server = serve("--log", url.replace(str(cluster.port), str(cable.port)))
+        server.learn(make_rows(3))
+        cable.cut_at_commit = True
+        answer = server.post("/v1/learn", {"rows": make_rows(1, start=3)}, 503)
+        assert "is not known" in answer["error"]["problem"]
+        assert "same ids" in answer["error"]["remedy"]
+        found = server.learn(make_rows(1, start=3))
+        assert (found["position"], found["duplicates"]) == (4, ["r3"])
+        server.stop()
+    finally:
+        cable.close()

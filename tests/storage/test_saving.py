@@ -182,3 +182,13 @@ def test_a_save_that_is_killed_half_way_leaves_no_debris_after_the_next(tmp_path
     assert load(path).n_seen_ == 80
     model.save(path)
     assert names(tmp_path) == ["model.mlca"]
+
+
+@pytest.mark.parametrize("moment", [0.0, 3e8, 7.3e9])
+def test_a_file_can_be_saved_in_any_year_and_tells_none(tmp_path, monkeypatch, moment):
+    """A board without a clock of its own begins in 1970, and a zip in 1980."""
+    model = MLCA().fit(np.eye(3), [("a",), ("b",), ("a", "b")])
+    model.save(tmp_path / "now.mlca")
+    monkeypatch.setattr("time.time", lambda: moment)
+    model.save(tmp_path / "then.mlca")
+    assert (tmp_path / "then.mlca").read_bytes() == (tmp_path / "now.mlca").read_bytes()

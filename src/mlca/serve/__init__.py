@@ -5,7 +5,8 @@ the service appends rows to a log, a model follows the log, and whoever replays 
 needs to be saved, locked, agreed upon or repaired.
 
 A row on its way. `running` opens the socket and gives up who neither sends nor reads; `gate` gives the request an id,
-finds its handler, asks for its token (`tokens`) and limits its body; `http` has one method a route. `rows` reads the
+finds its handler, asks for its token (`tokens`) and limits its time; `http` has one method a route. `bodies` limits
+what is sent, and reads and writes what is large in a thread, so that nobody waits for it. `rows` reads the
 row's `x`, a list of numbers, or with `tablerows` the cells of a table, and refuses whatever could trip a later stage:
 the log is replayed for ever, so nothing may become durable that cannot be learned. What is refused is told with its
 place and a remedy (`refusals`), texts of a request as `naming` lets them be shown. The request goes to the thread of
@@ -21,7 +22,8 @@ prequential ones belong to the log and travel with the model, rates and latencie
 
 On the way out, `explaining` makes JSON of an explanation, `events` streams to whoever listens, `page` is what a browser
 shows of it, `metrics` what Prometheus collects, `diary` what the operator reads, written by a thread of its own;
-`openapi` is the contract in a form that programs read. `service` holds all of it together.
+`openapi` is the contract in a form that programs read. `service` holds all of it together, and by
+`folders` the folder for itself.
 
 Two numbers stand in every answer. The position says how much of the log the model knows; the generation, how many
 forgettings it has followed. Answers of the same position and generation are equal bit for bit, on whatever machine,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from mlca.serve.database import LogError
+from mlca.serve.database import InDoubtError, LogError
 from mlca.serve.gathering import Gatherer
 from mlca.serve.log import Log, Receipt
 from mlca.serve.refusals import RefusalError, unavailable
@@ -58,8 +58,11 @@ class Committer:
             outcomes = self._log.write([request for request, _ in jobs])
         except LogError as error:
             self._on_trouble(str(error))
+            outcome = "so nothing of this request was taken"
+            if isinstance(error, InDoubtError):
+                outcome = "and whether this request was taken is not known"
             refusal = unavailable(
-                "the log could not be written, so nothing of this request was taken",
+                f"the log could not be written, {outcome}",
                 "send it again with the same ids; the service's own log tells the reason",
             )
             for _, future in jobs:
@@ -69,8 +72,8 @@ class Committer:
             for _, future in jobs:
                 future.set_exception(error)
         else:
-            for (_, future), outcome in zip(jobs, outcomes, strict=True):
-                if isinstance(outcome, RefusalError):
-                    future.set_exception(outcome)
+            for (_, future), became in zip(jobs, outcomes, strict=True):
+                if isinstance(became, RefusalError):
+                    future.set_exception(became)
                 else:
-                    future.set_result(outcome)
+                    future.set_result(became)

@@ -11,6 +11,10 @@ class LogError(Exception):
     """The log could not be read or written; what was being written did not happen, or may be sent again."""
 
 
+class InDoubtError(LogError):
+    """Whether what was being written has happened is not known: the answer to the commit did not come."""
+
+
 class Session(Protocol):
     """A transaction."""
 
@@ -34,7 +38,10 @@ class Database(Protocol):
     """Whether services on other machines may be at work on it."""
 
     def writing(self) -> AbstractContextManager[Session]:
-        """Open a transaction as the only writer; leaving it commits durably, an exception undoes it."""
+        """Open a transaction as the only writer; leaving it commits durably, an exception undoes it.
+
+        InDoubtError tells that the commit was asked for and not answered.
+        """
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open a transaction that sees one state."""

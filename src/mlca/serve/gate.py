@@ -7,7 +7,6 @@ the answer and in the service's log.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import secrets
 import time
@@ -20,15 +19,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
+from mlca.serve.bodies import encode
 from mlca.serve.diary import tell
 from mlca.serve.measures import Traffic
-from mlca.serve.naming import excerpt
 from mlca.serve.refusals import RefusalError, unavailable
 from mlca.serve.tokens import Tokens
 
-MOST_BYTES = 16 * 2**20
-# Seconds in which a body must have come, and in which a request is answered.
-BODY_SECONDS = 20.0
+# Seconds in which a request is answered.
 ANSWER_SECONDS = 60.0
 
 # Ids of requests are unique, not secret: random bits for each would cost a switch of threads.
@@ -45,9 +42,6 @@ _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
-# Made once: json.dumps and json.loads would make theirs anew for every request.
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
 
 class JSONAnswer(Response):
     """An answer as JSON."""
@@ -56,7 +50,7 @@ class JSONAnswer(Response):
 
     def render(self, content: Any) -> bytes:
         """Return the content as it is sent."""
-        return _encode(content).encode()
+        return encode(content).encode()
 
 
 class Gate:
@@ -257,67 +251,6 @@ def _place(error: BaseException) -> str:
         place = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
-
-
-async def read_object(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Read the JSON object of a request that has no other fields than these."""
-    sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
-    kind = sent.decode("latin-1").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RefusalError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
-    body = await _read_body(request.receive)
-    try:
-        plain = _decode(body.decode("utf-8-sig"))
-    except RecursionError:
-        raise RefusalError(422, "the JSON is nested too deeply", "send rows as the documentation shows") from None
-    except ValueError as error:
-        where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise RefusalError(
-            422, f"the body is no JSON{where}", "send JSON in UTF-8; NaN and Infinity are none"
-        ) from None
-    if not isinstance(plain, dict):
-        raise RefusalError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
-    for name in plain:
-        if name not in fields:
-            unknown = excerpt(name)
-            raise RefusalError(422, f"there is no field {unknown!r} here", f"send {', '.join(fields)}", field=unknown)
-    return plain
-
-
-async def _read_body(receive: Receive) -> bytes:
-    parts, size, more = [], 0, True
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                parts.append(message.get("body", b""))
-                more = message.get("more_body", False)
-                size += len(parts[-1])
-                if size > MOST_BYTES:
-                    problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
-                    raise RefusalError(413, problem, "send the rows in several requests")
-    except TimeoutError:
-        raise RefusalError(408, f"the body did not come within {BODY_SECONDS:.0f} seconds", "send it faster") from None
-    return b"".join(parts)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, of which each name must be there once: JSON leaves open which of two values would count."""
-    plain = dict(pairs)
-    if len(plain) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = excerpt(next(name for name in names if names.count(name) > 1))
-        raise RefusalError(422, f"an object has {twice!r} twice", "send each name once", field=twice)
-    return plain
-
-
-_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
 
 
 def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int:

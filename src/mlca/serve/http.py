@@ -14,18 +14,31 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
 from mlca.serve import page
-from mlca.serve.database import LogError
+from mlca.serve.bodies import encode_rows, parse_object, read_body
 from mlca.serve.explaining import explanation_to_json
-from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_object, read_whole, require_scope
+from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_whole, require_scope
 from mlca.serve.live import LiveModel
 from mlca.serve.metrics import prometheus
-from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOP, describe_routes
+from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOLD, MOST_TOP, describe_routes
 from mlca.serve.predicting import Verdict
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
 from mlca.serve.requests import Forget, Keep, Label, Learn
-from mlca.serve.rows import check_keys, check_list, pack_rows, read_id, read_labels, read_rows, unpack_rows
+from mlca.serve.rows import (
+    Columns,
+    RequestRows,
+    check_keys,
+    check_list,
+    pack_rows,
+    read_id,
+    read_labels,
+    read_rows,
+    unpack_rows,
+)
 from mlca.serve.service import Service
 from mlca.serve.tokens import Tokens
+
+# About how long a row of an answer is, and a probability in it.
+_ROW_BYTES, _PROBABILITY_BYTES = 100, 30
 
 
 def make_app(service: Service, tokens: Tokens | None) -> Gate:
@@ -71,68 +84,78 @@ class Routes:
     """One method a route."""
 
     def __init__(self, service: Service) -> None:
-        self._service = service
+        self._service, self._aside = service, service.aside
         self._openapi = describe_routes()
 
     async def learn(self, request: Request) -> Response:
         """Make rows with labels durable; the model learns them at once."""
-        plain = await read_object(request, ("rows",))
+        body = await read_body(request)
         self._service.refuse_if_behind()
-        batch = read_rows(plain.get("rows"), self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
+        batch, packed, refusal = await self._aside(len(body), self._read_learn, body)
+        if refusal is not None:
+            await self._service.ask_log(lambda: self._service.refuse_unreadable_news(batch))
+        request.scope["mlca.rows"] = len(batch.ids)
+        receipt = await self._service.write(Learn(batch.ids, packed, batch.labels, batch.columns))
+        return JSONAnswer(_taken(receipt))
+
+    def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RefusalError | None]:
+        """Return the rows of a body, packed for the log, and what is wrong with them unless they are known."""
+        rows = parse_object(body, ("rows",)).get("rows")
+        batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
+        refusal = None
         try:
             self._service.refuse_unreadable(batch)
-        except RefusalError:
-            await asyncio.to_thread(self._ask_log, lambda: self._service.refuse_unreadable_news(batch))
-        request.scope["mlca.rows"] = len(batch.ids)
-        receipt = await self._service.write(Learn(batch.ids, pack_rows(batch.x), batch.labels, batch.columns))
-        return JSONAnswer(_taken(receipt))
+        except RefusalError as found:
+            refusal = found
+        return batch, pack_rows(batch.x), refusal
 
     async def label(self, request: Request) -> Response:
         """Give rows that wait their labels."""
-        plain = await read_object(request, ("rows",))
+        body = await read_body(request)
         self._service.refuse_if_behind()
-        rows = plain.get("rows")
-        check_list(rows, MOST_SENT)
-        ids, labels = [], []
-        for number, row in enumerate(rows):  # type: ignore[arg-type]
-            check_keys(row, number, ("id", "labels"))
-            ids.append(read_id(row.get("id"), number))
-            labels.append(read_labels(row, number))
-        request.scope["mlca.rows"] = len(ids)
-        return JSONAnswer(_taken(await self._service.write(Label(ids, labels))))
+        labels = await self._aside(len(body), _read_label, body)
+        request.scope["mlca.rows"] = len(labels.ids)
+        return JSONAnswer(_taken(await self._service.write(labels)))
 
     async def predict(self, request: Request) -> Response:
         """Judge rows; keep them for their labels where that is asked for."""
         service = self._service
-        plain = await read_object(request, ("rows", "top", "keep", "min_position", "min_generation"))
+        body = await read_body(request)
+        fields = ("rows", "top", "keep", "min_position", "min_generation")
+        plain = await self._aside(len(body), parse_object, body, fields)
         keep, top = read_flag(plain, "keep"), read_whole(plain, "top", 5, MOST_TOP)
         live = await self._live(plain)
         columns = service.columns
-        batch = read_rows(plain.get("rows"), columns, need_ids=keep, need_labels=False, most=MOST_SENT)
-        service.refuse_unreadable(batch)
+        batch = await self._aside(len(body), self._read_predict, plain.pop("rows", None), columns, keep)
+        _refuse_long_answer(len(batch.ids), min(top, len(live.facts.labels)))
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
             verdict = Verdict.of_nothing(live.facts, len(batch.ids))
         else:
             verdict = await service.predictor.judge(batch.x, top)
         service.traffic.count_predicted(len(batch.ids), [new for new in verdict.novelty if new is not None])
-        answer: dict[str, Any] = {
-            "position": verdict.facts.position,
-            "generation": verdict.facts.generation,
-            "rows": [
-                {"id": id or None, "labels": labels, "probabilities": best, "novelty": new}
-                for id, labels, best, new in zip(batch.ids, verdict.labels, verdict.best, verdict.novelty, strict=True)
-            ],
-        }
+        answer = {"position": verdict.facts.position, "generation": verdict.facts.generation}
         if keep:
-            receipt = await service.write(Keep(batch.ids, pack_rows(batch.x), verdict.labels, batch.columns))
-            answer["kept"] = receipt.taken
-        return JSONAnswer(answer)
+            packed = await self._aside(len(body), pack_rows, batch.x)
+            answer["kept"] = (await service.write(Keep(batch.ids, packed, verdict.labels, batch.columns))).taken
+        rows = (
+            {"id": id or None, "labels": labels, "probabilities": best, "novelty": new}
+            for id, labels, best, new in zip(batch.ids, verdict.labels, verdict.best, verdict.novelty, strict=True)
+        )
+        size = len(batch.ids) * (_ROW_BYTES + _PROBABILITY_BYTES * top)
+        return Response(await self._aside(size, encode_rows, answer, rows), media_type=JSONAnswer.media_type)
+
+    def _read_predict(self, rows: Any, columns: Columns | None, keep: bool) -> RequestRows:
+        batch = read_rows(rows, columns, need_ids=keep, need_labels=False, most=MOST_SENT)
+        self._service.refuse_unreadable(batch)
+        return batch
 
     async def explain(self, request: Request) -> Response:
         """Tell why a row gets its labels: one of the request, or one that the log knows."""
         service = self._service
-        plain = await read_object(request, ("x", "id", "top", "min_position", "min_generation"))
+        body = await read_body(request)
+        fields = ("x", "id", "top", "min_position", "min_generation")
+        plain = await self._aside(len(body), parse_object, body, fields)
         top = read_whole(plain, "top", 5, MOST_TOP)
         live = await self._live(plain)
         if ("id" in plain) == ("x" in plain):
@@ -147,7 +170,8 @@ class Routes:
             x = batch.x
         else:
             require_scope(request, "learn")  # the answer shows what others have sent
-            _, _, packed = await asyncio.to_thread(self._find, read_id(plain["id"], None))
+            id = read_id(plain["id"], None)
+            _, _, packed = await service.ask_log(lambda: service.log.find(id))
             if packed is None:
                 raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
             x = unpack_rows([packed], columns)
@@ -162,7 +186,8 @@ class Routes:
 
     async def forget(self, request: Request) -> Response:
         """Erase rows; the model is rebuilt without them."""
-        plain = await read_object(request, ("ids", "wait"))
+        body = await read_body(request)
+        plain = await self._aside(len(body), parse_object, body, ("ids", "wait"))
         wait, ids = read_flag(plain, "wait"), plain.get("ids")
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SENT:
             raise RefusalError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
@@ -187,12 +212,12 @@ class Routes:
     async def row(self, request: Request) -> Response:
         """Tell what the log knows of an id, without what the row holds."""
         id = read_id(request.query_params.get("id"), None)
-        state, position, _ = await asyncio.to_thread(self._find, id)
+        state, position, _ = await self._service.ask_log(lambda: self._service.log.find(id))
         return JSONAnswer({"id": id, "state": state, "position": position})
 
     async def model(self, request: Request) -> Response:
         """Describe the model."""
-        return JSONAnswer(await asyncio.to_thread(self._ask_log, self._service.describe))
+        return JSONAnswer(await self._service.ask_log(self._service.describe))
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
@@ -207,12 +232,14 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """Stream the state every second, and what happens in between."""
-        first = await asyncio.to_thread(self._ask_log, self._service.state)
+        if request.method == "HEAD":  # the stream would never end, and its silence neither
+            return Response(media_type="text/event-stream")
+        first = await self._service.ask_log(self._service.state)
         return StreamingResponse(self._service.events.listen(first), media_type="text/event-stream")
 
     async def metrics(self, request: Request) -> Response:
         """Tell Prometheus everything that can be counted."""
-        text = await asyncio.to_thread(self._ask_log, lambda: prometheus(self._service))
+        text = await self._service.ask_log(lambda: prometheus(self._service))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def alive(self, request: Request) -> Response:
@@ -248,15 +275,6 @@ class Routes:
         position = read_whole(plain, "min_position", 0, MOST_POSITION)
         return await self._service.live(position, read_whole(plain, "min_generation", 0, MOST_POSITION))
 
-    def _find(self, id: str) -> tuple[str, int | None, bytes | None]:
-        return self._ask_log(lambda: self._service.log.find(id))  # type: ignore[no-any-return]
-
-    def _ask_log(self, question: Any) -> Any:
-        try:
-            return question()
-        except LogError:
-            raise unavailable("the log cannot be read now") from None
-
     def _export(self, live: LiveModel) -> tuple[Path, Any]:
         descriptor, name = tempfile.mkstemp(dir=self._service.snapshots.folder, suffix=".export.part")
         path = Path(name)
@@ -269,13 +287,33 @@ class Routes:
 
 
 class _TemporaryFile(FileResponse):
-    """A file that is removed once it was sent, or was not."""
+    """A file that is removed once it was sent, or was not; as a whole only, since the next is another model's."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.headers["accept-ranges"] = "none"
+        wishes = [(name, value) for name, value in scope["headers"] if name != b"range"]
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__({**scope, "headers": wishes}, receive, send)
         finally:
             Path(self.path).unlink(missing_ok=True)
+
+
+def _read_label(body: bytes) -> Label:
+    rows = parse_object(body, ("rows",)).get("rows")
+    check_list(rows, MOST_SENT)
+    ids, labels = [], []
+    for number, row in enumerate(rows):  # type: ignore[arg-type]
+        check_keys(row, number, ("id", "labels"))
+        ids.append(read_id(row.get("id"), number))
+        labels.append(read_labels(row, number))
+    return Label(ids, labels)
+
+
+def _refuse_long_answer(n_rows: int, n_labels: int) -> None:
+    """Refuse what would be answered by a hundred MiB and more."""
+    if n_rows * n_labels > MOST_TOLD:
+        problem = f"{n_rows:,} rows with {n_labels:,} probabilities each are more than {MOST_TOLD:,}"
+        raise RefusalError(413, problem, "send fewer rows at a time, or a smaller top", field="top")
 
 
 def _number_or_text(text: str) -> int | str:

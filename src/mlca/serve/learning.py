@@ -151,9 +151,16 @@ class Follower:
         if self._erase_due and time.monotonic() >= self._erase_at:
             self._erase()
         chapter = self._log.read(facts.position, facts.generation, self._limit())
+        if chapter.head.position < facts.position or chapter.head.generation < facts.generation:
+            # As after a change to a standby that had not got everything: what is gone must leave the model, too.
+            self._on_trouble(f"the log has gone back to position {chapter.head.position}; the model follows")
+            self._log.go_back(chapter.head)
+            self._rebuild(live, chapter.head.position + 1)
+            return True
         if chapter.head.generation != facts.generation:
             self._erase_due = True
             if chapter.forgotten is not None and chapter.forgotten <= facts.position:
+                self._on_event("forgotten", {"generation": chapter.head.generation})
                 self._rebuild(live, chapter.forgotten)
             else:
                 live.adopt(chapter.head.generation)
@@ -187,7 +194,6 @@ class Follower:
 
     def _rebuild(self, live: LiveModel, first: int) -> None:
         self.rebuilding = True
-        self._on_event("forgotten", {"generation": self._log.head.generation})
         self._snapshots.drop_from(first)
         learned = self._nearest_snapshot() or self._beginning()
         if self._replay(learned):

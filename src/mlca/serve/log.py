@@ -157,6 +157,11 @@ class Log:
             if not older and (head.columns is not None or self.head.columns is None):
                 self.head = head
 
+    def go_back(self, head: Head) -> None:
+        """Note where the log stands that has lost its end, as a database may that was restored."""
+        with self._moving:
+            self.head = head
+
     def first_forgotten(self, generation: int) -> int | None:
         """Return the first position that was forgotten since a generation."""
         with self.database.reading() as session:

@@ -11,6 +11,8 @@ from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS
 
 MOST_SENT = 5000
 MOST_TOP = 1000
+# Probabilities in one answer.
+MOST_TOLD = 1_000_000
 MOST_POSITION = 2**53
 
 Schema = dict[str, Any]
@@ -196,7 +198,7 @@ _REFUSALS = {
     "401": "A token is needed.",
     "403": "The token is not good for this, or the page is of another site.",
     "408": "The body did not come in time.",
-    "413": "The body is too large, or has too many rows.",
+    "413": "The body is too large, or has too many rows, or the answer would be too long.",
     "415": "The body is not declared as JSON.",
     "421": "Without tokens the service answers to loopback names only.",
     "422": "A field or a row is wrong; nothing of the request was taken.",

@@ -4,18 +4,19 @@ Writers take an advisory lock for their transaction, so that commits happen in t
 up to a position has everything before it. Readers see one state of the database (REPEATABLE READ), or the
 rows and the generation of a chapter could be of different moments. Every commit notifies; whoever misses it,
 because a connection broke, looks again after a moment anyway. A broken connection is replaced when it is next
-needed.
+needed. So is one that has been silent for too long: a database that hangs, or its machine, takes nobody with it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from mlca.optional import needing
-from mlca.serve.database import LogError
+from mlca.serve.database import InDoubtError, LogError
 
 with needing("a log in PostgreSQL", "postgresql"):
     import psycopg
@@ -25,8 +26,41 @@ _CHANNEL = "mlca_log"
 # Any number will do that nobody else uses for advisory locks in this database.
 _WRITERS_LOCK = 0x6D6C6361
 # Whoever cannot get the lock, or an answer, in this time is told so.
-_OPTIONS = {"connect_timeout": 5, "tcp_user_timeout": 10_000, "application_name": "mlca serve"}
+_OPTIONS = {
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "application_name": "mlca serve",
+}
+# Seconds without a byte after which a connection is given up: those who write wait for the lock, too.
+_SILENCE = {"reader": 10.0, "listener": 10.0, "writer": 15.0, "cleaner": 120.0}
 _SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_min_messages = warning"
+
+
+class _Connection(psycopg.Connection[Any]):
+    """A connection that is given up when the database falls silent: psycopg itself would wait for ever."""
+
+    silence = 10.0
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        """Let psycopg talk to the database."""
+        return super().wait(self._limited(gen), *args, **options)
+
+    def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Pass on what a talk waits for, and what is ready, until nothing has been for too long."""
+        try:
+            wanted = next(gen)
+            heard = time.monotonic()
+            while True:
+                ready = yield wanted
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > self.silence:
+                    self.close()
+                    raise psycopg.OperationalError(f"no answer for {self.silence:.0f} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value
 
 
 class _Session:
@@ -59,7 +93,7 @@ class PostgreSQL:
     def __init__(self, url: str) -> None:
         self._url = url
         self._of_thread = threading.local()
-        self._all: list[psycopg.Connection[Any]] = []
+        self._all: list[_Connection] = []
 
     @contextmanager
     def writing(self) -> Iterator[_Session]:
@@ -109,32 +143,45 @@ class PostgreSQL:
         with self._translated(purpose):
             connection = self._connection(purpose)
             connection.isolation_level = level
-            with connection.transaction():
-                yield _Session(connection)
+            done = False
+            try:
+                with connection.transaction():
+                    yield _Session(connection)
+                    done = True
+            except psycopg.Error as error:
+                if done and error.sqlstate is None:  # an error of the database itself would have undone everything
+                    raise InDoubtError(_in_words(error)) from error
+                raise
 
     @contextmanager
     def _translated(self, purpose: str) -> Iterator[None]:
         """Turn errors of the database into ours, and give up the connection that had one."""
         try:
             yield
-        except psycopg.Error as error:
+        except (psycopg.Error, InDoubtError) as error:
             connection = self._of_thread.__dict__.pop(purpose, None)
             if connection is not None:
                 self._all.remove(connection)
                 with suppress(psycopg.Error):
                     connection.close()
-            # Only the first line: those behind it may tell values, which are somebody's rows.
-            problem = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise LogError(f"PostgreSQL: {problem}") from error
+            if isinstance(error, InDoubtError):
+                raise
+            raise LogError(_in_words(error)) from error
 
-    def _connection(self, purpose: str) -> psycopg.Connection[Any]:
+    def _connection(self, purpose: str) -> _Connection:
         """Return this thread's connection for a purpose."""
-        connection: psycopg.Connection[Any] | None = getattr(self._of_thread, purpose, None)
+        connection: _Connection | None = getattr(self._of_thread, purpose, None)
         if connection is None:
-            connection = psycopg.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]
+            connection = _Connection.connect(self._url, **_OPTIONS)  # type: ignore[arg-type]
+            connection.silence = _SILENCE[purpose]
             connection.autocommit = True
             connection.execute(_SESSION)
             connection.autocommit = False
             setattr(self._of_thread, purpose, connection)
             self._all.append(connection)
         return connection
+
+
+def _in_words(error: psycopg.Error) -> str:
+    """Return the first line of an error: those behind it may tell values, which are somebody's rows."""
+    return "PostgreSQL: " + (str(error).strip().partition("\n")[0] or type(error).__name__)

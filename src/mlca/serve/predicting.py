@@ -24,6 +24,8 @@ _TOGETHER = 200
 _WAITING = 20_000
 # Numbers of nodes that are compared at most while the event loop waits: a millisecond's worth or two.
 _AT_ONCE = 2**21
+# Numbers that could be compared while a label is sorted in and named.
+_LABEL = 128
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Predictor:
         assert live is not None  # nobody asks before there is a model
         if not isinstance(jobs[0].x, list):
             n_rows = sum(len(job.x) for job in jobs)
-            if n_rows * (live.facts.width or 0) * live.facts.nodes <= _AT_ONCE:
+            compared = (live.facts.width or 0) * live.facts.nodes + _LABEL * len(live.facts.labels)
+            if n_rows * compared <= _AT_ONCE:
                 try:
                     judgement = live.try_predict(_together(jobs))
                 except Exception as error:

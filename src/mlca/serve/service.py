@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look_at_novelty
+from mlca.serve.bodies import Aside
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell
 from mlca.serve.events import Events
+from mlca.serve.folders import FolderLock
 from mlca.serve.learning import Follower
 from mlca.serve.live import Facts, Learned, LiveModel, new_model, new_parameters
 from mlca.serve.log import Log, Receipt, create_log, open_log
@@ -31,6 +34,10 @@ from mlca.serve.tablerows import check_cells
 MOST_BEHIND = 100_000
 # Seconds that a request waits for a position or a generation.
 PATIENCE = 5.0
+# Questions that are asked of the log at once.
+_QUESTIONS = 4
+
+Told = TypeVar("Told")
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,8 @@ class Service:
         )
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
         self.predictor = Predictor(lambda: self.follower.live)
+        self.aside = Aside()
+        self._questions = ThreadPoolExecutor(_QUESTIONS, "mlca-questions")
         self._novelty_watch = Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiters: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -127,6 +136,8 @@ class Service:
     def _stop(self) -> None:
         self.committer.stop()
         self.predictor.stop()
+        self.aside.stop()
+        self._questions.shutdown(cancel_futures=True)
         self.follower.stop()
         self.log.database.close()
         self.folder.release()
@@ -135,6 +146,13 @@ class Service:
     async def write(self, request: Request) -> Receipt:
         """Make a request durable."""
         return await asyncio.wrap_future(self.committer.submit(request))
+
+    async def ask_log(self, question: Callable[[], Told]) -> Told:
+        """Return what the log says, asked in a thread that waits for nothing else; refuse while it cannot be read."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._questions, question)
+        except LogError:
+            raise unavailable("the log cannot be read now") from None
 
     def refuse_unreadable(self, rows: RequestRows) -> None:
         """Refuse cells that do not fit their columns, once these are decided about.
@@ -229,9 +247,9 @@ class Service:
                 await asyncio.to_thread(self._look_at_novelty, novelty)
             if self.events.has_listeners:
                 try:
-                    self.events.publish("state", await asyncio.to_thread(self.state))
-                except LogError as error:
-                    tell("trouble", problem=str(error))
+                    self.events.publish("state", await self.ask_log(self.state))
+                except RefusalError as refusal:
+                    tell("trouble", problem=refusal.problem)
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:
@@ -307,39 +325,6 @@ def _columns_to_json(columns: Columns, facts: Facts | None) -> dict[str, Any]:
         "kinds": [column.kind for column in decided],
         "settled": facts is not None and facts.layout is not None and facts.settled,
     }
-
-
-class FolderLock:
-    """Holds a folder for one process, as long as it lives.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder; made where there is none.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        import fcntl
-
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise ValueError(
-                f"{folder}: {error.strerror}; the service keeps its log there: give --data one that can be written"
-            ) from None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise ValueError(
-                f"{folder}: another mlca serve is at work here; stop it, or give this one a folder of its own "
-                "(several services share a log in PostgreSQL: --log postgresql://...)"
-            ) from None
-
-    def release(self) -> None:
-        """Let others have it."""
-        os.close(self._descriptor)
 
 
 def _database(settings: ServiceSettings) -> Database:

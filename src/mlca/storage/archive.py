@@ -27,7 +27,8 @@ _END, _END_SIGNATURE = 22, b"PK\5\6"
 def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write header and arrays, none of them compressed."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(HEADER, json.dumps(header, indent=1, allow_nan=False))
+        # Of no time: a zip knows the years from 1980 to 2107 only, and clocks may stand at any.
+        archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, indent=1, allow_nan=False))
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)

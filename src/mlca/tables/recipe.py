@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -18,6 +17,7 @@ from mlca.tables.frame_cells import cells_of, joined, n_rows_of
 from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 from mlca.validation import check_whole
+from mlca.warning import warn
 
 # A growth note is taken when the rows have become more by this factor.
 _NEXT_NOTE = 1.25
@@ -133,11 +133,9 @@ class Recipe(TransformerMixin, BaseEstimator):
         reasons = [f"{name!r} ({reason})" for name, reason in self.left_out.items()]
         if reasons:
             more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
-            warnings.warn(
+            warn(
                 f"left out: {', '.join(reasons[:20])}{more}; name them in `numeric`, `categorical` or `text` of "
-                "mlca.tables.Recipe to learn them, or in `ignore`",
-                UserWarning,
-                stacklevel=5,
+                "mlca.tables.Recipe to learn them, or in `ignore`"
             )
 
     @property

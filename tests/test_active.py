@@ -131,7 +131,7 @@ class TestTables:
     rng = np.random.default_rng(3)
     CATEGORY = np.repeat([3, 1, 2], 40)
     SIZE = rng.normal(size=120)
-    LABELS = [[f"of {code}"] for code in CATEGORY]
+    LABELS = tuple([f"of {code}"] for code in CATEGORY)
 
     @pytest.mark.filterwarnings("error")
     def test_a_category_that_is_not_known_comes_before_those_that_are(self):
@@ -167,5 +167,5 @@ class TestTables:
         assert len(query(model, rows, 5)) == 5
 
     def test_how_many_is_a_whole_number(self):
-        with pytest.raises(ValueError, match="n must be a whole number, not 2.5"):
+        with pytest.raises(ValueError, match=r"n must be a whole number, not 2\.5"):
             query(MLCA().fit(self.SIZE[:, None], self.LABELS), self.SIZE[:, None], 2.5)

@@ -243,6 +243,22 @@ class TestExplain:
         assert told.nodes.tolist() == [0]
         np.testing.assert_array_equal(told.posterior, model.predict_proba(X[:1])[0])
 
+    @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
+    def test_names_of_any_length_and_number_leave_it_readable(self, stream, decision):
+        X, _ = stream
+        names = ["", " ", "x" * 1000, *(f"label {i}" for i in range(400))]
+        model = MLCA(decision=decision).fit(X, [{names[i % len(names)]} for i in range(len(X))])
+        told = str(model.explain(X[0])).splitlines()
+        assert len(told) < 70 and max(map(len, told)) < 140
+        assert f"... and {len(model.classes_) + (decision == 'calibrated') - 30} more, less likely" in told
+        assert any(line.startswith("''") for line in told) or any(line.endswith("'' 1") for line in told)
+
+    def test_whatever_is_predicted_is_shown(self, stream):
+        X, _ = stream
+        names = [f"label {i:02}" for i in range(45)]
+        explanation = MLCA().fit(X, [names] * len(X)).explain(X[0])
+        assert len(explanation.predicted) == 45 and all(f"\n{name}  " in str(explanation) for name in names)
+
     def test_several_rows_are_refused(self, stream):
         X, Y = stream
         with pytest.raises(ValueError, match="one row, not 2"):

@@ -250,7 +250,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         if not isinstance(layout, TableLayout):
             names[:] = [layout.name_of(place) for place in range(len(names))]
             return names
-        for column, places in zip(layout.learned(), layout.places, strict=True):
+        for column, places in zip(layout.learned, layout.places, strict=True):
             names[places] = _parts(column)
         return names
 

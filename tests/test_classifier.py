@@ -286,6 +286,15 @@ BAD_BATCHES = {
     ),
     "1-D": (lambda X, Y: (X, Y[:, 0]), "1-D"),
     "no labels": (lambda X, Y: (X, None), "requires y"),
+    "generator": (lambda X, Y: ((row for row in X), Y), r"X is a generator, .*np\.array\(list\(X\)\)"),
+    "words in a list": (
+        lambda X, Y: ([*X.tolist()[:-1], [1.0, "2.5", "word", 3.0]], Y),
+        "row 999, column 2 of X holds 'word'; .*DataFrame",
+    ),
+    "words in an array": (
+        lambda X, Y: (np.vstack([X[1:].astype(object), [[1.0, 2.0, 3.0, "word"]]]), Y),
+        "row 999, column 3 of X holds 'word'; .*DataFrame",
+    ),
     "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), r"row 999 of y is 7|label names per row"),
 }
 

@@ -79,8 +79,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     for name, here in vars(asked[0]).items():
         if here != (there := getattr(asked[1], name)):
             raise ValueError(
-                f"model {number} was learned with {name}={here!r}, the first with {name}={there!r}; learn all parts with "
-                "the same parameters"
+                f"model {number} was learned with {name}={here!r}, the first with {name}={there!r}; learn all parts "
+                "with the same parameters"
             )
     if len(found) > 1:
         raise ValueError(

@@ -339,6 +339,10 @@ class TestBadInput:
         with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
             MLCA(**{parameter: value}).fit(*stream)
 
+    def test_a_seed_below_0(self, stream):
+        with pytest.raises(ValueError, match="random_state must be at least 0, not -1"):
+            MLCA(attributes="clustered", random_state=-1).fit(*stream)
+
     def test_parameters_cannot_change_while_learning_goes_on(self, stream):
         model = MLCA().fit(*stream).set_params(vigilance=0.5)
         with pytest.raises(ValueError, match=r"vigilance was 0\.01 .* is 0\.5"):

@@ -311,6 +311,8 @@ class MLCA(LearnedModel):
             check_whole("n_jobs", self.n_jobs)
             if self.n_jobs == 0:
                 raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
+        if self.attributes == "clustered" and isinstance(self.random_state, int | np.integer):
+            check_whole("random_state", self.random_state, at_least=0)
         for name in without_effect(vars(self)):
             value = getattr(self, name)
             if value != getattr(Parameters, name):

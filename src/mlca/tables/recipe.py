@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.tables import columns as deciding
+from mlca.tables.cells import as_text, is_missing
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
 from mlca.tables.frame_cells import cells_of, joined, n_rows_of
@@ -186,7 +187,8 @@ class Recipe(TransformerMixin, BaseEstimator):
             return self
         known = n_rows_of(self._first)
         room = max(0, deciding.FIRST_ROWS - known)
-        self._nominal |= nominal
+        declared = {name: (*self._nominal.get(name, ()), *values) for name, values in nominal.items()}
+        self._nominal = self._nominal | declared  # a new one: copies may share the old
         first = joined(self._first, known, {name: column[:room] for name, column in cells.items()})
         self._layout, self._first = None, first
         if n_rows_of(first) >= deciding.FIRST_ROWS:
@@ -290,7 +292,12 @@ class Recipe(TransformerMixin, BaseEstimator):
         )
 
     def _decide(self, first: Mapping[str, Sequence[Any]]) -> TableLayout:
-        columns = decide_columns(first, self._nominal, self._wishes, "X")
+        # Each table declares the values that it has itself: those of other tables are known as well.
+        nominal = {
+            name: tuple(dict.fromkeys([*values, *(as_text(cell) for cell in first[name] if not is_missing(cell))]))
+            for name, values in self._nominal.items()
+        }
+        columns = decide_columns(first, nominal, self._wishes, "X")
         return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
 
     def _settle(self, first: Mapping[str, Sequence[Any]]) -> None:

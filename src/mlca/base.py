@@ -140,7 +140,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
-        """Return the set of label names predicted for each row."""
+        """Return the names of the labels that are predicted for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        list of set
+            One set a row; where y was 1-D, of one class.
+        """
         model = self._frozen()
         predicted = model.predict(X)
         if model.labels_.single:

@@ -101,6 +101,12 @@ class MLCA(LearnedModel):
         The vigilance as it was given, or found.
     attribute_weights_ : ndarray of shape (n_features_in_,)
         How much each attribute weighs in the learned similarity.
+    background_ : csr_array of shape (n_labels, n_features_in_)
+        Under the learned similarity: what speaks for each label and against it.
+    nearest_distances_ : ndarray
+        With `decision="calibrated"`: how many rows were how far from the nearest node before they were learned.
+    segments_ : tuple of (int, float)
+        With `drift="follow"`: the node that each segment of the past begins with, and how far it is trusted.
 
     Notes
     -----

@@ -1,6 +1,7 @@
 """Which rows to label next, and which labels to doubt."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -85,7 +86,7 @@ def test_of_many_rows_some_at_even_distances_are_looked_at():
 def test_nothing_to_choose_from_and_nothing_asked_for():
     model = Nodes([[0.0], [1.0]], [[1], [1]])
     assert query(model, np.empty((0, 1)), 3).tolist() == []
-    with pytest.raises(ValueError, match="n is 0, but it counts rows"):
+    with pytest.raises(ValueError, match="n must be at least 1, not 0"):
         query(model, [[0.0]], 0)
 
 
@@ -122,3 +123,49 @@ def test_models_of_few_nodes_and_small_wishes():
     assert len(suspicious_labels(Nodes([[0.0], [1.0]], [[1], [0]]))) == 2
     same = Nodes(np.ones((5, 3)), np.eye(5, 2))
     assert all(np.isfinite(found.expected) for found in suspicious_labels(same))
+
+
+class TestTables:
+    """Gaps, categories and frames are what they are for the model."""
+
+    rng = np.random.default_rng(3)
+    CATEGORY = np.repeat([3, 1, 2], 40)
+    SIZE = rng.normal(size=120)
+    LABELS = tuple([f"of {code}"] for code in CATEGORY)
+
+    @pytest.mark.filterwarnings("error")
+    def test_a_category_that_is_not_known_comes_before_those_that_are(self):
+        frame = pd.DataFrame({"kind": np.array(["", "one", "two", "three"])[self.CATEGORY], "size": self.SIZE})
+        known = self.CATEGORY != 2
+        model = MLCA().fit(frame[known], [names for names, there in zip(self.LABELS, known, strict=True) if there])
+        assert self.CATEGORY[query(model, frame, 1)[0]] == 2
+        rows = np.column_stack([self.CATEGORY, self.SIZE])
+        plain = MLCA(categorical_features=[0]).fit(rows[known], np.eye(4)[self.CATEGORY[known]])
+        assert self.CATEGORY[query(plain, rows, 1)[0]] == 2
+
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_codes_are_equal_or_not(self, sparse):
+        """Codes 1 and 3 are no farther apart than 1 and 2, and as numbers they would rule over all others."""
+        labels = [["odd"] if code % 2 else ["even"] for code in self.CATEGORY]
+        labels[5] = ["even"]
+        rows = np.column_stack([self.CATEGORY * 100.0, self.SIZE / 1000, *np.zeros((3 * sparse, 120))])
+        model = MLCA(categorical_features=[0]).fit(sp.csr_array(rows) if sparse else rows, labels)
+        assert {found.node for found in suspicious_labels(model, 2)} == {5}
+        recoded = np.where(rows == 200, 7.0, rows)
+        again = MLCA(categorical_features=[0]).fit(sp.csr_array(recoded) if sparse else recoded, labels)
+        assert suspicious_labels(again, 9) == suspicious_labels(model, 9)
+
+    @pytest.mark.filterwarnings("error")
+    def test_gaps_are_ordinary(self):
+        place = 0.1 * self.SIZE + 9.0 * self.CATEGORY
+        rows = np.column_stack([place, np.full(120, np.nan), -place])
+        rows[::7, 2] = np.nan
+        labels = list(self.LABELS)
+        labels[9] = ["of 1"]
+        model = MLCA(vigilance=0).fit(rows, labels)
+        assert {found.node for found in suspicious_labels(model, 2)} == {9}
+        assert len(query(model, rows, 5)) == 5
+
+    def test_how_many_is_a_whole_number(self):
+        with pytest.raises(ValueError, match=r"n must be a whole number, not 2\.5"):
+            query(MLCA().fit(self.SIZE[:, None], self.LABELS), self.SIZE[:, None], 2.5)

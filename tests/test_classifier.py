@@ -243,6 +243,22 @@ class TestExplain:
         assert told.nodes.tolist() == [0]
         np.testing.assert_array_equal(told.posterior, model.predict_proba(X[:1])[0])
 
+    @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
+    def test_names_of_any_length_and_number_leave_it_readable(self, stream, decision):
+        X, _ = stream
+        names = ["", " ", "x" * 1000, *(f"label {i}" for i in range(400))]
+        model = MLCA(decision=decision).fit(X, [{names[i % len(names)]} for i in range(len(X))])
+        told = str(model.explain(X[0])).splitlines()
+        assert len(told) < 70 and max(map(len, told)) < 140
+        assert f"... and {len(model.classes_) + (decision == 'calibrated') - 30} more, less likely" in told
+        assert any(line.startswith("''") for line in told) or any(line.endswith("'' 1") for line in told)
+
+    def test_whatever_is_predicted_is_shown(self, stream):
+        X, _ = stream
+        names = [f"label {i:02}" for i in range(45)]
+        explanation = MLCA().fit(X, [names] * len(X)).explain(X[0])
+        assert len(explanation.predicted) == 45 and all(f"\n{name}  " in str(explanation) for name in names)
+
     def test_several_rows_are_refused(self, stream):
         X, Y = stream
         with pytest.raises(ValueError, match="one row, not 2"):
@@ -270,6 +286,15 @@ BAD_BATCHES = {
     ),
     "1-D": (lambda X, Y: (X, Y[:, 0]), "1-D"),
     "no labels": (lambda X, Y: (X, None), "requires y"),
+    "generator": (lambda X, Y: ((row for row in X), Y), r"X is a generator, .*np\.array\(list\(X\)\)"),
+    "words in a list": (
+        lambda X, Y: ([*X.tolist()[:-1], [1.0, "2.5", "word", 3.0]], Y),
+        "row 999, column 2 of X holds 'word'; .*DataFrame",
+    ),
+    "words in an array": (
+        lambda X, Y: (np.vstack([X[1:].astype(object), [[1.0, 2.0, 3.0, "word"]]]), Y),
+        "row 999, column 3 of X holds 'word'; .*DataFrame",
+    ),
     "no row": (lambda X, Y: (X, [{0}] * 999 + [7]), r"row 999 of y is 7|label names per row"),
 }
 
@@ -313,6 +338,10 @@ class TestBadInput:
     def test_bad_parameters_are_named(self, stream, parameter, value, message):
         with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
             MLCA(**{parameter: value}).fit(*stream)
+
+    def test_a_seed_below_0(self, stream):
+        with pytest.raises(ValueError, match="random_state must be at least 0, not -1"):
+            MLCA(attributes="clustered", random_state=-1).fit(*stream)
 
     def test_parameters_cannot_change_while_learning_goes_on(self, stream):
         model = MLCA().fit(*stream).set_params(vigilance=0.5)

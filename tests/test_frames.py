@@ -70,6 +70,32 @@ class TestMixedFrames:
         declared = FRAME.assign(priority=FRAME["priority"].astype("category"))
         assert_same(in_portions(FRAME, [100]), in_portions(declared, []))
 
+    @pytest.mark.parametrize("declared", [(True, True), (False, True), (True, False)])
+    def test_each_table_may_declare_the_categories_that_it_has_itself(self, declared):
+        words, sizes = ["ash", "beech"] * 20 + ["beech", "cedar"] * 20, np.arange(80) % 7
+        frame, y = pd.DataFrame({"tree": words, "size": sizes}), [[word] for word in words]
+        model = MLCA()
+        for start, categories in zip((0, 40), declared, strict=True):
+            part = frame[start : start + 40]
+            part = part.assign(tree=part["tree"].astype("category")) if categories else part
+            model.partial_fit(part, y[start : start + 40])
+        assert_same(model, MLCA().fit(frame, y), frame)
+        (tree, _) = recipe_of(model).layout.columns
+        assert set(tree.values) == {"ash", "beech", "cedar"}
+
+    def test_while_frames_are_held_only_new_rows_are_learned_unless_columns_change(self, monkeypatch):
+        frame = pd.DataFrame({"size": np.arange(50) % 7 / 2, "tree": ["ash", "beech"] * 20 + ["cedar"] * 10})
+        learned, learn, model = [], MLCA._learn, MLCA()
+
+        def learn_and_note(self, rows, targets):
+            learned.append(rows.shape[0])
+            learn(self, rows, targets)
+
+        monkeypatch.setattr(MLCA, "_learn", learn_and_note)
+        for start in range(0, 50, 10):
+            model.partial_fit(frame[start : start + 10], [["a"]] * 10)
+        assert learned == [10, 10, 10, 10, 50]
+
     def test_a_category_that_was_never_learned_is_like_none_of_them(self):
         model, rows = MLCA(vigilance=0.1).fit(FRAME, TOPICS), NEW.copy()
         probabilities = [model.predict_proba(rows.assign(priority=p)) for p in ("never heard of", "nor of this")]
@@ -316,6 +342,8 @@ class TestOddTables:
     def test_a_dict_is_no_row(self):
         with pytest.raises(ValueError, match="x is a dict; pass numbers, a Series or a DataFrame of one row"):
             MLCA().fit(self.X, self.Y).explain({"a": 1.0, "b": 2.0})
+        with pytest.raises(ValueError, match=r"x is no row of numbers \(.*'red'\); pass numbers, a Series"):
+            MLCA().fit(self.X, self.Y).explain([1.0, "red"])
 
     def test_masked_cells_are_gaps(self):
         mask = self.X > 80

@@ -183,7 +183,7 @@ def test_models_that_do_not_fit_together_are_refused_with_the_reason():
         merge([first, first])
     with pytest.raises(NotFittedError):
         merge([first, MLCA()])
-    with pytest.raises(ValueError, match=r"model 1 .*vigilance=0.5.* same parameters"):
+    with pytest.raises(ValueError, match=r"with vigilance=0\.5, the first with vigilance=0\.01; learn"):
         merge([first, MLCA(vigilance=0.5).fit(X, labels)])
     with pytest.raises(ValueError, match="model 2 has 1 features, the first 2"):
         merge([first, MLCA().fit(X, labels), MLCA().fit(X[:, :1], labels)])
@@ -196,6 +196,16 @@ def test_models_that_do_not_fit_together_are_refused_with_the_reason():
         )
     with pytest.raises(ValueError, match="kind of labels"):
         merge([first, MLCA().fit(X, ["a"] * 60)])
+
+
+def test_columns_without_names_are_not_taken_for_other_labels_than_names():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    named, bare = MLCA().fit(X, [{"sea"}] * 60), MLCA().fit(X, np.ones((60, 2)))
+    with pytest.raises(ValueError, match=r"model 1 .*columns without names.*classes=names"):
+        merge([named, bare])
+    told = MLCA().partial_fit(X, np.ones((60, 2)), classes=["sea", "sun"])
+    assert merge([named, told]).classes_.tolist() == ["sea", "sun"]
+    assert merge([bare, MLCA().fit(X, np.ones((60, 3)))]).classes_.tolist() == [0, 1, 2]
 
 
 def test_seeds_and_threads_may_differ():
@@ -275,7 +285,7 @@ class TestTheRuleBeyondThePaper:
         assert merge([one, same]).vigilance_ == one.vigilance_
         other = MLCA(vigilance="auto").fit(np.round(X[:60] / 2), Y[:60])
         assert other.vigilance_ != one.vigilance_
-        with pytest.raises(ValueError, match="same parameters"):
+        with pytest.raises(ValueError, match=r"model 1 found the vigilance 0\.\d+, the first 0\.\d+; give"):
             merge([one, other])
 
 

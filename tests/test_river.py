@@ -302,9 +302,9 @@ class TestMany:
 
 def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():
     stream = list(datasets.Yeast().take(300))
-    pipeline = preprocessing.StandardScaler() | MLCAClassifier(vote="frequencies")
+    pipeline = preprocessing.StandardScaler() | MLCAClassifier()
     measured = evaluate.progressive_val_score(stream, pipeline, metrics.multioutput.ExactMatch())
-    scaler, model, hits = preprocessing.StandardScaler(), MLCAClassifier(vote="frequencies"), []
+    scaler, model, hits = preprocessing.StandardScaler(), MLCAClassifier(), []
     for x, y in stream:
         predicted = model.predict_one(scaler.transform_one(x))
         if predicted:  # River does not count a row for which nothing is predicted

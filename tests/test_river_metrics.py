@@ -132,7 +132,7 @@ def test_rolling_windows_and_several_metrics_at_once(kind):
 
 def test_equals_rivers_own_where_every_label_is_known_from_the_start():
     stream = []
-    model = MLCAClassifier(vote="frequencies")
+    model = MLCAClassifier()
     for x, y in datasets.Yeast().take(300):
         predicted = model.predict_one(x)
         if predicted:

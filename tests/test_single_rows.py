@@ -209,7 +209,7 @@ def target_outcome(y, known, classes):
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), min_size=1, max_size=6), st.integers(0, 3))
 def test_names_row_by_row_are_names_together(rows, n_classes):
-    classes = "fedc"[:n_classes]
+    classes = list("fedc"[:n_classes])
     together, all_rows = read_targets([set(row) for row in rows], LabelSet((), form="names"), classes)
     labels, indices = LabelSet((), form="names"), []
     for row in rows:

@@ -195,6 +195,10 @@ class TestNames:
         with pytest.raises(ValueError, match="the class 1 beside '1'"):
             read_targets(["1", 1])
 
+    def test_a_word_is_no_list_of_classes(self):
+        with pytest.raises(ValueError, match=r"`classes` must list label names, not 'hot'; write \['hot'\]"):
+            read_targets([["hot"]], None, classes="hot")
+
     def test_numbered_labels_take_no_names_for_columns(self):
         numbered, _ = read_targets(INDICATOR)
         with pytest.raises(ValueError, match="to_numpy"):

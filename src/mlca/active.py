@@ -3,11 +3,12 @@
 Both questions are about neighbours, and both are answered from what any model of nodes shows: `weights_`, `counts_` and
 `label_counts_`, and `predict_proba` for the first. Rows and nodes are placed so that Euclid's distance means something
 (`_Places`): attributes are divided by their deviation among the nodes, or, where most entries are zero, whole rows by
-their length.
+their length. A gap is an ordinary value, and a category a place for each of its values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import normalize
+
+from mlca.frames import as_table, is_frame, rows_of
+from mlca.validation import check_whole
 
 __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
@@ -40,7 +44,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     ----------
     model : MLCA
         The model, or any other with `predict_proba` and `weights_`. It is not changed.
-    X : array-like or sparse matrix of shape (n_rows, n_features)
+    X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Rows without labels. Of more than 2,000 rows, 2,000 at even distances are looked at.
     n : int
         How many to choose.
@@ -64,9 +68,8 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     >>> bool(query(model, waiting, 1)[0] >= 40)
     True
     """
-    if n < 1:
-        raise ValueError(f"n is {n}, but it counts rows to label: pass at least 1")
-    rows = _matrix(X)
+    check_whole("n", n, at_least=1)
+    rows = _matrix(rows_of(model, X) if is_frame(as_table(X)) else X)
     here = np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], MOST_CANDIDATES)).round().astype(np.intp)
     if not len(here):
         return here
@@ -187,21 +190,44 @@ class _Places:
     def __init__(self, model: Any) -> None:
         nodes = _matrix(model.weights_)
         self._by_length = nodes.nnz <= 0.5 * nodes.shape[0] * nodes.shape[1]
+        learner = vars(model).get("_learner")
+        self._nominal = [] if learner is None else list(learner.asked_for.categorical_features)
+        self._values = [np.unique(_known(nodes, place), return_counts=True) for place in self._nominal]
         if not self._by_length:
-            deviations = nodes.toarray().std(axis=0)
+            numbers = np.ma.masked_invalid(nodes.toarray())
+            self._means = numbers.mean(axis=0).filled(0.0)
+            deviations = numbers.std(axis=0).filled(0.0)
             self._scales = np.divide(1.0, deviations, out=np.zeros_like(deviations), where=deviations > 0)
+            self._scales[self._nominal] = 0.0
 
     def of(self, rows: sp.csr_array) -> Any:
-        """Return the places of rows; sparse where most entries of the nodes are zero."""
-        if not self._by_length:
-            return rows.toarray() * self._scales
-        return normalize(rows)
+        """Return the places of rows; sparse where most entries of the nodes are zero, or where there are categories."""
+        if self._by_length:
+            numbers = rows.copy()
+            numbers.data[np.isnan(numbers.data) | np.isin(numbers.indices, self._nominal)] = 0.0
+            return normalize(sp.hstack([numbers, *self._codes(rows)], format="csr"))
+        dense = rows.toarray()
+        placed = np.where(np.isnan(dense), self._means, dense) * self._scales
+        return sp.hstack([sp.csr_array(placed), *self._codes(rows)], format="csr") if self._nominal else placed
+
+    def _codes(self, rows: sp.csr_array) -> Iterator[sp.csr_array]:
+        """Give each value of a category a place, all of them together the deviation of a number: 1."""
+        for place, (values, counts) in zip(self._nominal, self._values, strict=True):
+            variance = 1.0 - float(np.sum((counts / max(1, counts.sum())) ** 2))
+            same = rows[:, [place]].toarray() == values
+            yield sp.csr_array(same * (1.0 if self._by_length or variance <= 0 else variance**-0.5))
 
 
 def _entropy(chances: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the entropy of each chance and its contrary."""
     p = np.clip(chances, 1e-12, 1.0 - 1e-12)
     return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
+
+
+def _known(rows: sp.csr_array, place: int) -> NDArray[np.float64]:
+    """Return the values of an attribute, without gaps."""
+    column: NDArray[np.float64] = rows[:, [place]].toarray().ravel()
+    return column[~np.isnan(column)]
 
 
 def _matrix(rows: Any) -> sp.csr_array:

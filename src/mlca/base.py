@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any, Literal, Self, TypeAlias, Union
 from weakref import WeakKeyDictionary
 
@@ -140,7 +140,18 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
-        """Return the set of label names predicted for each row."""
+        """Return the names of the labels that are predicted for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows to judge.
+
+        Returns
+        -------
+        list of set
+            One set a row; where y was 1-D, of one class.
+        """
         model = self._frozen()
         predicted = model.predict(X)
         if model.labels_.single:
@@ -206,19 +217,30 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             if not np.isfinite(X).all():
                 check_array(X, ensure_all_finite=self._finite, estimator=self, input_name="X")
         else:
-            accept = "csr" if self._accepts_sparse else False
-            checked = check_array(
+            checked = self._checked(X)
+            rows = _canonical(checked) if sparse.issparse(checked) else checked
+        require_as_many(rows, targets)
+        return rows
+
+    def _checked(self, X: Any) -> Any:
+        if isinstance(X, Iterator):
+            raise ValueError(
+                f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
+                "rows to partial_fit"
+            )
+        try:
+            return check_array(
                 _without_mask(X),
-                accept_sparse=accept,
+                accept_sparse="csr" if self._accepts_sparse else False,
                 dtype=np.float64,
                 order="C",
                 ensure_all_finite=self._finite,
                 estimator=self,
                 input_name="X",
             )
-            rows = _canonical(checked) if sparse.issparse(checked) else checked
-        require_as_many(rows, targets)
-        return rows
+        except ValueError:
+            _refuse_words(X)
+            raise
 
     @property
     def _finite(self) -> bool | Literal["allow-nan"]:
@@ -299,6 +321,27 @@ def require_as_many(rows: Rows, targets: LabelRows | None) -> None:
 def is_plain(X: Any) -> bool:
     """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
+
+
+def _refuse_words(X: Any) -> None:
+    """Raise ValueError with the place of a word among the numbers of X, which NumPy does not tell."""
+    if not isinstance(X, list | tuple | np.ndarray):
+        return
+    for row, cells in enumerate(X):
+        for column, cell in enumerate(cells if isinstance(cells, list | tuple | np.ndarray) else ()):
+            if isinstance(cell, str) and not _is_number(cell):
+                raise ValueError(
+                    f"could not convert string to float: row {row}, column {column} of X holds {str(cell)[:40]!r}; "
+                    "encode words as numbers, or give MLCA a DataFrame, whose columns may hold words"
+                )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _without_mask(X: Any) -> Any:

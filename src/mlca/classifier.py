@@ -17,9 +17,10 @@ from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
 from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel, extras_of
-from mlca.options import CHOICES, PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
+from mlca.options import CHOICES, PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote, without_effect
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_flag, check_real, check_whole, refuse_arguments
+from mlca.warning import warn
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -100,6 +101,12 @@ class MLCA(LearnedModel):
         The vigilance as it was given, or found.
     attribute_weights_ : ndarray of shape (n_features_in_,)
         How much each attribute weighs in the learned similarity.
+    background_ : csr_array of shape (n_labels, n_features_in_)
+        Under the learned similarity: what speaks for each label and against it.
+    nearest_distances_ : ndarray
+        With `decision="calibrated"`: how many rows were how far from the nearest node before they were learned.
+    segments_ : tuple of (int, float)
+        With `drift="follow"`: the node that each segment of the past begins with, and how far it is trusted.
 
     Notes
     -----
@@ -310,6 +317,12 @@ class MLCA(LearnedModel):
             check_whole("n_jobs", self.n_jobs)
             if self.n_jobs == 0:
                 raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
+        if self.attributes == "clustered" and isinstance(self.random_state, int | np.integer):
+            check_whole("random_state", self.random_state, at_least=0)
+        for name in without_effect(vars(self)):
+            value = getattr(self, name)
+            if value != getattr(Parameters, name):
+                warn(f'{name}={value!r} has no effect unless decision="bayes": choose that, or leave it at its default')
 
     def _check_continuation(self) -> None:
         # Parameters that are as they were when learning began need no other check.

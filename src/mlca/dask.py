@@ -81,7 +81,7 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
     >>> import mlca.dask
     >>> from mlca import MLCA
     >>> rows = pd.DataFrame({"height": [1.0, 1.1, 8.0, 8.1]}, index=["a", "b", "c", "d"])
-    >>> model = MLCA(n_neighbors=2).fit(rows, [{"low"}, {"low"}, {"high"}, {"high"}])
+    >>> model = MLCA().fit(rows, [{"low"}, {"low"}, {"high"}, {"high"}])
     >>> mlca.dask.predict(model, dd.from_pandas(rows, npartitions=2)).compute()
        low  high
     a    1     0

@@ -15,6 +15,8 @@ from mlca.showing import shown
 _WIDEST_CELL = 16
 _SHOWN_VOTERS = 10
 _SHOWN_ATTRIBUTES = 8
+_SHOWN_LABELS = 30
+_WIDEST_NAME = 40
 
 # Probabilities as `predict_proba` has them: nothing is certain.
 _POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
@@ -156,7 +158,7 @@ class Explanation:
 
     def __str__(self) -> str:
         calibrated = self.none is not None
-        names = [shown(name) for name in self.labels]
+        names = [_cut(shown(name), _WIDEST_NAME) if str(name).strip() else repr(name) for name in self.labels]
         lines = [*self._voters_in_words(names, calibrated), ""]
         lines += self._calibration_in_words(names) if calibrated else self._bayes_in_words(names)
         return "\n".join([*lines, *self._similarity_in_words(), *self._values_in_words()])
@@ -175,27 +177,31 @@ class Explanation:
             yield f"All nodes together stand for {self.n_represented:,} of the {self.n_seen:,} rows learned."
 
     def _bayes_in_words(self, names: list[str]) -> Iterator[str]:
-        width = max(map(len, names), default=5)
+        likeliest = self._likeliest(self.posterior)
+        width = max((len(names[i]) for i in likeliest), default=5)
         yield f"{'label':<{width}}  votes    bin  prior   with    without  posterior"
-        for i in np.argsort(-self.posterior, kind="stable"):
+        for i in likeliest:
             yield (
                 f"{names[i]:<{width}}  {self.votes[i]:<7.4g} {self.bins[i]:4}  {self.prior[i]:.4f}  "
                 f"{self.likelihood_with[i]:.4f}  {self.likelihood_without[i]:.4f}   {self.posterior[i]:.4f}"
             )
+        yield from _rest(names, likeliest)
 
     def _calibration_in_words(self, names: list[str]) -> Iterator[str]:
         names = ["(no label)", *names]
         p = np.concatenate(([self.none or 0.0], self.posterior))
-        width = max(map(len, names))
+        likeliest = self._likeliest(p)
+        width = max(len(names[i]) for i in likeliest)
         mixed = len(self.experts) > 1
         if self.far:
             yield "No node has anything in common with the row: labels get their frequencies."
         yield f"{'label':<{width}}  share   came true  background  {'nodes   ' if mixed else ''}probability"
-        for i in np.argsort(-p, kind="stable"):
+        for i in likeliest:
             background = f"{self.background[i]:10.4f}" if len(self.background) else f"{'-':>10}"
             nodes = f"{self.opinions[i, 0]:.4f}  " if mixed else ""
             votes = f"{self.shares[i]:.4f}  {self.calibrated[i]:9.4f}"
             yield f"{names[i]:<{width}}  {votes}  {background}  {nodes}{p[i]:.4f}"
+        yield from _rest(names, likeliest)
         if mixed:
             trusted = (f"{who} {weight:.3f}" for who, weight in zip(self.experts, self.expert_weights, strict=True))
             yield "Experts and how far they are trusted: " + ", ".join(trusted)
@@ -203,6 +209,11 @@ class Explanation:
             yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in self.trust)
         if self.novelty is not None:
             yield f"Novelty {self.novelty:.3f}: so many of the rows learned were nearer to what was known before them."
+
+    def _likeliest(self, p: NDArray[np.float64]) -> list[int]:
+        """Return the entries to show, the likeliest first: all that are predicted, and others up to a number."""
+        order: list[int] = np.argsort(-p, kind="stable").tolist()
+        return order[: max(_SHOWN_LABELS, len(self.predicted) + 1)]
 
     def _similarity_in_words(self) -> Iterator[str]:
         if self.agreement:
@@ -218,7 +229,7 @@ class Explanation:
         width = max(len("column"), *(len(shown(name)) for name, _ in self.values))
         lines = ["", "The row beside the nearest nodes, where it is least ordinary:"]
         for name, cells in (("column", titles), *self.values):
-            padded = "  ".join(f"{_cut(shown(cell)):<{_WIDEST_CELL}}" for cell in cells)
+            padded = "  ".join(f"{_cut(shown(cell), _WIDEST_CELL):<{_WIDEST_CELL}}" for cell in cells)
             lines.append(f"{shown(name):<{width}}  {padded}".rstrip())
         return lines
 
@@ -230,5 +241,10 @@ def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
     return ("all nodes", *recent, *followed)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+def _rest(names: list[str], shown_ones: list[int]) -> Iterator[str]:
+    if len(shown_ones) < len(names):
+        yield f"... and {len(names) - len(shown_ones):,} more, less likely"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

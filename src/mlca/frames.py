@@ -122,7 +122,12 @@ def row_of(model: LearnedModel, x: Any) -> Any:
         return rows_of(model, x)
     if isinstance(x, Mapping):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
-    return np.asarray(x, dtype=np.float64).reshape(1, -1)
+    try:
+        return np.asarray(x, dtype=np.float64).reshape(1, -1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
+        ) from None
 
 
 def _without_names() -> ValueError:
@@ -236,16 +241,19 @@ def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, ta
 
 
 def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
-    """Learn all frames that are held and one more, by what the recipe makes of them together."""
+    """Learn one frame more than those that are held; all of them again if the recipe reads them otherwise now."""
     room = deciding.FIRST_ROWS - sum(len(frame) for frame, _ in held.parts)
     first, rest = X.iloc[:room], X.iloc[room:]
     recipe = copy.copy(held.recipe).partial_fit(first)
     if len(rest):
         recipe.parts(rest)  # raises what is to be raised before anything changes
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
-    rows = _stacked([recipe.encode(frame) for frame, _ in parts])
-    model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
-    model._learn(model._read_rows(rows), _joined([learned for _, learned in parts]))
+    if held.parts and recipe.layout == held.recipe.layout:
+        learn_rows(model, recipe.encode(first), recipe.layout, labels, parts[-1][1])
+    else:
+        rows = _stacked([recipe.encode(frame) for frame, _ in parts])
+        model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
+        model._learn(model._read_rows(rows), _joined([learned for _, learned in parts]))
     set_recipe(model, recipe)
     if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
         recipe.warn_of_columns()  # again when it settles, by then for good

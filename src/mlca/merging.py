@@ -76,10 +76,16 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     """Raise ValueError unless a model can be merged into the first."""
     asked = [replace(part._learner.asked_for, seed=0) for part in (model, first)]
     found = {part._learner.parameters.vigilance for part in (model, first)} - {None}
-    if asked[0] != asked[1] or len(found) > 1:
+    for name, here in vars(asked[0]).items():
+        if here != (there := getattr(asked[1], name)):
+            raise ValueError(
+                f"model {number} was learned with {name}={here!r}, the first with {name}={there!r}; learn all parts "
+                "with the same parameters"
+            )
+    if len(found) > 1:
         raise ValueError(
-            f"model {number} was learned with {model._learner.parameters}, the first with "
-            f"{first._learner.parameters}; learn all parts with the same parameters"
+            f"model {number} found the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; give all parts "
+            "one number"
         )
     if model.n_features_in_ != first.n_features_in_:
         raise ValueError(
@@ -101,6 +107,16 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             f"model {number} and the first differ in the kind of labels: one learned a 1-D y, the other label sets; "
             "give all parts labels of one kind"
         )
+    if _has_bare_columns(model) != _has_bare_columns(first) and model.labels_.names and first.labels_.names:
+        raise ValueError(
+            f"of model {number} and the first, one learned labels by name and the other columns without names, which "
+            "could be any of them; name these: partial_fit(X, Y, classes=names)"
+        )
+
+
+def _has_bare_columns(model: MLCA) -> bool:
+    """Whether labels were columns of an indicator matrix that nobody has named."""
+    return model.labels_.form == "indicator" and model.labels_.numbered
 
 
 def _recipe(model: MLCA) -> dict[str, Any]:

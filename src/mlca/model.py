@@ -157,6 +157,11 @@ class LearnedModel(StreamClassifier):
         ndarray of shape (n_samples,)
             From 0 to 1: the share of the rows learned so far that were nearer to their nearest node, before they
             were learned, than the row is to its own.
+
+        Raises
+        ------
+        AttributeError
+            With `decision="bayes"`, which does not note how near rows have been.
         """
         model = self._frozen()
         model._check_fitted()

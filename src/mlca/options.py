@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 Attributes: TypeAlias = Literal["common", "individual", "clustered"]
 Rule: TypeAlias = Literal["published", "released", "text"]
@@ -28,5 +29,13 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "vote": VOTES,
 }
 
+# What the paper's decision alone asks for.
+_OF_BAYES = ("n_neighbors", "smoothing", "vote")
+
 # The paper's algorithms, by the way that they treat attributes.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
+
+
+def without_effect(given: Mapping[str, Any]) -> list[str]:
+    """Return the names of those parameters that change nothing beside the others that are given."""
+    return [] if given.get("decision") == "bayes" else [name for name in _OF_BAYES if name in given]

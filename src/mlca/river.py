@@ -72,7 +72,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
     rule
         How nodes move: "published", "released" or "text"; see `mlca.MLCA`.
     vote
-        Whether neighbours vote with their label "counts" or with label "frequencies".
+        Whether neighbours vote with their label "counts" or with label "frequencies", with `decision="bayes"`.
     seed
         Used by `attributes="clustered"` only: the order in which features are grouped.
 

@@ -112,6 +112,14 @@ class TestTrainingOptions:
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", *option)
         refused(answer, "--tune chooses --vigilance and --attributes", code=2)
 
+    @pytest.mark.parametrize("option", [["--vote", "frequencies"], ["--neighbors", "5"], ["--smoothing", "2"]])
+    def test_what_bayes_alone_asks_for_is_not_ignored(self, table, call, tmp_path, option):
+        words = ["train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", *option]
+        refused(call(*words), f"{option[0]} changes nothing without --decision bayes or --published", code=2)
+        assert not (tmp_path / "m.mlca").exists()
+        for remedy in (["--decision", "bayes"], ["--published", "MLCA"]):
+            assert call(*words, *remedy)[0] == 0
+
     def test_tuning_keeps_to_the_published_variant(self, table, call_json, tmp_path):
         words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", "--published", "MLCA-I"]
         facts = call_json("train", table, *words)

@@ -188,7 +188,7 @@ def test_missing_values_are_gaps_and_reported(tmp_path, call_json):
 
 def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
     recipe = recipe_of(load(model))
-    assert [column.name for column in recipe.layout.learned()] == ["temp", "humidity", "season"]
+    assert [column.name for column in recipe.layout.learned] == ["temp", "humidity", "season"]
     assert recipe.layout.labels.separator == "|"
     again = load(model).partial_fit([[1.0, 60, 3]], [{"cold"}])
     again.save(tmp_path / "again.mlca")

@@ -113,6 +113,10 @@ class TestFrames:
         with pytest.raises(ValueError, match=r"proba lacks \['wind'\], Y_true lacks \['rain'\]"):
             evaluate(self.TRUE, self.SCORES.rename(columns={"wind": "rain"}))
 
+    def test_label_names_are_refused_with_what_makes_a_matrix_of_them(self):
+        with pytest.raises(ValueError, match=r"Y_true must be an indicator matrix.*MultiLabelBinarizer\(classes="):
+            evaluate([["sea"], ["sea", "sun"]], np.full((2, 2), 0.5))
+
     def test_rows_in_another_order_are_refused(self):
         with pytest.raises(ValueError, match=r"proba\.loc\[Y_true\.index\]"):
             evaluate(self.TRUE, self.SCORES[::-1])

@@ -382,3 +382,11 @@ class TestComplaints:
     def test_counts(self, option):
         with pytest.raises(ValueError, match=f"{option} is 0"):
             prequential(NearestRow(), SEA_AND_SUN, **{option: 0})
+
+
+def test_a_table_is_no_stream():
+    X, Y = np.zeros((5, 3)), np.ones((5, 2))
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a ndarray.*zip\(X, Y\)"):
+        prequential(MLCA(), (X, Y))
+    with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a int"):
+        prequential(MLCA(), [7])

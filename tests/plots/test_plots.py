@@ -128,6 +128,11 @@ class TestNodes:
         assert sum(len(group.get_offsets()) for group in ax.collections) == model.n_nodes_
         assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
 
+    def test_of_one_class_a_row(self):
+        X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
+        ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
+        assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
+
     def test_of_a_crowd(self):
         few, many = (plot_nodes(Discs(n)).collections[0].get_sizes().max() for n in (300, 3000))
         assert few > 5 * many

@@ -377,6 +377,8 @@ def test_other_parameters_than_the_log_began_with_are_refused(serve, capsys):
     assert "vigilance=0.2, not 0.3" in capsys.readouterr().err
     assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vigilance", "7"]) == 1
     assert "vigilance" in capsys.readouterr().err
+    assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vote", "frequencies"]) == 1
+    assert "vote changes nothing without --decision bayes" in capsys.readouterr().err
     server.start()  # leaving them out is fine
     assert server.get("/v1/model")["parameters"]["vigilance"] == 0.2
 

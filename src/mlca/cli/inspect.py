@@ -114,7 +114,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
     """Return for each label, the most frequent first, its rows, its most typical nodes and what speaks for it."""
     import numpy as np
 
-    by_label = model.label_counts_.tocsc()
+    by_label, counts, n_seen = model.label_counts_.tocsc(), model.counts_, model.n_seen_
     totals = np.asarray(by_label.sum(axis=0)).ravel()
     names, describe, speak = model.classes_.tolist(), _describer(model, recipe), _speaker(model)
     facts = []
@@ -122,16 +122,16 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
         with_label = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
         # Typical is a node that stands for many rows of the label, and for few without it.
-        best = np.argsort(-(with_label * with_label / model.counts_[nodes]), kind="stable")[:_TYPICAL_NODES]
+        best = np.argsort(-(with_label * with_label / counts[nodes]), kind="stable")[:_TYPICAL_NODES]
         facts.append(
             {
                 "label": names[column],
                 "rows": int(totals[column]),
-                "share": float(totals[column] / max(1, model.n_seen_)),
+                "share": float(totals[column] / max(1, n_seen)),
                 "typical_nodes": [
                     {
                         "node": int(nodes[i]),
-                        "rows": int(model.counts_[nodes[i]]),
+                        "rows": int(counts[nodes[i]]),
                         "with_label": int(with_label[i]),
                         "values": describe(int(nodes[i])),
                     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any, Literal
 
-from mlca.options import ATTRIBUTES, DECISIONS, DRIFTS, PUBLISHED, RULES, SIMILARITIES, VOTES
+from mlca.options import ATTRIBUTES, DECISIONS, DRIFTS, PUBLISHED, RULES, SIMILARITIES, VOTES, without_effect
 
 _PARAMETERS = {
     "vigilance": "vigilance",
@@ -83,6 +83,13 @@ def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
     from mlca.classifier import MLCA
 
     return dict(MLCA.published(args.published, **given).get_params())
+
+
+def refuse_idle_parameters(args: argparse.Namespace, chosen: dict[str, Any]) -> None:
+    """Refuse options that would change nothing beside the others, as wrong words."""
+    words = {name: f"--{word}" for word, name in _PARAMETERS.items()}
+    for name in without_effect(chosen):
+        args.refuse(f"{words[name]} changes nothing without --decision bayes or --published; add one, or leave it out")
 
 
 def _vigilance(word: str) -> float | Literal["auto"]:

@@ -90,7 +90,7 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
 
     if column is None:
         return layout
-    if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned()]:
+    if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned]:
         raise ValueError(f"--id {column}: the model learned it, or knows no columns; an id is carried, not learned")
     return replace(layout, id=column)
 

@@ -116,7 +116,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         return recipe
     labels = decide_labels(file.source, file.first, args.labels, args.separator)
     label_columns = set(labels.among(file.source.columns))
-    learned = sorted(label_columns & {column.name for column in layout.learned()} | label_columns & {layout.id})
+    learned = sorted(label_columns & {column.name for column in layout.learned} | label_columns & {layout.id})
     if learned:
         raise ValueError(
             f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or carries it as an id, so it "

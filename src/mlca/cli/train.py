@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.learning import learn_and_save
-from mlca.cli.parameters import add_model_parameters, chosen_parameters
+from mlca.cli.parameters import add_model_parameters, chosen_parameters, refuse_idle_parameters
 from mlca.cli.predictions import require_free_name
 from mlca.cli.tablefiles import Faults, add_data_arguments, opened, refuse_to_overwrite
 from mlca.showing import shown
@@ -166,7 +166,9 @@ def _share(word: str) -> float:
 def _new_model(args: argparse.Namespace) -> MLCA:
     from mlca.classifier import MLCA
 
-    model = MLCA(**chosen_parameters(args))
+    chosen = chosen_parameters(args)
+    refuse_idle_parameters(args, chosen)
+    model = MLCA(**chosen)
     model._check_parameters()
     return model
 

@@ -17,7 +17,13 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
     """Return Y as a boolean CSR array that shares nothing with the caller's and stores no zeros."""
     if sp.issparse(Y):
         return _from_sparse(sp.csr_array(Y, copy=True), name)
-    dense = np.asarray(Y)
+    try:
+        dense = np.asarray(Y)
+    except ValueError:  # rows of different length
+        raise ValueError(
+            f"{name} must be an indicator matrix, but its rows are not equally long: MultiLabelBinarizer makes one "
+            "from label names, MultiLabelBinarizer(classes=model.classes_) with the columns of a model"
+        ) from None
     _require_table(dense, name)
     if dense.dtype != np.bool_:
         wrong = ~((dense == 0) | (dense == 1))

@@ -245,7 +245,10 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     All are kept in the log, since a later version may have other defaults and must replay the same model.
     """
     from mlca.classifier import MLCA
+    from mlca.options import without_effect
 
+    for name in without_effect(chosen):
+        raise ValueError(f"{name} changes nothing without --decision bayes or --published; add one, or leave it out")
     defaults = {"recency": chosen.get("decision", "calibrated") == "calibrated"}
     model = MLCA(**defaults | chosen)
     model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be

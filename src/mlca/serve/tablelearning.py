@@ -196,7 +196,7 @@ def _bounded(columns: Sequence[Column], width: int = 0) -> list[Column]:
 
 
 def _learned(layout: TableLayout) -> list[str]:
-    return [column.name for column in layout.learned()]
+    return [column.name for column in layout.learned]
 
 
 def _by_column(rows: Sequence[NamedCells], names: Sequence[str]) -> dict[str, list[Any]]:

@@ -85,7 +85,7 @@ def _field(name: str) -> str:
 
 def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
     """Refuse rows with cells that do not fit their columns, or with more columns than can be learned."""
-    for column in layout.learned():
+    for column in layout.learned:
         wanted = _WANTED.get(type(column))
         if wanted is None:
             continue

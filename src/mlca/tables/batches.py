@@ -143,7 +143,8 @@ class TableFile:
             if identity in label_columns:
                 raise ValueError(f"column {identity!r} cannot be two things at once; leave it out of one option")
         wishes.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
-        cells = {name: cells for name, cells in self.cells_of_first().items() if name not in (*label_columns, identity)}
+        apart = {*label_columns, identity}
+        cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}
         columns = decide_columns(cells, source.nominal, wishes, source.name)
         rows_are_sparse = source.sparse or any(isinstance(column, Text) for column in columns)
         return TableLayout(tuple(columns), chosen, rows_are_sparse, identity)

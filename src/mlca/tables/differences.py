@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlca.tables.batches import TableFile
-from mlca.tables.cells import as_text, is_missing, is_number
+from mlca.tables.cells import as_text, is_missing, is_number, plain_numbers
 from mlca.tables.dates import as_days
 from mlca.tables.kinds import Categorical, Date, Numeric, OneHot
 from mlca.tables.layout import Layout, TableLayout, XcLayout
@@ -57,28 +57,32 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     notes = [f"new column {name!r}: {verdict}" for name in source.columns if name not in known]
     notes += [
         f"no column {column.name!r} ({column.kind}): missing in every row"
-        for column in layout.learned()
+        for column in layout.learned
         if column.name in layout.optional and column.name not in source.columns
     ]
     if layout.labels is None or not labels:
         return notes
-    return notes + [f"new label column {name!r}" for name in label_columns if name not in layout.labels.columns]
+    known_labels = set(layout.labels.columns)
+    return notes + [f"new label column {name!r}" for name in label_columns if name not in known_labels]
 
 
 def _missing_columns(layout: TableLayout, columns: Sequence[str], labels: bool) -> list[str]:
     wrong = [f"missing column {column.name!r} ({column.kind})" for column in layout.lacking(columns)]
     if labels and layout.labels is not None:
-        wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in columns]
+        there = set(columns)
+        wrong += [f"missing label column {name!r}" for name in layout.labels.columns if name not in there]
     return wrong
 
 
 def _other_kinds(layout: TableLayout, cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
     wrong = []
-    for column in layout.learned():
-        present = [cell for cell in cells_of.get(column.name, ()) if not is_missing(cell)]
+    for column in layout.learned:
+        cells, comma = cells_of.get(column.name, ()), isinstance(column, Numeric) and column.comma
+        if isinstance(column, Numeric) and not comma and plain_numbers(cells) is not None:
+            continue
+        present = [cell for cell in cells if not is_missing(cell)]
         if not present:
             continue
-        comma = isinstance(column, Numeric) and column.comma
         numbers = sum(is_number(cell, comma=comma) for cell in present)
         if isinstance(column, Numeric) and numbers < len(present) / 2:
             words = next(as_text(cell) for cell in present if not is_number(cell, comma=comma))

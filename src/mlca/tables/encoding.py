@@ -50,7 +50,7 @@ def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any,
     """
     remarks = Remarks()
     parts = []
-    for column, places in zip(layout.learned(), layout.places, strict=True):
+    for column, places in zip(layout.learned, layout.places, strict=True):
         column_cells = cells.get(column.name)
         encoded = column.encode([None] * n_rows if column_cells is None else column_cells)
         parts.append((encoded, places))

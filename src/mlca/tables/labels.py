@@ -93,7 +93,8 @@ class LabelReader:
 
     def __init__(self, labels: LabelLayout, columns: Sequence[str]) -> None:
         self.columns = labels.among(columns)
-        self._places = [columns.index(name) for name in self.columns]
+        place_of = {name: place for place, name in enumerate(columns)}
+        self._places = [place_of[name] for name in self.columns]
         self._separator = labels.separator
         read = {"separated": self._separated, "lists": self._list, "flags": self._flags}
         self.read = read[labels.form]

@@ -47,8 +47,9 @@ class LabelLayout:
 
     def among(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return the label columns of a file: the known ones first, then new ones that match a pattern."""
-        known = [name for name in self.columns if name in columns]
-        return (*known, *(name for name in columns if name not in self.columns and self._matches(name)))
+        there, known = set(columns), set(self.columns)
+        new = (name for name in columns if name not in known and self._matches(name))
+        return (*(name for name in self.columns if name in there), *new)
 
     def _matches(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.patterns)
@@ -84,14 +85,15 @@ class TableLayout:
         """The number of columns of the matrix."""
         return sum(column.width for column in self.columns)
 
+    @cached_property
     def learned(self) -> list[LearnedColumn]:
-        """Return the columns that are learned."""
+        """The columns that are learned."""
         return [column for column in self.columns if not isinstance(column, Ignored)]
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
         """To which learned column each number of a row belongs."""
-        widths = [column.width for column in self.learned()]
+        widths = [column.width for column in self.learned]
         for place, added in self.late:
             widths[place] -= added
         first = np.repeat(np.arange(len(widths)), widths)
@@ -101,37 +103,37 @@ class TableLayout:
     def places(self) -> list[NDArray[np.int64]]:
         """Where in a row the numbers of each learned column stand."""
         order = np.argsort(self.owners, kind="stable")
-        return np.split(order, np.cumsum([column.width for column in self.learned()])[:-1])
+        return np.split(order, np.cumsum([column.width for column in self.learned])[:-1])
 
     @cached_property
     def nominal(self) -> tuple[int, ...]:
         """The places of a row that hold codes of categories."""
-        nominal = np.array([column.nominal for column in self.learned()])
+        nominal = np.array([column.nominal for column in self.learned])
         return tuple(np.flatnonzero(nominal[self.owners]).tolist())
 
     @cached_property
     def gaps(self) -> tuple[int, ...]:
         """The places of a row that are gaps where nothing is known of a column."""
-        rows = [(places, column.encode([None])) for column, places in zip(self.learned(), self.places, strict=True)]
+        rows = [(places, column.encode([None])) for column, places in zip(self.learned, self.places, strict=True)]
         gaps = (places[nothing.places[np.isnan(nothing.values)]] for places, nothing in rows)
         return tuple(sorted(int(k) for found in gaps for k in found))
 
     @cached_property
     def optional(self) -> frozenset[str]:
         """The columns that a table may lack: those that came late, so that earlier tables lack them."""
-        left = [column.width for column in self.learned()]
+        left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added
-        return frozenset(column.name for column, width in zip(self.learned(), left, strict=True) if width == 0)
+        return frozenset(column.name for column, width in zip(self.learned, left, strict=True) if width == 0)
 
     def lacking(self, columns: Iterable[str]) -> list[LearnedColumn]:
         """Return the learned columns that a table with these columns lacks and may not."""
         there = set(columns)
-        return [column for column in self.learned() if column.name not in there and column.name not in self.optional]
+        return [column for column in self.learned if column.name not in there and column.name not in self.optional]
 
     def with_late(self, columns: Sequence[Column]) -> TableLayout:
         """Return the layout with columns that have become wider, or are new and stand behind the known ones."""
-        before = {column.name: column.width for column in self.learned()}
+        before = {column.name: column.width for column in self.learned}
         learned = [column for column in columns if not isinstance(column, Ignored)]
         late = [
             (place, column.width - before.get(column.name, 0))
@@ -142,11 +144,11 @@ class TableLayout:
 
     def name_of(self, place: int) -> str:
         """Return the name of a learned column."""
-        return self.learned()[place].name
+        return self.learned[place].name
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
         """Return what a learned column's part of a row says, in the user's own terms."""
-        return self.learned()[place].in_words(part)
+        return self.learned[place].in_words(part)
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as JSON has it."""
@@ -219,7 +221,7 @@ def layout_from_json(plain: Any) -> Layout:
 
 
 def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], ...]:
-    left = [column.width for column in layout.learned()]
+    left = [column.width for column in layout.learned]
     late = []
     for place, added in plain:
         if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
@@ -12,12 +11,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.tables import columns as deciding
+from mlca.tables.cells import as_text, is_missing
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
 from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
 from mlca.tables.frame_cells import cells_of, joined, n_rows_of
 from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
 from mlca.validation import check_whole
+from mlca.warning import warn
 
 # A growth note is taken when the rows have become more by this factor.
 _NEXT_NOTE = 1.25
@@ -133,11 +134,9 @@ class Recipe(TransformerMixin, BaseEstimator):
         reasons = [f"{name!r} ({reason})" for name, reason in self.left_out.items()]
         if reasons:
             more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
-            warnings.warn(
+            warn(
                 f"left out: {', '.join(reasons[:20])}{more}; name them in `numeric`, `categorical` or `text` of "
-                "mlca.tables.Recipe to learn them, or in `ignore`",
-                UserWarning,
-                stacklevel=5,
+                "mlca.tables.Recipe to learn them, or in `ignore`"
             )
 
     @property
@@ -188,7 +187,8 @@ class Recipe(TransformerMixin, BaseEstimator):
             return self
         known = n_rows_of(self._first)
         room = max(0, deciding.FIRST_ROWS - known)
-        self._nominal |= nominal
+        declared = {name: (*self._nominal.get(name, ()), *values) for name, values in nominal.items()}
+        self._nominal = self._nominal | declared  # a new one: copies may share the old
         first = joined(self._first, known, {name: column[:room] for name, column in cells.items()})
         self._layout, self._first = None, first
         if n_rows_of(first) >= deciding.FIRST_ROWS:
@@ -252,7 +252,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         if not isinstance(layout, TableLayout):
             names[:] = [layout.name_of(place) for place in range(len(names))]
             return names
-        for column, places in zip(layout.learned(), layout.places, strict=True):
+        for column, places in zip(layout.learned, layout.places, strict=True):
             names[places] = _parts(column)
         return names
 
@@ -292,7 +292,12 @@ class Recipe(TransformerMixin, BaseEstimator):
         )
 
     def _decide(self, first: Mapping[str, Sequence[Any]]) -> TableLayout:
-        columns = decide_columns(first, self._nominal, self._wishes, "X")
+        # Each table declares the values that it has itself: those of other tables are known as well.
+        nominal = {
+            name: tuple(dict.fromkeys([*values, *(as_text(cell) for cell in first[name] if not is_missing(cell))]))
+            for name, values in self._nominal.items()
+        }
+        columns = decide_columns(first, nominal, self._wishes, "X")
         return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
 
     def _settle(self, first: Mapping[str, Sequence[Any]]) -> None:

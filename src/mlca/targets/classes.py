@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mlca.targets.labels import LabelRows, LabelSet, number_names
 from mlca.targets.text import is_missing_label, list_in_text
+from mlca.warning import warn
 
 _SEPARATORS = (",", ";", "|")
 
@@ -76,10 +76,8 @@ def _look_at_text(new: Sequence[Any], known: Iterable[Any]) -> None:
     for sep in _SEPARATORS:
         joined = next((text for text in texts if sep in text), None)
         if joined is not None and not any(isinstance(name, str) and sep in name for name in known):
-            warnings.warn(
+            warn(
                 f"y holds {joined!r}, taken as one class; if it names several labels, write "
-                f"mlca.labels_from(y, sep={sep!r})",
-                UserWarning,
-                stacklevel=5,  # of whoever called fit or partial_fit
+                f"mlca.labels_from(y, sep={sep!r})"
             )
             return

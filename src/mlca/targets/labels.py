@@ -108,6 +108,8 @@ def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> 
 
 def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Return what a user listed as `classes`; ValueError if these are no names."""
+    if isinstance(classes, str | bytes):
+        raise ValueError(f"`classes` must list label names, not {classes!r:.40}; write [{classes!r:.40}]")
     try:
         names = tuple(plain(name) for name in classes)
         distinct = len(set(names))

@@ -112,7 +112,7 @@ def _test_then_train(
     n_rows = recorded = 0
     for number, item in enumerate(stream):
         try:
-            X, Y = item
+            X, Y = _as_pair(item)
             batch = adapter.read(X, Y, labels)
         except (TypeError, ValueError) as error:
             raise ValueError(f"item {number} of the stream, after {n_rows} rows: {error}") from error
@@ -217,6 +217,17 @@ def _note_first_rows(appeared: dict[Hashable, int], batch: StreamBatch, first_ro
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):
         row = int(np.searchsorted(batch.targets.indptr, cell, side="right")) - 1
         appeared.setdefault(batch.labels.names[column], first_row + row)
+
+
+def _as_pair(item: Any) -> tuple[Any, Any]:
+    try:
+        X, Y = item
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"an item is a pair of rows and their labels, not a {type(item).__name__}: of a whole table make a stream "
+            "by zip(X, Y), row by row, or pass its portions"
+        ) from None
+    return X, Y
 
 
 def _require_positive(name: str, rows: int) -> None:

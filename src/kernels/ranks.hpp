@@ -42,6 +42,12 @@ public:
     // Nothing is known yet: the state of another is put in, and `restore` called.
     Ranks() = default;
 
+    // Make room for all knots of d attributes. Where most are zero, that may be much more than there are.
+    void reserve(std::int64_t d) {
+        knots.reserve(static_cast<std::size_t>(n_knots * d));
+        up_to.reserve(static_cast<std::size_t>(n_knots * d));
+    }
+
     // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: whoever
     // has many attributes of the same n asks once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {

@@ -92,8 +92,7 @@ public:
     // The key of a dense instance and a dense node, both filled up, where all attributes count. A sum that is only near tells it, too,
     // unless D is next to the middle between two keys, once in 450 times: then exact terms decide. A term is wrong by no more than
     // NEAR_ERROR times its factor and by half a unit, as an exact one is: D by NEAR_ERROR and d units out of all. (Float64 adds
-    // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4; predicting it takes
-    // a tenth less time.
+    // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4.
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_attributes());
         const std::int64_t near = sum_of_terms<true>(x_ranks, y_ranks, factors.data(), d, r);

@@ -22,7 +22,8 @@ inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { retu
 
 class Codes {
 public:
-    explicit Codes(std::int64_t n_attributes) : n_attributes_(n_attributes), blocks_(rounded_up(n_attributes, FOURS) * BLOCK_BYTES) {}
+    explicit Codes(std::int64_t n_attributes, std::int64_t n_expected = INT64_MAX)
+        : n_attributes_(n_attributes), blocks_(rounded_up(n_attributes, FOURS) * BLOCK_BYTES, n_expected / BLOCK + 1) {}
 
     std::int64_t n_attributes() const noexcept { return n_attributes_; }
 

@@ -53,10 +53,15 @@ private:
         constexpr std::int64_t TOGETHER_SCORED = 64;
         Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_attributes() * TOGETHER_SCORED), 0);
         std::int64_t scores[TOGETHER_SCORED];
+        Array<std::int32_t> scored;  // attributes that some label has
+        for (std::int64_t j = 0; j < view_.n_attributes(); ++j) {
+            if (background_.list_starts.data()[j] < background_.list_starts.data()[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
+        }
         for (std::int64_t first = 0; first < view_.n_nodes(); first += TOGETHER_SCORED) {
             const std::int64_t n = std::min(TOGETHER_SCORED, view_.n_nodes() - first);
             for (std::int64_t i = 0; i < n; ++i) {
-                for (std::int64_t j = 0; j < view_.n_attributes(); ++j) columns.data()[j * TOGETHER_SCORED + i] = ranked_.row(first + i)[j];
+                const std::int32_t* row = ranked_.row(first + i);
+                for (const std::int32_t j : scored) columns.data()[j * TOGETHER_SCORED + i] = row[j];
             }
             for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
                 const std::int64_t start = background_.starts.data()[slot], end = background_.starts.data()[slot + 1];

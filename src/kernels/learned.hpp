@@ -63,12 +63,17 @@ public:
     void restore() {
         ranks.restore(n_attributes());
         background.restore_lists(n_attributes() + traits.size());
+        restore_sums();
+    }
+    // The same where ranks and background are as they should be.
+    void restore_sums() {
         factors.assign(static_cast<std::size_t>(padded(n_attributes())), 0.0);
         total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
             factors[j] = static_cast<double>(weights[j]) * 0x1p-50;
             total += weights[j];
         }
+        certain_ = 0.5 - PER_KEY * (2.0 * NEAR_ERROR + 2.0 * static_cast<double>(n_attributes()) / static_cast<double>(total));
         r = SCALE / WIDTH / static_cast<double>(ranks.one());
         far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
     }
@@ -78,15 +83,22 @@ public:
 
     // What a difference of ranks adds in an attribute: at most its weight.
     std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
-        return term_of(static_cast<double>(difference), factors.data()[attribute], r);
+        return term_of<false>(static_cast<double>(difference), factors.data()[attribute], r);
     }
 
     // Ranks of dense rows are filled up to whole vectors; what is filled up weighs nothing.
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
-    // The sums of a dense instance and a dense node, both filled up, where all attributes count.
-    Parts dense_parts(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
-        return {sum_of_terms(x_ranks, y_ranks, factors.data(), padded(n_attributes()), r), total};
+    // The key of a dense instance and a dense node, both filled up, where all attributes count. A sum that is only near tells it, too,
+    // unless D is next to the middle between two keys, once in 450 times: then exact terms decide. A term is wrong by no more than
+    // NEAR_ERROR times its factor and by half a unit, as an exact one is: D by NEAR_ERROR and d units out of all. (Float64 adds
+    // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4.
+    std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
+        const std::int64_t d = padded(n_attributes());
+        const std::int64_t near = sum_of_terms<true>(x_ranks, y_ranks, factors.data(), d, r);
+        const double keys = static_cast<double>(near) / static_cast<double>(total) * PER_KEY, key = nearest_whole(keys);
+        if (std::fabs(keys - key) < certain_) return static_cast<std::int64_t>(key);
+        return Parts{sum_of_terms<false>(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
     Ranks ranks;
@@ -107,26 +119,30 @@ public:
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], gathered_factors[i], r);
+        for (std::int64_t i = 0; i < n; ++i) sum += term_of<false>(differences[i], gathered_factors[i], r);
         return sum;
     }
 
 private:
+    double certain_ = 0.0;  // so far from a whole number of keys a near sum may be
+
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
+    template <bool NEAR>
     [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
-        const double term = factor * (1.0 - kernel(difference, r));
+        const double term = factor * (1.0 - kernel<NEAR>(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
     }
 
+    template <bool NEAR>
     [[gnu::noinline]] static std::int64_t sum_of_terms(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                        const double* __restrict factors, std::int64_t d, double r) noexcept {
-        constexpr std::int64_t TOGETHER_CONVERTED = 64;
+        constexpr std::int64_t TOGETHER_CONVERTED = 512;
         double differences[TOGETHER_CONVERTED];  // numbers of one width: else the loop would not become vectors
         std::int64_t sum = 0;
         for (std::int64_t first = 0; first < d; first += TOGETHER_CONVERTED) {
             const std::int64_t n = std::min(TOGETHER_CONVERTED, d - first);
             for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
-            for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], factors[first + i], r);
+            for (std::int64_t i = 0; i < n; ++i) sum += term_of<NEAR>(differences[i], factors[first + i], r);
         }
         return sum;
     }

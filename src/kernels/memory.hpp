@@ -86,8 +86,9 @@ class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    explicit Rows(std::int64_t width) : width_(width) {
-        while (shift_ < 10 && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
+    // Where about so many rows are expected, no chunk is much larger: to fill 256 KiB with zeros takes 10 microseconds and more.
+    explicit Rows(std::int64_t width, std::int64_t n_expected = INT64_MAX) : width_(width) {
+        while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
     }
     Rows(const Rows& other) : width_(other.width_), shift_(other.shift_) {
         for (const auto& chunk : other.chunks_) {
@@ -104,6 +105,7 @@ public:
     // The same rows in the same chunks.
     Rows shared() const {
         Rows rows(width_);
+        rows.shift_ = shift_;
         rows.chunks_ = chunks_;
         return rows;
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "codes.hpp"
 #include "learned.hpp"
@@ -16,6 +17,11 @@
 #include "ranks.hpp"
 #include "scan.hpp"
 #include "tables.hpp"
+#include "transposing.hpp"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 namespace mlca::MLCA_LEVEL {
 
@@ -24,7 +30,11 @@ struct RankedRows {
     // Sums of sixteen bits do not hold more attributes; longer rows go without codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
-    explicit RankedRows(std::int64_t d) : is_coded(CODES_PAY && d <= MOST_CODED), ranks(Learned::padded(d)), codes(is_coded ? d : 1) {}
+    explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
+        : is_coded(CODES_PAY && d <= MOST_CODED), ranks(Learned::padded(d), n_expected), codes(is_coded ? d : 1, n_expected) {}
+
+    // How many nodes there will be until the similarity of n nodes is computed anew.
+    static std::int64_t expected(std::int64_t n) noexcept { return due_after(n) + 1; }
 
     void reserve(std::int64_t n) {
         ranks.reserve(n);
@@ -42,12 +52,13 @@ public:
     // The nodes of a view (see weighing.hpp) that gives all entries, zeros too. `binary`: they are 0 or 1.
     RankedColumns(const View& view, bool binary)
         : ranks(binary ? Ranks::binary(view.n_attributes()) : Ranks::with_knots(view.n_attributes(), view.n_nodes())),
-          rows(view.n_attributes()),
+          rows(view.n_attributes(), RankedRows::expected(view.n_nodes())),
           sums(static_cast<std::size_t>(view.n_attributes())),
           squares(sums.size()),
           view_(view),
           n_(view.n_nodes()) {
         rows.reserve(n_);
+        ranks.reserve(view.n_attributes());
         values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
         // Whole blocks of codes are written: what is beyond the nodes is nobody's.
         const std::int64_t room = rounded_up(n_, BLOCK);
@@ -56,6 +67,7 @@ public:
         counts_.resize(static_cast<std::size_t>(n_));
         for (std::int64_t k = 0; k < n_; ++k) counts_.data()[k] = view.count(k);
         counts_are_one_ = std::all_of(counts_.begin(), counts_.end(), [](std::int64_t count) { return count == 1; });
+        for (std::int64_t i = 0; i < ranks.n_knots; ++i) positions_[i] = ranks.position(i, n_);
         for (std::int64_t low = 0; low < view.n_attributes(); low += TOGETHER_RANKED) {
             rank_some(low, std::min(low + TOGETHER_RANKED, view.n_attributes()));
         }
@@ -69,19 +81,27 @@ public:
     Array<Int128> squares;
 
 private:
-    static constexpr std::int64_t TOGETHER_RANKED = 8;
+    static constexpr std::int64_t TOGETHER_RANKED = 8;  // attributes, and nodes that are laid out
     static constexpr std::int64_t TOGETHER_PLACED = 64;
     static constexpr std::int64_t FETCHED_AHEAD = 16;
 
     void rank_some(std::int64_t low, std::int64_t high) {
         double* __restrict values = values_.data();
         // A few attributes of each node are far apart in memory, and no processor sees by itself which come next.
-        for (std::int64_t k = 0; k < n_; ++k) {
-            if (k + FETCHED_AHEAD < n_) {
-                const double* later = view_.row(k + FETCHED_AHEAD) + low;
+        const std::int64_t whole = n_ / TOGETHER_RANKED * TOGETHER_RANKED;
+        for (std::int64_t k = 0; k < whole; k += TOGETHER_RANKED) {
+            if (k % 256 == 0) view_.pause();
+            const double* some[TOGETHER_RANKED];
+            for (std::int64_t i = 0; i < TOGETHER_RANKED; ++i) {
+                some[i] = view_.row(k + i) + low;
+                if (k + i + FETCHED_AHEAD >= n_) continue;
+                const double* later = view_.row(k + i + FETCHED_AHEAD) + low;
                 __builtin_prefetch(later);
                 __builtin_prefetch(later + (high - low - 1));
             }
+            write_columns(some, high - low, values + k, n_);
+        }
+        for (std::int64_t k = whole; k < n_; ++k) {
             view_.for_each_entry(k, low, high, [&](std::int64_t j, double value) { values[(j - low) * n_ + k] = value; });
         }
         for (std::int64_t j = low; j < high; ++j) {
@@ -90,21 +110,67 @@ private:
             if (ranks.n_knots == 0) {
                 for (std::int64_t k = 0; k < n_; ++k) column_ranks[k] = static_cast<std::int32_t>(column[k] * static_cast<double>(BINARY_ONE));
             } else {
-                ranks.add_column(column, n_, space_);
+                ranks.add_column(column, n_, positions_, space_);
                 rank_column(j, column, column_ranks);
             }
             sum_up(j, column_ranks);
             if (rows.is_coded) encode(j, column_ranks);
         }
-        const std::int32_t* __restrict columns = columns_.data();
-        for (std::int64_t k = 0; k < n_; ++k) {
-            if (k + FETCHED_AHEAD < n_) __builtin_prefetch(rows.ranks[k + FETCHED_AHEAD] + low, 1);
-            std::int32_t* __restrict row = rows.ranks[k] + low;
-            for (std::int64_t j = 0; j < high - low; ++j) row[j] = columns[j * column_room_ + k];
+        for (std::int64_t k = 0; k < whole; k += TOGETHER_RANKED) {
+            std::int32_t* some[TOGETHER_RANKED];
+            for (std::int64_t i = 0; i < TOGETHER_RANKED; ++i) {
+                some[i] = rows.ranks[k + i] + low;
+                if (k + i + FETCHED_AHEAD < n_) __builtin_prefetch(rows.ranks[k + i + FETCHED_AHEAD] + low, 1);
+            }
+            write_rows(columns_.data() + k, column_room_, high - low, some);
+        }
+        for (std::int64_t k = whole; k < n_; ++k) {
+            for (std::int64_t j = 0; j < high - low; ++j) rows.ranks[k][low + j] = columns_.data()[j * column_room_ + k];
         }
     }
 
     // The ranks of a column, as Ranks has them: how many knots are below is counted knot by knot.
+#if defined(__AVX512F__)
+    // Tables of 16 numbers are looked up in registers: by halves a value finds its place with four look-ups instead of 16 comparisons,
+    // and what its rank is made of without a gather: the same comparisons and divisions. On Zen 4, learning Scene, 2.3 microseconds a row
+    // instead of 6.1.
+    void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
+        static_assert(MOST_KNOTS == 17);
+        const auto table = ranks.interpolation(j);
+        double knots[MOST_KNOTS];
+        std::fill(std::copy_n(table.upper, std::max<std::int64_t>(table.n, 1), knots), knots + MOST_KNOTS, std::numeric_limits<double>::max());
+        struct Sixteen {
+            __m512d first, second;
+            explicit Sixteen(const double* numbers) : first(_mm512_loadu_pd(numbers)), second(_mm512_loadu_pd(numbers + 8)) {}
+            __m512d operator[](__m512i places) const { return _mm512_permutex2var_pd(first, places, second); }
+        };
+        // Numbers 16 stand apart; `from` is never asked for number 0, as no value is below the first knot.
+        const Sixteen knot(knots), from(table.from + 1), at_upper(table.at_upper);
+        const __m512d last_knot = _mm512_set1_pd(knots[16]), last_at_upper = _mm512_set1_pd(table.at_upper[16]), middle = _mm512_set1_pd(knots[7]);
+        const __m512i one = _mm512_set1_epi64(1);
+        for (std::int64_t first = 0; first < n_; first += 8) {
+            const auto here = static_cast<__mmask8>(n_ - first >= 8 ? 0xff : (1 << (n_ - first)) - 1);
+            __m512d x = _mm512_maskz_loadu_pd(here, column + first);
+            x = _mm512_maskz_min_pd(here, _mm512_maskz_max_pd(here, x, _mm512_set1_pd(-0x1p1000)), _mm512_set1_pd(0x1p1000));
+            __m512i place = _mm512_maskz_set1_epi64(_mm512_cmp_pd_mask(middle, x, _CMP_LT_OQ), 8);
+            const auto step = [&](__m512d at, std::int64_t by) {
+                place = _mm512_mask_add_epi64(place, _mm512_cmp_pd_mask(at, x, _CMP_LT_OQ), place, _mm512_set1_epi64(by));
+            };
+            step(knot[_mm512_add_epi64(place, _mm512_set1_epi64(3))], 4);
+            step(knot[_mm512_add_epi64(place, one)], 2);
+            step(knot[place], 1);
+            step(knot[place], 1);
+            const __mmask8 last = _mm512_cmpeq_epi64_mask(place, _mm512_set1_epi64(16));
+            const __m512i below = _mm512_sub_epi64(place, one);
+            const __m512d lower = knot[below], upper = _mm512_mask_mov_pd(knot[place], last, last_knot);
+            const __m512d part = _mm512_div_pd(_mm512_sub_pd(x, lower), _mm512_sub_pd(upper, lower));
+            const __m512d steps = _mm512_maskz_roundscale_pd(here, _mm512_mul_pd(part, _mm512_set1_pd(2.0 * RANK_STEP)), 8);  // to the nearest
+            const __m512d rank = _mm512_mask_mov_pd(_mm512_add_pd(from[below], steps), _mm512_cmp_pd_mask(x, upper, _CMP_EQ_OQ),
+                                                    _mm512_mask_mov_pd(at_upper[place], last, last_at_upper));
+            _mm256_mask_storeu_epi32(column_ranks + first, here, _mm512_maskz_cvtpd_epi32(here, rank));
+        }
+    }
+#else
     void rank_column(std::int64_t j, const double* __restrict column, std::int32_t* __restrict column_ranks) const noexcept {
         const auto table = ranks.interpolation(j);
         for (std::int64_t first = 0; first < n_; first += TOGETHER_PLACED) {
@@ -120,6 +186,7 @@ private:
             for (std::int64_t i = 0; i < n; ++i) column_ranks[first + i] = table.rank(places[i], x[i]);
         }
     }
+#endif
 
     void sum_up(std::int64_t j, const std::int32_t* __restrict column_ranks) noexcept {
         constexpr std::int64_t LOW = (std::int64_t{1} << 22) - 1;
@@ -161,6 +228,7 @@ private:
     Array<std::int64_t> counts_;
     bool counts_are_one_ = false;
     Ranks::Space space_;
+    std::int64_t positions_[MOST_KNOTS] = {};
 };
 
 }  // namespace mlca::MLCA_LEVEL

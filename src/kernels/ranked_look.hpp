@@ -24,12 +24,12 @@ namespace mlca::MLCA_LEVEL {
 class RankedLook {
 public:
     // No nodes yet.
-    explicit RankedLook(const Learned& learned)
+    RankedLook(const Learned& learned, std::int64_t n_expected)
         : d_(learned.n_attributes()),
           width_(rounded_up(d_, FINE_LANES)),
           middle_(static_cast<std::int32_t>(learned.ranks.one() / 2)),
           factor_(static_cast<float>(learned.r * 0x1p13)),
-          codes_(width_),
+          codes_(width_, n_expected),
           shares_(static_cast<std::size_t>(width_), std::int16_t{0}) {
         share_out(learned);
     }

@@ -45,7 +45,7 @@ public:
 
     // The first nodes are known already. The similarity must have weights of all attributes in its sums.
     RankedScreen(const Learned& learned, RankedRows known, std::int64_t n_nodes)
-        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
+        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
@@ -135,7 +135,7 @@ private:
         const std::int16_t* code;
 
         std::int64_t exact(std::int64_t node) const {
-            return (learned.dense_parts(x, screen.rows_.ranks[node]).key() + 1) * PER_KEY_UNIT;
+            return (learned.dense_key(x, screen.rows_.ranks[node]) + 1) * PER_KEY_UNIT;
         }
         [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(screen.rows_.ranks[node], screen.d_); }
         std::int64_t lower(std::int64_t node) const {

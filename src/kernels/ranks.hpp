@@ -42,7 +42,14 @@ public:
     // Nothing is known yet: the state of another is put in, and `restore` called.
     Ranks() = default;
 
-    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even.
+    // Make room for all knots of d attributes. Where most are zero, that may be much more than there are.
+    void reserve(std::int64_t d) {
+        knots.reserve(static_cast<std::size_t>(n_knots * d));
+        up_to.reserve(static_cast<std::size_t>(n_knots * d));
+    }
+
+    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: whoever
+    // has many attributes of the same n asks once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
         if (n_knots == 1) return 0;
         const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
@@ -71,8 +78,8 @@ public:
         append(next_knots, n == 0);
     }
 
-    // The same, from an attribute's values in all nodes, zeros too; they stay as they are.
-    void add_column(const double* column, std::int64_t n_nodes, Space& space) {
+    // The same, from an attribute's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
+    void add_column(const double* column, std::int64_t n_nodes, const std::int64_t* positions, Space& space) {
         std::int64_t n_negative = 0, n_zeros = 0;
         for (std::int64_t k = 0; k < n_nodes; ++k) {
             n_negative += column[k] < 0.0;
@@ -82,13 +89,13 @@ public:
         double next_knots[MOST_KNOTS];
         const auto is_zero = [&](std::int64_t place) { return place >= n_negative && place < n_negative + n_zeros; };
         for (std::int64_t i = 0; i < n_knots; ++i) {
-            const std::int64_t place = position(i, n_nodes);
+            const std::int64_t place = positions[i];
             if (!is_zero(place) && (n_wanted == 0 || wanted[n_wanted - 1] != place)) wanted[n_wanted++] = place;
         }
         double found[MOST_KNOTS];
         Selection::select_from(column, n_nodes, wanted, n_wanted, found, space);
         for (std::int64_t i = 0, next = 0; i < n_knots; ++i) {
-            const std::int64_t place = position(i, n_nodes);
+            const std::int64_t place = positions[i];
             if (!is_zero(place) && wanted[next] != place) ++next;
             next_knots[i] = is_zero(place) ? 0.0 : found[next];
         }
@@ -200,18 +207,17 @@ private:
 
     // The next attribute's knots, ascending.
     void append(const double* next_knots, bool all_zero) {
+        double different[MOST_KNOTS];
+        std::uint8_t counts[MOST_KNOTS];
+        std::int64_t n = 0;
         for (std::int64_t i = 0; i < n_knots; ++i) {
             const double knot = limited_value(next_knots[i]);
-            if (static_cast<std::int64_t>(knots.size()) == starts.back() || knots.back() != knot) {
-                knots.push_back(knot);
-                up_to.push_back(0);
-            }
-            up_to.back() = static_cast<std::uint8_t>(i + 1);
+            if (n == 0 || different[n - 1] != knot) different[n++] = knot;
+            counts[n - 1] = static_cast<std::uint8_t>(i + 1);
         }
-        if (all_zero) {  // an attribute without knots is zero everywhere
-            knots.pop_back();
-            up_to.pop_back();
-        }
+        if (all_zero) n = 0;  // an attribute without knots is zero everywhere
+        knots.insert(knots.end(), different, different + n);
+        up_to.insert(up_to.end(), counts, counts + n);
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(limited(static_cast<std::int64_t>(zeros.size()), 0.0)));
     }

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 #include "level.hpp"
 #include "memory.hpp"
@@ -78,31 +81,44 @@ private:
     static constexpr std::int64_t FEWEST_DEALT = 512;
     static constexpr std::int64_t N_PARTS = 512;
     static constexpr std::int64_t FEWEST_PARTED = 65;
-    static constexpr std::int64_t MOST_COUNTED = 64;
+    static constexpr std::int64_t MOST_COUNTED = 64;  // a bit each
+    static constexpr std::int64_t EIGHT = 8;
+    using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
+    using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
 
     // The same of values that may be moved about, the first of which is number `before` of all.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
         std::int64_t places[MOST_WANTED] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
         if (n <= MOST_COUNTED) {
-            double sorted[MOST_COUNTED];
-            sort_few(values, n, sorted);
-            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = sorted[places[i]];
+            double at_place[MOST_COUNTED];
+            const std::uint64_t taken = sort_few(values, n, at_place);
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = at_place[std::bit_width(taken & ((std::uint64_t{2} << places[i]) - 1)) - 1];
             return;
         }
         select_within(values, 0, n, places, places + n_wanted);
         for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
     }
 
-    // Each value's place is the number of values before it, equals in their order; it is counted by vectors.
-    static void sort_few(const double* __restrict values, std::int64_t n, double* __restrict sorted) noexcept {
-        std::int64_t places[MOST_COUNTED] = {};
-        for (std::int64_t j = 0; j < n; ++j) {
-            const double value = values[j];
-            for (std::int64_t i = 0; i <= j; ++i) places[i] += value < values[i];
-            for (std::int64_t i = j + 1; i < n; ++i) places[i] += value <= values[i];
+    // Each value's place is the number of smaller ones, counted for eight values at once. Equals have one place and leave the next ones
+    // empty: there, the last place that is taken counts. Return which are, a bit each. (Places of their own for equals take loops of any
+    // length, and twice the time: learning Scene, 3.7 microseconds a row instead of 1.6.)
+    static std::uint64_t sort_few(const double* values, std::int64_t n, double* at_place) noexcept {
+        double some[MOST_COUNTED];
+        std::copy_n(values, n, some);
+        std::fill(some + n, some + MOST_COUNTED, std::numeric_limits<double>::max());
+        std::uint64_t taken = 0;
+        for (std::int64_t first = 0; first < n; first += EIGHT) {
+            Eight eight;
+            std::memcpy(&eight, some + first, sizeof eight);
+            EightPlaces places{};
+            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // true is -1
+            for (std::int64_t i = 0; i < std::min(EIGHT, n - first); ++i) {
+                at_place[places[i]] = eight[i];
+                taken |= std::uint64_t{1} << places[i];
+            }
         }
-        for (std::int64_t i = 0; i < n; ++i) sorted[places[i]] = values[i];
+        return taken;
     }
 
     // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
@@ -124,7 +140,8 @@ private:
             select_here(room, n, wanted, n_wanted, before, found);
             return;
         }
-        const double parts_a_unit = static_cast<double>(N_PARTS - 1) / (largest - least);
+        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // of few values, to go through the parts is what costs
+        const double parts_a_unit = static_cast<double>(n_divided - 1) / (largest - least);
         std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
         for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
         for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
@@ -133,7 +150,7 @@ private:
         };
         Part parts[MOST_WANTED];
         std::int64_t n_parts = 0, n_dealt = 0, first = 0, sum = 0;
-        for (std::int64_t part = 0; part < N_PARTS; ++part) {
+        for (std::int64_t part = 0; part < n_divided; ++part) {
             const std::int64_t length = next[part + 1];
             sum += length;
             next[part] = -1;
@@ -147,7 +164,7 @@ private:
             first = end;
         }
         // Deal out the values of parts that are wanted; all others go behind them, one over the other.
-        for (std::int64_t part = 0; part < N_PARTS; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
+        for (std::int64_t part = 0; part < n_divided; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
         for (std::int64_t i = 0; i < n; ++i) {
             const std::int64_t part = places[i];
             room[next[part]] = values[i];

@@ -36,6 +36,7 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
                          [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
         least = last->size;
     }
+    kept.reserve(static_cast<std::size_t>(std::min<std::int64_t>(static_cast<std::int64_t>(candidates.size()), TOP)));
     for (const Candidate& candidate : candidates) {
         if (candidate.size >= least) kept.push_back(candidate);
     }

@@ -55,10 +55,10 @@ public:
         if (result.has_background) {
             sum_up(result.ranks);
             weigh(result);
-            result.background.restore_lists(d_);
-            Deviations(view_, ranked_, n_, result.background).fill_in();
         }
-        result.restore();
+        result.background.restore_lists(d_);
+        if (result.has_background) Deviations(view_, ranked_, n_, result.background).fill_in();
+        result.restore_sums();
         return result;
     }
 

@@ -292,6 +292,8 @@ class probes:  # noqa: N801 - a module, in truth
     UNIT: float
     SCALE: float
     POWER_COEFFICIENTS: list[float]
+    NEAR_COEFFICIENTS: list[float]
+    NEAR_ERROR: float
     LONGEST_COUNTED: int
     TILE: int
     FIT_ERROR: float

@@ -29,6 +29,14 @@ def test_the_polynomial_is_as_near_as_it_says():
             assert abs(value / mpmath.power(2, f) - 1) < 3e-17
 
 
+def test_the_near_polynomial_is_as_near_as_it_says():
+    with mpmath.workdps(50):
+        for f in np.linspace(-0.5, 0.5, 2001):
+            f = mpmath.mpf(float(f))
+            value = sum(mpmath.mpf(c) * f**j for j, c in enumerate(native.probes.NEAR_COEFFICIENTS))
+            assert abs(value / mpmath.power(2, f) - 1) < native.probes.NEAR_ERROR
+
+
 def test_special_values():
     assert power_of_half(0.0) == 1.0
     assert power_of_half(1e300) == 2.0**-64

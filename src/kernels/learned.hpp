@@ -115,6 +115,11 @@ public:
     // The key of an instance and a node that have nothing in common.
     std::int64_t far = 0;
 
+    // What differences of ranks add in one attribute, one by one.
+    void terms(std::int64_t attribute, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
+        each_term(differences, n, factors.data()[attribute], r, result);
+    }
+
     // The sum of terms of differences of ranks that were gathered with the factors of their attributes.
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
@@ -131,6 +136,11 @@ private:
     [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
         const double term = factor * (1.0 - kernel<NEAR>(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
+    }
+
+    [[gnu::noinline]] static void each_term(const double* __restrict differences, std::int64_t n, double factor, double r,
+                                            std::int64_t* __restrict result) noexcept {
+        for (std::int64_t i = 0; i < n; ++i) result[i] = term_of<false>(differences[i], factor, r);
     }
 
     template <bool NEAR>

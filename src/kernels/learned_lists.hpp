@@ -8,6 +8,7 @@
 // compared by itself.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "learned.hpp"
@@ -89,20 +90,18 @@ public:
     void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         for (std::int64_t p = 0; p < n; ++p) {
-            const std::int32_t j = keys[p], rank = learned.ranks(j, values[p]);
-            const std::int64_t weight = learned.weights.data()[j], alone_here = learned.term(j, rank);
-            // Of nodes with zeros and ones nearly all that have the attribute have the same rank.
-            std::int32_t last_rank = rank;
-            std::int64_t change = -2 * alone_here;
-            const auto& list = lists_[j];
-            for (std::int32_t place = 0; place < list.length && list.keys[place] < n_nodes; ++place) {
-                if (list.values[place] != last_rank) {
-                    last_rank = list.values[place];
-                    change = learned.term(j, rank - last_rank) - alone_here - learned.term(j, last_rank);
+            const auto& list = lists_[keys[p]];
+            const std::int64_t length = std::lower_bound(list.keys, list.keys + list.length, n_nodes) - list.keys;
+            const std::int64_t weight = learned.weights.data()[keys[p]];
+            Sharing sharing(learned, keys[p], learned.ranks(keys[p], values[p]));
+            for (std::int64_t first = 0; first < length; first += TOGETHER) {
+                const std::int64_t n_here = std::min(TOGETHER, length - first);
+                const std::int64_t* const changes = sharing.changes(list.values + first, n_here);
+                for (std::int64_t i = 0; i < n_here; ++i) {
+                    Parts& correction = space.corrections.data()[list.keys[first + i]];
+                    correction.above += changes[i];
+                    correction.below -= weight;
                 }
-                Parts& correction = space.corrections.data()[list.keys[place]];
-                correction.above += change;
-                correction.below -= weight;
             }
         }
     }
@@ -114,6 +113,40 @@ public:
     }
 
 private:
+    static constexpr std::int64_t TOGETHER = 64;
+
+    // What sharing an attribute with a row changes in the sums above: the term of the difference comes, those against zeros go.
+    // They are computed for many nodes at once, with vectors, and are the integers that one by one would give.
+    class Sharing {
+    public:
+        Sharing(const Learned& learned, std::int32_t attribute, std::int32_t rank) noexcept
+            : learned_(learned), attribute_(attribute), rank_(rank), alone_(learned.term(attribute, rank)) {}
+
+        // For nodes of these ranks; good until the next call.
+        const std::int64_t* changes(const std::int32_t* ranks, std::int64_t n) noexcept {
+            std::int32_t differing = 0;
+            for (std::int64_t i = 0; i < n; ++i) differing |= ranks[i] ^ rank_;
+            if (differing == 0) {  // as nearly always where rows are zeros and ones
+                std::fill_n(changes_, n, -2 * alone_);
+                return changes_;
+            }
+            double between[TOGETHER], from_zero[TOGETHER];
+            for (std::int64_t i = 0; i < n; ++i) between[i] = static_cast<double>(rank_ - ranks[i]);
+            for (std::int64_t i = 0; i < n; ++i) from_zero[i] = static_cast<double>(ranks[i]);
+            std::int64_t terms_from_zero[TOGETHER];
+            learned_.terms(attribute_, between, n, changes_);
+            learned_.terms(attribute_, from_zero, n, terms_from_zero);
+            for (std::int64_t i = 0; i < n; ++i) changes_[i] -= alone_ + terms_from_zero[i];
+            return changes_;
+        }
+
+    private:
+        const Learned& learned_;
+        std::int32_t attribute_, rank_;
+        std::int64_t alone_;
+        std::int64_t changes_[TOGETHER];
+    };
+
     PairRows<std::int32_t> lists_;   // of each attribute: nodes and their ranks
     Array<Parts> alone_;             // of each node: its sums against zeros
     Array<std::uint8_t> is_listed_;

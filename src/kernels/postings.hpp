@@ -11,13 +11,16 @@
 // node has nothing there and saves nothing. Where that is negative (signs differ) 0 is taken. Values outside of
 // what the cells were made of would break the largest |y|, so the ends move with each node that is written.
 //
-// Nodes are written in tiles of 256 once a tile is full; younger ones, and those that have moved since, have the bound 0
-// and are summed exactly. Where 8 or more nodes of a tile own an attribute it has four bits for each of the 256 (a run of
-// 128 bytes), else an entry for each owner. No step takes time that grows with d.
+// Nodes are written in parts of 64 once a part is full; younger ones, and those that have moved since, have the bound 0
+// and are summed exactly. Four parts are a tile. Where 3 or more nodes of a part own an attribute, or others of its tile do, it
+// has four bits for each of the tile's nodes (a run of 128 bytes), else an entry for each owner. No step takes time that grows with d.
 //
-// On rows of EURLex-4K's shape (236 of 5,000 attributes, of which 58 are shared on average) 2.4 % of 7,770 nodes pass, and a
-// search takes a seventh of the time of exact sums at exp64's rate (a tenth with 15,500 nodes, two fifths with 2,000);
-// the loop over all nodes took 2.5 times that time.
+// Memory is what takes time: lists are asked for some attributes ahead, and four attributes that all tiles have are added up
+// together, so that sums are loaded and stored once for the four. What passes gets a closer look (sparse_codes.hpp).
+//
+// On rows of EURLex-4K's shape (236 of 5,000 attributes, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
+// search takes 223 microseconds instead of 330, of which bounds are 90 (126); what is left are runs in memory, 700 kB a row.
+// Tile by tile, with all sums in registers, it took half as long again: a tile's runs are scattered over memory.
 #pragma once
 
 #include <algorithm>
@@ -31,58 +34,54 @@
 #include "memory.hpp"
 #include "pairs.hpp"
 #include "scan.hpp"
+#include "sparse_codes.hpp"
 #include "tables.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
 class Postings {
 public:
-    static constexpr std::int64_t TILE_NODES = 256;
+    static constexpr std::int64_t PART_NODES = SparseCodes::PART_NODES, TILE_NODES = 256;
 
     // What one search needs.
     struct Space {
+        Array<double> alone;
 #if defined(MLCA_SHUFFLES)
         Array<OneAttribute::Sums> sums;
 #endif
-        Array<double> alone;
         Array<std::uint16_t> saved, few;
         Array<std::int64_t> totals;
+        Array<std::uint32_t> words;
     };
 
     // How many nodes are written; all younger ones are summed exactly.
-    std::int64_t written() const noexcept { return static_cast<std::int64_t>(tiles_.size()) * TILE_NODES; }
+    std::int64_t written() const noexcept { return n_written_; }
 
-    // Write all full tiles of the first n nodes, and bring up to date what depends on r, about that of the rows to come.
+    // Attributes that written nodes may have are below this.
+    std::int64_t n_keys() const noexcept { return runs_.size(); }
+
+    // The codes of written nodes, and whether they are right: not if a node has moved since.
+    const SparseCodes& codes() const noexcept { return codes_; }
+    bool knows(std::int64_t node) const noexcept { return node < written() && alone_[static_cast<std::size_t>(node)] >= 0.0f; }
+
+    // Write all full parts of the first n nodes, and bring up to date what depends on r, about that of the rows to come.
     // `nodes(node)` has the keys, the values and the number n of a node's non-zeros. A failure leaves bounds that hold.
     template <class Nodes>
     void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
-        if (n_nodes >= TILE_NODES && n_nodes >= 2 * built_from_) rebuild(n_nodes, nodes);
-        while (written() + TILE_NODES <= n_nodes) write_tile(nodes);
+        if (n_nodes < TILE_NODES) return;
+        if (n_nodes >= 2 * built_from_) rebuild(n_nodes, nodes);
+        while (written() + PART_NODES <= n_nodes) write_part(nodes);
         refresh(r, nodes);
     }
 
     // Whether `prepare` has something to do.
     bool due(std::int64_t n_nodes, double r) const noexcept {
-        return n_nodes >= written() + TILE_NODES || (written() > 0 && is_stale(r));
+        return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
     }
 
     // A node has moved: what is written of it is wrong.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[static_cast<std::size_t>(node)] = FORGOTTEN;
-    }
-
-    // The youngest nodes are withdrawn; so many are left.
-    void withdraw(std::int64_t n_nodes) noexcept {
-        while (written() > n_nodes) {
-            const auto tile = static_cast<std::int32_t>(tiles_.size()) - 1;
-            for (const std::int32_t i : tiles_.back()) {
-                auto& runs = runs_[i];
-                auto& few = few_[i];
-                if (runs.length > 0 && runs.keys[runs.length - 1] == tile) --runs.length;
-                while (few.length > 0 && few.keys[few.length - 1] >= tile * TILE_NODES) --few.length;
-            }
-            tiles_.pop_back();
-        }
     }
 
     // Write the bounds of one row with the nodes that are written; return what 1 in them stands for, in units.
@@ -97,41 +96,47 @@ public:
             std::fill_n(bounds, written(), std::uint16_t{0});
             return 1;
         }
-        clear(space);
+        open(space);
         const Edges edges(*this, r);
+        alignas(16) std::uint8_t tables[TOGETHER_ADDED * TABLE];
+        const Run* runs_of[TOGETHER_ADDED];
+        const auto n_tiles = static_cast<std::int32_t>(rounded_up(written(), TILE_NODES) / TILE_NODES);
+        int n_open = 0;  // attributes of all tiles that wait for others
         for (std::int64_t p = 0; p < x.n; ++p) {
+            fetch_lists(x, p);
             if (x.keys[p] >= runs_.size()) continue;
-            alignas(16) std::uint8_t table[TABLE];
+            std::uint8_t* table = tables + TABLE * n_open;
             edges.fill(x.values[p], r, space.alone[static_cast<std::size_t>(p)], static_cast<float>(entries), table);
-            if (p + 1 < x.n && x.keys[p + 1] < runs_.size()) {
-                fetch_row(runs_[x.keys[p + 1]].values->bytes, std::min(runs_[x.keys[p + 1]].length, AHEAD) * RUN);
-            }
-            const auto& runs = runs_[x.keys[p]];
-            for (std::int32_t k = 0; k < runs.length; ++k) {
-                fetch_row(runs.values[k].bytes + AHEAD * RUN, RUN);
-                add_up(table, runs.values[k], runs.keys[k], space);
-            }
             const auto& few = few_[x.keys[p]];
             for (std::int32_t k = 0; k < few.length; ++k) {
                 std::uint16_t& saved = space.few[static_cast<std::size_t>(few.keys[k])];
                 saved = static_cast<std::uint16_t>(saved + table[few.values[k]]);
             }
+            const auto& runs = runs_[x.keys[p]];
+            runs_of[n_open] = runs.values;
+            if (runs.length < n_tiles) {
+                for (std::int32_t k = 0; k < runs.length; ++k) add_up<1>(table, runs_of + n_open, k, runs.keys[k], space);
+            } else if (++n_open == TOGETHER_ADDED) {
+                for (std::int32_t k = 0; k < n_tiles; ++k) add_up<TOGETHER_ADDED>(tables, runs_of, k, k, space);
+                n_open = 0;
+            }
         }
+        for (std::int32_t k = 0; k < n_tiles * n_open; ++k) add_up<1>(tables + TABLE * (k / n_tiles), runs_of + k / n_tiles, k % n_tiles, k % n_tiles, space);
         return finish(row_alone, r, entries, bounds, space);
     }
 
 private:
-    static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 8;
-    // Runs that are fetched ahead: there are more of them than caches hold.
+    static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
+    // Runs that are fetched ahead, as there are more of them than caches hold; attributes of all tiles that are added up together.
     static constexpr std::int32_t AHEAD = 8;
-    static constexpr std::int64_t N_CUTS = 14;
-    static constexpr std::int64_t SAMPLE = 4096;
-    static constexpr float FORGOTTEN = -1.0f;
+    static constexpr int TOGETHER_ADDED = 4;
 
     // The cells of a tile's nodes: node j in the low bits of byte j, node j + 128 in its high bits.
     struct Run {
         std::uint8_t bytes[RUN];
     };
+    static constexpr std::int64_t N_CUTS = 14, SAMPLE = 4096;
+    static constexpr float FORGOTTEN = -1.0f;
 
     // The ends of the cells, and the largest term that a value in each can have by itself.
     struct Edges {
@@ -189,7 +194,7 @@ private:
         return static_cast<std::uint8_t>(count);
     }
 
-    // Place the cuts anew, at quantiles of some nodes' values, and drop all tiles.
+    // Place the cuts anew, at quantiles of some nodes' values, and drop all that is written.
     template <class Nodes>
     void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
         Array<double> sample;
@@ -200,31 +205,38 @@ private:
             for (std::int64_t j = 0; j < std::min<std::int64_t>(each, y.n); ++j) sample.push_back(y.values[(k + j * 97) % y.n]);
         }
         std::sort(sample.begin(), sample.end());
-        withdraw(0);
+        for (std::int64_t i = 0; i < runs_.size(); ++i) runs_[i].length = few_[i].length = 0;
+        n_written_ = 0;
         least_ = most_ = largest_alone_ = 0.0;
+        codes_.clear(sample.empty() ? 0.0 : std::max(std::abs(sample.front()), std::abs(sample.back())));
         for (std::size_t j = 0; j < N_CUTS && !sample.empty(); ++j) cuts_[j] = sample[(j + 1) * sample.size() / (N_CUTS + 1)];
         built_from_ = n_nodes;
     }
 
-    // Write the next tile. All that can fail comes first.
+    bool has_run(std::int64_t attribute, std::int64_t tile) const noexcept {
+        const auto& runs = runs_[attribute];
+        return runs.length > 0 && runs.keys[runs.length - 1] == tile;
+    }
+
+    // Write the next part. All that can fail comes first.
     template <class Nodes>
-    void write_tile(const Nodes& nodes) {
-        const std::int64_t first = written();
+    void write_part(const Nodes& nodes) {
+        const std::int64_t first = written(), end = first + PART_NODES, tile = first / TILE_NODES;
         std::int64_t n_keys = runs_.size(), n_pairs = 0;
-        for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto y = nodes(first + k);
+        for (std::int64_t k = first; k < end; ++k) {
+            const auto y = nodes(k);
             for (std::int64_t j = 0; j < y.n; ++j) n_keys = std::max<std::int64_t>(n_keys, y.keys[j] + std::int64_t{1});
             n_pairs += y.n;
         }
         grow_to(owners_, n_keys, std::int32_t{0});
         runs_.resize(n_keys);
         few_.resize(n_keys);
-        grow_to(alone_, first + TILE_NODES, 0.0f);
-        if (tiles_.size() == tiles_.capacity()) tiles_.reserve(2 * tiles_.size() + 16);
+        grow_to(alone_, end, 0.0f);
+        Array<std::int16_t> codes = codes_.make_room(n_pairs);
         Array<std::int32_t> attributes;
         attributes.reserve(static_cast<std::size_t>(n_pairs));
-        for (std::int64_t k = 0; k < TILE_NODES; ++k) {
-            const auto y = nodes(first + k);
+        for (std::int64_t k = first; k < end; ++k) {
+            const auto y = nodes(k);
             for (std::int64_t j = 0; j < y.n; ++j) {
                 if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) attributes.push_back(y.keys[j]);
             }
@@ -232,6 +244,7 @@ private:
         try {
             for (const std::int32_t i : attributes) {
                 const std::int32_t n = owners_[static_cast<std::size_t>(i)];
+                if (has_run(i, tile)) continue;
                 if (n >= FEWEST_FOR_RUN) {
                     runs_.make_room(i, 1);
                 } else {
@@ -243,22 +256,23 @@ private:
             throw;
         }
         for (const std::int32_t i : attributes) {
-            if (owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tiles_.size()), Run{});
+            if (!has_run(i, tile) && owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tile), Run{});
         }
-        for (std::int64_t k = first; k < first + TILE_NODES; ++k) write_node(k, nodes(k));
+        for (std::int64_t k = first; k < end; ++k) write_node(k, nodes(k));
         for (const std::int32_t i : attributes) owners_[static_cast<std::size_t>(i)] = 0;
-        tiles_.push_back(std::move(attributes));
+        codes_.write(first, nodes, std::move(codes));
+        n_written_ = end;
     }
 
     template <class Row>
     void write_node(std::int64_t node, const Row& y) noexcept {
-        const std::int64_t place = node % TILE_NODES;
+        const std::int64_t tile = node / TILE_NODES, place = node % TILE_NODES;
         for (std::int64_t j = 0; j < y.n; ++j) {
             const std::int32_t i = y.keys[j];
             const std::uint8_t code = cell(y.values[j]);
             least_ = std::min(least_, y.values[j]);
             most_ = std::max(most_, y.values[j]);
-            if (owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) {
+            if (has_run(i, tile)) {
                 auto& runs = runs_[i];
                 std::uint8_t& byte = runs.values[runs.length - 1].bytes[place % RUN];
                 byte = static_cast<std::uint8_t>(byte | (place < RUN ? code : code << 4));
@@ -289,32 +303,62 @@ private:
         }
     }
 
-    void clear(Space& space) const {
-        grow_to(space.saved, written());
-        space.few.assign(static_cast<std::size_t>(written()), std::uint16_t{0});
+    void open(Space& space) const {
+        const std::int64_t room = rounded_up(written(), TILE_NODES);
+        grow_to(space.saved, room);
+        space.few.assign(static_cast<std::size_t>(room), std::uint16_t{0});
 #if defined(MLCA_SHUFFLES)
-        space.sums.assign(static_cast<std::size_t>(written() / OneAttribute::WIDTH), OneAttribute::Sums{});
+        space.sums.assign(static_cast<std::size_t>(room / OneAttribute::WIDTH), OneAttribute::Sums{});
 #else
-        std::fill_n(space.saved.begin(), written(), std::uint16_t{0});
+        std::fill_n(space.saved.begin(), room, std::uint16_t{0});
 #endif
     }
 
-    // Add what the nodes of a tile save.
-    static void add_up(const std::uint8_t* table, const Run& run, std::int64_t tile, Space& space) noexcept {
+    // Ask for what attributes a few places ahead will need: where their lists are, then the lists' beginnings.
+    template <class Row>
+    [[gnu::always_inline]] void fetch_lists(const Row& x, std::int64_t p) const noexcept {
+        constexpr std::int64_t FAR = 16, NEAR = 8;
+        if (p + FAR < x.n && x.keys[p + FAR] < runs_.size()) {
+            __builtin_prefetch(&runs_[x.keys[p + FAR]]);
+            __builtin_prefetch(&few_[x.keys[p + FAR]]);
+        }
+        if (p + NEAR < x.n && x.keys[p + NEAR] < runs_.size()) {
+            const auto& runs = runs_[x.keys[p + NEAR]];
+            const auto& few = few_[x.keys[p + NEAR]];
+            fetch_row(runs.values->bytes, std::min(runs.length, AHEAD) * RUN);
+            fetch_row(runs.keys, std::min(runs.length, AHEAD));
+            fetch_row(few.keys, std::min(few.length, 64));
+            fetch_row(few.values, std::min(few.length, 64));
+        }
+    }
+
+    // Add what the nodes of a tile save by N attributes.
+    template <int N>
+    [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile, Space& space) noexcept {
+        for (int j = 0; j < N; ++j) fetch_row(runs[j][k].bytes + AHEAD * RUN, RUN);
 #if defined(MLCA_SHUFFLES)
         constexpr std::int64_t HALF = RUN / OneAttribute::WIDTH;
         OneAttribute::Sums* sums = space.sums.data() + 2 * HALF * tile;
-        const OneAttribute::Bytes entries = OneAttribute::table(table);
-        for (std::int64_t k = 0; k < HALF; ++k) {
-            const OneAttribute::Bytes both = OneAttribute::load(run.bytes + OneAttribute::WIDTH * k);
-            sums[k].add(OneAttribute::look_up(entries, OneAttribute::low(both)));
-            sums[HALF + k].add(OneAttribute::look_up(entries, OneAttribute::high(both)));
+        for (std::int64_t side = 0; side < HALF; ++side) {
+            OneAttribute::Sums low = sums[side], high = sums[HALF + side];
+#pragma GCC unroll 4
+            for (int j = 0; j < N; ++j) {
+                const OneAttribute::Bytes entries = OneAttribute::table(tables + TABLE * j);
+                const OneAttribute::Bytes both = OneAttribute::load(runs[j][k].bytes + OneAttribute::WIDTH * side);
+                low.add(OneAttribute::look_up(entries, OneAttribute::low(both)));
+                high.add(OneAttribute::look_up(entries, OneAttribute::high(both)));
+            }
+            sums[side] = low;
+            sums[HALF + side] = high;
         }
 #else
         std::uint16_t* saved = space.saved.data() + tile * TILE_NODES;
-        for (std::int64_t k = 0; k < RUN; ++k) {
-            saved[k] = static_cast<std::uint16_t>(saved[k] + table[run.bytes[k] & 15]);
-            saved[RUN + k] = static_cast<std::uint16_t>(saved[RUN + k] + table[run.bytes[k] >> 4]);
+        for (int j = 0; j < N; ++j) {
+            const std::uint8_t *bytes = runs[j][k].bytes, *table = tables + TABLE * j;
+            for (std::int64_t node = 0; node < RUN; ++node) {
+                saved[node] = static_cast<std::uint16_t>(saved[node] + table[bytes[node] & 15]);
+                saved[RUN + node] = static_cast<std::uint16_t>(saved[RUN + node] + table[bytes[node] >> 4]);
+            }
         }
 #endif
     }
@@ -343,12 +387,12 @@ private:
     double cuts_[N_CUTS] = {};
     // What the values that were written lie between, the largest sum against zeros, and the r that these are for.
     double least_ = 0.0, most_ = 0.0, largest_alone_ = 0.0, r0_ = 1.0;
-    std::int64_t built_from_ = 0;
+    std::int64_t built_from_ = 0, n_written_ = 0;
     PairRows<Run> runs_;           // of each attribute, by tile
     PairRows<std::uint8_t> few_;   // of each attribute, by node: cells where owners are few
-    Array<Array<std::int32_t>> tiles_;  // the attributes of each tile
+    SparseCodes codes_;
     Array<float> alone_;
-    Array<std::int32_t> owners_;  // working space of write_tile, zero between uses
+    Array<std::int32_t> owners_;  // working space of write_part, zero between uses
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -11,8 +11,8 @@
 //   4. Should L exceed the guess, nodes up to L that were passed over are summed, too: of those with bounds within the guess the
 //      closer bounds are known, as all of them were looked at; the others are looked at now.
 // No step ever drops a node that could be on the list, whatever bounds and guess are worth: with bounds of 0 all nodes
-// are looked at closely, and the list is the same. Where exact sums cost hardly more than a closer look, in few dimensions
-// and between sparse rows, steps 1 to 3 are done with exact sums at once.
+// are looked at closely, and the list is the same. Where exact sums cost hardly more than a closer look, in few dimensions,
+// steps 1 to 3 are done with exact sums at once.
 //
 // Predicting, four rows together, in times of exact sums of all (exp64): Scene 31, Yeast 25, Mediamill 63; groups of
 // attributes on Yeast 7.

@@ -8,8 +8,10 @@
 #include "level.hpp"
 #include "memory.hpp"
 #include "postings.hpp"
+#include "scattered.hpp"
 #include "screening.hpp"
 #include "shortlist.hpp"
+#include "sparse_codes.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -34,36 +36,60 @@ template <class Row>
     return total;
 }
 
+// How one row is compared with sparse nodes, for screening.hpp. Nodes that are not written are summed beforehand.
+template <class Nodes, class Exact>
+struct SparseSums {
+    const Postings& postings;
+    const Nodes& nodes;
+    const Exact& sum;
+    std::int64_t n_attributes, base, written;  // of the row: non-zeros, its sum against zeros
+    float shrinking;
+    const std::uint32_t* words;
+    const std::int64_t* totals;  // of nodes that are not written
+
+    std::int64_t exact(std::int64_t node) const { return node < written ? sum(node) : totals[node - written]; }
+    [[gnu::always_inline]] void fetch(std::int64_t node) const {
+        const auto y = nodes(node);
+        fetch_row(y.keys, y.n);
+        fetch_row(y.values, y.n);
+    }
+    std::int64_t lower(std::int64_t node) const {
+        if (node >= written || !postings.knows(node)) return exact(node);
+        const auto y = nodes(node);
+        return base + SparseCodes::lower(y.keys, postings.codes()[node], y.n, words, shrinking);
+    }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const {
+        if (node >= written) return;
+        const auto y = nodes(node);
+        fetch_row(y.keys, y.n);
+        fetch_row(postings.codes()[node], y.n);
+    }
+    std::int64_t looseness() const { return SparseCodes::looseness(n_attributes, shrinking); }
+};
+
 // List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t n_nodes, std::int64_t n_wanted, const Nodes& nodes,
                          const Exact& exact, Screening& screening, Postings::Space& space, Shortlist& nearest) {
-    struct Sums {
-        const Nodes& nodes;
-        const Exact& sum;
-        std::int64_t written;
-        std::int64_t* totals;  // of nodes that are not written
-
-        void exact(const std::int32_t* few, std::int64_t n, std::int64_t* sums) const {
-            for (std::int64_t j = 0; j < n; ++j) sums[j] = few[j] < written ? sum(few[j]) : totals[few[j] - written];
-        }
-        [[gnu::always_inline]] void fetch(std::int64_t node) const {
-            const auto y = nodes(node);
-            fetch_row(y.keys, y.n);
-            fetch_row(y.values, y.n);
-        }
-    };
     std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));
     const std::int64_t step = postings.bound_all(x, r, bounds, space);
     const std::int64_t written = std::min(postings.written(), n_nodes);
     grow_to(space.totals, n_nodes - written);
-    const Sums sums{nodes, exact, written, space.totals.data()};
     for (std::int64_t k = written; k < n_nodes; ++k) {
         const std::int64_t total = exact(k);
-        sums.totals[k - written] = total;
+        space.totals[static_cast<std::size_t>(k - written)] = total;
         bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(total / step, UINT16_MAX));
     }
-    screening.list_nearest_directly(0, n_nodes, step, n_wanted, sums, nearest);
+    grow_to(space.words, std::max<std::int64_t>(postings.n_keys(), x.n > 0 ? x.keys[x.n - 1] + std::int64_t{1} : 0));
+    std::int64_t base = 0;
+    const Scattered<std::uint32_t> scattered(space.words, {x.keys, x.values, x.n}, [&](std::int64_t p) {
+        const double alone = space.alone[static_cast<std::size_t>(p)];
+        base += static_cast<std::int64_t>(alone * PER_UNIT);
+        return postings.codes().word(x.values[p], alone);
+    });
+    const SparseSums<Nodes, Exact> sums{
+        postings, nodes, exact, x.n, base, written, postings.codes().shrinking(r), space.words.data(), space.totals.data()};
+    screening.list_nearest(0, n_nodes, step, n_wanted, sums, nearest);
 }
 
 }  // namespace mlca::MLCA_LEVEL

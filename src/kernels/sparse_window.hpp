@@ -7,7 +7,8 @@
 // Where fewer than half of the attributes appear in the window, the common bandwidth, a median, is nearly always that of
 // a constant. It is certain if each attribute that appears has a zero somewhere and only values of SURELY_VARIES or more:
 // with a 0 and a v its squares add up to v^2 / 2 at least, a deviation of 1e-4 / sqrt(2 (m - 1)) > 1e-6 for
-// m <= LONGEST_COUNTED. Then nothing is laid out at all: a slide of the window costs one row in and one row out.
+// m <= LONGEST_COUNTED. Then nothing is laid out at all: a slide of the window costs one row in and one row out. Otherwise
+// rough sums of squares tell which attributes the median is among (see sparse_median.hpp), and only these are laid out.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include "bandwidth.hpp"
 #include "binary_window.hpp"
 #include "settings.hpp"
+#include "sparse_median.hpp"
 #include "window.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -91,6 +93,14 @@ public:
                     squared_deviations({laid_out_.data(), m, n}, squares, means_.data());
                 });
             }
+            if (m <= LONGEST_COUNTED) {
+                if (!median_.runs()) start_median(window, low, high);
+                const SparseMedian::Middle middle = median_.narrow(window.d_, columns_);
+                if (middle.n > 0) {
+                    add_up(window, low, high);
+                    return of_middle(middle, window.d_, silverman);
+                }
+            }
             estimate(window, low, high, silverman);
             return median_with_constants(squares_, absent, silverman.bandwidth(CONSTANT));
         }
@@ -125,6 +135,7 @@ public:
 
     private:
         static constexpr double SURELY_VARIES = 1e-4;
+        static constexpr std::int64_t FEW = 8;
 
         // Move the counts on to a window; return Silverman's rule for its length.
         const Silverman& count(const SparseWindow& window, std::int64_t low, std::int64_t high) {
@@ -132,6 +143,7 @@ public:
                 silverman_ = Silverman(high - low, window.d_);
                 forget();
             }
+            if (other_ == 0) median_.stop();
             for (std::int64_t j = counted_.low; j < std::min(low, counted_.high); ++j) remove(window.row(j));
             counted_ = {std::max(counted_.low, low), std::max(counted_.high, low)};
             if (counted_.low > low) {  // asked about an earlier window: begin anew
@@ -147,6 +159,7 @@ public:
             if (row.n == 0) return;
             grow_to(ones_.counts, row.keys[row.n - 1] + std::int64_t{1});
             grow_to(ones_.latest, row.keys[row.n - 1] + std::int64_t{1});
+            if (median_.runs()) median_.make_room(row.keys[row.n - 1] + std::int64_t{1});
             for (std::int64_t p = 0; p < row.n; ++p) {
                 const auto i = static_cast<std::size_t>(row.keys[p]);
                 present_ += ones_.counts[i] == 0;
@@ -156,6 +169,7 @@ public:
                 other_ += row.values[p] != 1.0;
                 small_ += std::abs(row.values[p]) < SURELY_VARIES;
             }
+            if (median_.runs()) median_.add(row);
         }
 
         void remove(const Row& row) noexcept {
@@ -167,12 +181,52 @@ public:
                 other_ -= row.values[p] != 1.0;
                 small_ -= std::abs(row.values[p]) < SURELY_VARIES;
             }
+            if (median_.runs()) median_.remove(row, [this](std::int32_t i) { return ones_.counts[static_cast<std::size_t>(i)] > 0; });
         }
 
         void forget() noexcept {
             std::fill(ones_.counts.begin(), ones_.counts.end(), 0);
             counted_ = {0, 0};
             present_ = always_ = other_ = small_ = 0;
+            median_.stop();
+        }
+
+        void start_median(const SparseWindow& window, std::int64_t low, std::int64_t high) {
+            median_.start(window.d_, high - low, static_cast<std::int64_t>(ones_.counts.size()));
+            for (std::int64_t j = low; j < high; ++j) median_.add(window.row(j));
+        }
+
+        // The median bandwidth from the exact sums of squares of the attributes that the middle ones are among.
+        double of_middle(const SparseMedian::Middle& middle, std::int64_t d, const Silverman& silverman) {
+            partition(squares_.data(), middle.n, middle.upper);
+            const double above = silverman.bandwidth(squares_[static_cast<std::size_t>(middle.upper)]);
+            if (d % 2 == 1) return above;
+            return (silverman.bandwidth(*std::max_element(squares_.begin(), squares_.begin() + middle.upper)) + above) / 2.0;
+        }
+
+        // Exact sums of squares of the attributes in `columns_`.
+        void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high) {
+            const auto n = static_cast<std::int64_t>(columns_.size());
+            if (n <= FEW) {
+                look_up(window, low, high);
+            } else {
+                lay_out(window, low, high, false);
+            }
+            squares_.resize(columns_.size());
+            means_.resize(columns_.size());
+            squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
+        }
+
+        // Lay the values of a few attributes side by side, by looking for them in each row.
+        void look_up(const SparseWindow& window, std::int64_t low, std::int64_t high) {
+            laid_out_.clear();
+            for (std::int64_t j = low; j < high; ++j) {
+                const Row row = window.row(j);
+                for (const std::int64_t i : columns_) {
+                    const std::int32_t* place = std::lower_bound(row.keys, row.keys + row.n, i);
+                    laid_out_.push_back(place < row.keys + row.n && *place == i ? row.values[place - row.keys] : 0.0);
+                }
+            }
         }
 
         // Estimate the bandwidths of all attributes that appear in the window; `columns_` says which they are.
@@ -219,6 +273,7 @@ public:
         // Attributes that appear in the window, and in each of its rows; entries that are not 1, and that are small.
         std::int64_t present_ = 0, always_ = 0, other_ = 0, small_ = 0;
         BinaryMedian binary_;
+        SparseMedian median_;
         Array<std::int64_t> columns_;
         Array<std::int32_t> column_of_;
         Array<double> laid_out_, squares_, means_;

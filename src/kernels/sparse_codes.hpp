@@ -6,8 +6,8 @@
 // row has by itself at the node's attributes is taken off, rounded up; both halves of it, code and term, lie in one word for each attribute,
 // so that a node costs one look-up an entry, in a table that fits the first cache. All is a lower bound whatever g is.
 //
-// On rows of EURLex-4K's shape a look takes a third of the time of an exact sum, whose doubles come from memory, and leaves 11 of 186
-// nodes to be summed.
+// On rows of EURLex-4K's shape it leaves few of the nearly 200 nodes that pass the bounds to exact sums, whose doubles come from
+// memory: together with 64 nodes a part a search takes six tenths of the time.
 #pragma once
 
 #include <algorithm>

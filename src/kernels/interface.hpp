@@ -67,6 +67,8 @@ struct Explained {
     // in which the voters agree most with the row, with how much of the weight they agree in.
     Array<double> background, agreement;
     Array<std::int64_t> agreeing;
+    // The weights of those who vote, and of some of all nodes, evenly taken, which tell what is ordinary.
+    StateRows voters, ordinary;
 };
 
 class Learner {

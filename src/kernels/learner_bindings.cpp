@@ -186,6 +186,9 @@ public:
         result["novelty"] = explained.novelty;
         result["far"] = explained.far;
         result["fallback"] = explained.fallback;
+        const auto d = static_cast<std::size_t>(settings().n_features);
+        put(result, "voters", std::move(explained.voters), is_sparse(), d);
+        put(result, "ordinary", std::move(explained.ordinary), is_sparse(), d);
         return result;
     }
 

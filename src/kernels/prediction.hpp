@@ -10,6 +10,7 @@
 
 #include "interface.hpp"
 #include "model.hpp"
+#include "restoring.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -64,12 +65,14 @@ public:
             explain_bayes(model, result);
         }
         if (model.learnt) explain_similarity(model, x, result);
+        show_nodes(model, result);
         return result;
     }
 
 private:
-    // Attributes that an explanation names.
-    static constexpr std::int64_t MOST_NAMED = 32;
+    // Attributes that an explanation names, and about so many entries of nodes that tell what is ordinary: 8 MiB are copied in
+    // a few milliseconds.
+    static constexpr std::int64_t MOST_NAMED = 32, ORDINARY_ENTRIES = 1 << 20;
 
     void find_voters(const ModelOf& model, const Row* rows, std::int64_t n, Stop& stop) {
         if (model.n_nodes == 0) {
@@ -158,9 +161,10 @@ private:
     }
     static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
 
-    [[gnu::cold]] void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) const {
+    [[gnu::cold]] void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) {
         const LabelMemory& labels = model.labels;
         const std::size_t start = result.label_counts.size();
+        explained_.push_back(node);
         result.nodes.push_back(model.number_of(node));
         result.distances.push_back(distance);
         result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
@@ -240,10 +244,10 @@ private:
         const Learned& learned = model.learnt->learned();
         Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
         double together = 0.0;
-        for (std::size_t v = 0; v < result.nodes.size(); ++v) {
+        for (std::size_t v = 0; v < explained_.size(); ++v) {
             const double weight = result.weights.empty() ? 1.0 : result.weights[v];
             double below = 0.0;
-            const Row y = model.nodes.row(result.nodes[v]);
+            const Row y = model.nodes.row(explained_[v]);
             model.learnt->for_each_term(x, y, [&](std::int64_t, std::int64_t, std::int64_t most) { below += static_cast<double>(most); });
             model.learnt->for_each_term(x, y, [&](std::int64_t j, std::int64_t term, std::int64_t most) {
                 agreement.data()[j] += weight * static_cast<double>(most - term) / below;
@@ -264,7 +268,17 @@ private:
         }
     }
 
+    [[gnu::cold]] void show_nodes(const ModelOf& model, Explained& result) const {
+        const auto append = [&](StateRows& rows, std::int64_t node) { RowsOfState<Row>::append(rows, model.nodes.row(node), model.settings.n_features); };
+        for (const std::int64_t node : explained_) append(result.voters, node);
+        const std::int64_t step = model.nodes.n_entries(model.n_nodes) / ORDINARY_ENTRIES + 1;
+        for (std::int64_t node = 0; node < model.n_nodes; node += step) {
+            if (model.n_gone == 0 || !model.gone.data()[node]) append(result.ordinary, node);
+        }
+    }
+
     typename ModelOf::Work work_;
+    Array<std::int64_t> explained_;  // who votes on the row that is explained
     std::vector<Shortlist> found_;
     std::vector<Voting> votings_;
     Array<double> usual_;  // by Bayes' rule, the probability of labels without votes

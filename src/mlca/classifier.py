@@ -280,9 +280,10 @@ class MLCA(LearnedModel):
         attributes = frames.names_of_attributes(model)
         learner = model._settled_learner()
         numbers = learner.explain(row)
+        voters, ordinary = numbers["voters"], numbers["ordinary"]
         # Names are asked for last: another thread may have learned new ones meanwhile.
         explanation = Explanation.of(learner, numbers, model._labels.names, attributes)
-        return frames.with_values(model, explanation, row)
+        return frames.with_values(model, explanation, row, voters, ordinary)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.

@@ -131,6 +131,7 @@ class Explanation:
         name_of_attribute: Callable[[int], str],
     ) -> Explanation:
         """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
+        numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback = numbers.pop("probabilities"), numbers.pop("fallback")
         if learner.parameters.decision == "calibrated":

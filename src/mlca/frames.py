@@ -28,7 +28,7 @@ from mlca.tables.frame_cells import as_table as as_table
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
-from mlca.tables.telling import beside
+from mlca.tables.telling import beside, dense_row
 from mlca.targets import LabelRows, LabelSet, read_targets
 
 if TYPE_CHECKING:
@@ -144,13 +144,15 @@ def names_of_attributes(model: LearnedModel) -> Callable[[int], str]:
     return lambda attribute: f"x{attribute}" if names is None else str(names[attribute])
 
 
-def with_values(model: LearnedModel, explanation: Explanation, row: NDArray[np.float64]) -> Explanation:
+def with_values(
+    model: LearnedModel, explanation: Explanation, row: NDArray[np.float64], voters: Any, ordinary: Any
+) -> Explanation:
     """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
     recipe = recipe_for(model)
     if recipe is None:
         recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}") for k in range(len(row)))))
-    nodes = explanation.nodes[:_SHOWN_NODES].tolist()
-    values = beside(recipe.layout, model.weights_, row, nodes, _SHOWN_COLUMNS)
+    rows = [row, *(dense_row(voters, place) for place in range(min(voters.shape[0], _SHOWN_NODES)))]
+    values = beside(recipe.layout, ordinary, rows, _SHOWN_COLUMNS)
     return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
 
 

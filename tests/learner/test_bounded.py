@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mlca import MLCA, load, merge
-from mlca.learner.core import Learner
+from mlca.learner.core import Learner, rows_in
 from mlca.learner.parameters import Parameters
 from tests.learner.bounded import Bounded, BoundedDrift
 from tests.learner.states import assert_exactly_same
@@ -124,3 +124,32 @@ def test_an_explanation_tells_how_many_rows_the_nodes_stand_for():
     told = whole.explain(X[0])
     assert told.n_seen == told.n_represented == whole.counts_.sum()
     assert "stand for" not in str(told)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("form", ["dense", "sparse", "gaps"])
+def test_nodes_that_were_given_up_are_not_what_is_explained(tmp_path, options, form):
+    """They stay in their places until there are many; a loaded model has none of them."""
+    X, Y = stream(n=110)
+    if form == "gaps":
+        X[::7, 2] = np.nan
+    rows = sparse.csr_array(X) if form == "sparse" else X
+    model = MLCA(max_nodes=60, **options).fit(rows, Y)
+    model.save(tmp_path / "model.mlca")
+    told, again = (one.explain(X[100]) for one in (model, load(tmp_path / "model.mlca")))
+    assert told.nodes.tolist() == again.nodes.tolist()
+    assert (told.agreement, told.values) == (again.agreement, again.values)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_an_explanation_has_the_nodes_that_vote_and_some_of_all(is_sparse):
+    rng = np.random.default_rng(0)
+    X = rng.random((700, 2000))  # more entries than are shown
+    learner = learn(Parameters(**USUAL, max_nodes=600), X, rng.integers(0, 2, (700, 2)), is_sparse)
+    told = learner.explain(X[0])
+    shown = {name: told[name].toarray() if is_sparse else told[name] for name in ("voters", "ordinary")}
+    weights = rows_in(learner.state("weights"), "weights", learner)
+    weights = weights.toarray() if is_sparse else weights
+    np.testing.assert_array_equal(shown["voters"], weights[told["nodes"]])
+    assert 200 <= len(shown["ordinary"]) < 600
+    assert {row.tobytes() for row in shown["ordinary"]} <= {row.tobytes() for row in weights}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
@@ -16,6 +16,9 @@ from mlca.learner.parameters import SCREEN_FROM, Parameters
 
 # Rows of the other kind are converted by portions of so many numbers.
 PORTION = 2**20
+
+# The matrices of an explanation.
+_SHOWN_ROWS = ("voters", "ordinary")
 
 OfNodes: TypeAlias = Literal["all", "none", "weights", "counts", "bandwidths", "label_counts"]
 
@@ -198,14 +201,23 @@ class Learner:
         return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities."""
+        """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities.
+
+        Also what those nodes are (`voters`), and some of all nodes, which tell what is ordinary (`ordinary`): matrices.
+        """
         row = x[None, :]
         try:
             if self._keeps_sparse:
-                return dict(self._compiled.explain_sparse(*self._csr_parts(sparse.csr_array(row))))
-            return dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
+                said = dict(self._compiled.explain_sparse(*self._csr_parts(sparse.csr_array(row))))
+            else:
+                said = dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
         except native.GapsError:
             return self._ready_for_gaps().explain(x)
+        if self._mixed:
+            said = as_shown(said, self.sparse_nodes, self.n_features, _SHOWN_ROWS)
+        return {name: said[name] for name in said if not name.startswith(_SHOWN_ROWS)} | {
+            name: rows_in(said, name, self) for name in _SHOWN_ROWS
+        }
 
     def segments(self) -> tuple[tuple[int, float], ...]:
         """Return the node that each segment of the past begins with and its trust, 0 to 1; nothing if none is followed.
@@ -303,6 +315,14 @@ class Learner:
 def _joined(parts: Sequence[Any]) -> Any:
     """Return what is said of the rows of all parts; None where nothing is."""
     return None if parts[0] is None else np.concatenate(parts)
+
+
+def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:
+    """Return the rows that some of a learner's arrays are, dense or sparse as its nodes are."""
+    if not learner.sparse_nodes:
+        return arrays[name]
+    indptr, indices, data = (arrays[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, learner.n_features))
 
 
 def n_labels_of(state: Arrays) -> int:

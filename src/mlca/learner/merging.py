@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.learner.core import Learner
-from mlca.learner.mixed import Arrays
+from mlca.learner.core import Learner, rows_in
 
 LabelColumns = NDArray[np.int32]
 
@@ -48,7 +47,7 @@ def merged(learners: Sequence[Learner], columns: Sequence[LabelColumns], n_label
         state = other.state("none")
         if len(state["waiting.indptr"]) > 1:
             labels = _ascending(state["waiting.indptr"], numbers[state["waiting.indices"]])
-            whole.learn(_rows(state, "recent", other), state["waiting.indptr"], labels, n_labels)
+            whole.learn(rows_in(state, "recent", other), state["waiting.indptr"], labels, n_labels)
         else:
             whole = whole.settled().copy()
             whole.absorb(_as_kind(other, whole.sparse_nodes), numbers, n_labels)
@@ -72,7 +71,7 @@ def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
         return learner
     state = learner.state()
     for name in ("weights", "recent"):
-        rows = _rows(state, name, learner)
+        rows = rows_in(state, name, learner)
         if sparse_nodes:
             thin = sparse.csr_array(rows)
             state |= {
@@ -83,10 +82,3 @@ def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
         else:
             state[name] = rows.toarray()
     return Learner.from_state(learner.asked_for, learner.n_features, learner.n_labels, sparse_nodes, state)
-
-
-def _rows(state: Arrays, name: str, learner: Learner) -> Any:
-    if not learner.sparse_nodes:
-        return state[name]
-    indptr, indices, data = (state[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
-    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, learner.n_features))

@@ -45,10 +45,10 @@ def as_mixed(state: Arrays, sparse_nodes: bool) -> Arrays:
     return result
 
 
-def as_shown(state: Arrays, sparse_nodes: bool, n_features: int) -> Arrays:
-    """Return a state of the compiled learner for mixed rows as users see it."""
+def as_shown(state: Arrays, sparse_nodes: bool, n_features: int, names: tuple[str, ...] = _ROWS) -> Arrays:
+    """Return a state of the compiled learner for mixed rows as users see it; `names` are its rows."""
     result = dict(state)
-    for name in (name for name in _ROWS if f"{name}.data" in state):
+    for name in (name for name in names if f"{name}.data" in state):
         data = np.where(result[f"{name}.data"] == MISSING, np.nan, result[f"{name}.data"])
         result[f"{name}.data"] = data
         if not sparse_nodes:

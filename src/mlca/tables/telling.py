@@ -53,31 +53,28 @@ class TellingColumns:
 
 
 def beside(
-    layout: Layout, weights: Any, row: NDArray[np.float64], nodes: Sequence[int], most: int
+    layout: Layout, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
 ) -> list[tuple[str, list[str]]]:
-    """Return the most telling columns of a row, and what the row and some nodes have there.
+    """Return the most telling columns of the first of some rows, and what all of them have there.
 
     Parameters
     ----------
     layout : Layout
         What the columns mean.
-    weights : ndarray or csr_array of shape (n_nodes, n_features)
-        All nodes.
-    row : ndarray
-        The row.
-    nodes : sequence of int
-        The nodes to show.
+    ordinary : ndarray or csr_array of shape (n_nodes, n_features)
+        Nodes that tell what is ordinary.
+    rows : sequence of ndarray
+        The row, then those to show beside it.
     most : int
         The number of columns.
 
     Returns
     -------
     list of (str, list of str)
-        The name of each column; the row's value, then that of each node.
+        The name of each column, and the values there.
     """
-    telling = TellingColumns(layout, weights)
-    rows = [row, *(dense_row(weights, node) for node in nodes)]
-    return [(telling.name(place), [telling.in_words(x, place) for x in rows]) for place in telling.of(row, most)]
+    telling = TellingColumns(layout, ordinary)
+    return [(telling.name(place), [telling.in_words(x, place) for x in rows]) for place in telling.of(rows[0], most)]
 
 
 def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:

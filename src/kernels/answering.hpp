@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -33,13 +34,13 @@ public:
         // The first rows tell how many threads the others are worth.
         const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, n) : 0;
         const auto begun = Stop::Clock::now();
-        if (alone > 0) answer_part(source, 0, alone, n_labels, stop, answers);
-        const std::int64_t rest = n - alone;
-        const auto worth = alone > 0 ? (Stop::Clock::now() - begun) * rest / alone / WORTH_A_THREAD : 1;
+        std::atomic<std::int64_t> first{0}, next{alone};
+        if (alone > 0) answer_some(source, first, alone, n_labels, stop, answers);
+        const auto worth = alone > 0 ? (Stop::Clock::now() - begun) * (n - alone) / alone / WORTH_A_THREAD : 1;
         Team team(std::clamp<std::int64_t>(worth, 1, std::max<std::int64_t>(n_jobs, 1)));
-        team.run([&](std::int64_t part) {
+        team.run([&](std::int64_t) {
             try {
-                answer_part(source, alone + rest * part / team.size(), alone + rest * (part + 1) / team.size(), n_labels, stop, answers);
+                answer_some(source, next, n, n_labels, stop, answers);
             } catch (...) {
                 stop.request();
                 throw;
@@ -53,18 +54,19 @@ private:
     // What a thread must have to do before it is worth its start.
     static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
 
-    void answer_part(const Source& source, std::int64_t first, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) {
+    // Answer for the next rows up to `end`, in turn with other threads.
+    void answer_some(const Source& source, std::atomic<std::int64_t>& next, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) {
         auto prediction = idle_.borrow([this] { return std::make_unique<Prediction<ModelHere>>(told_); });
         Stop never;  // interrupts are looked for between slices only, when nothing is locked
+        std::int64_t first = next.fetch_add(TOGETHER, std::memory_order_relaxed);
         while (first < end) {
             stop.check();
             const std::shared_lock<Lock> guard(lock_);
             prediction->begin(model_, n_labels);
             const auto begun = Stop::Clock::now();
             do {
-                const std::int64_t n = std::min(TOGETHER, end - first);
-                prediction->answer(model_, source, first, n, n_labels, answers, never);
-                first += n;
+                prediction->answer(model_, source, first, std::min(TOGETHER, end - first), n_labels, answers, never);
+                first = next.fetch_add(TOGETHER, std::memory_order_relaxed);
             } while (first < end && Stop::Clock::now() - begun < SLICE);
         }
         idle_.give_back(std::move(prediction));

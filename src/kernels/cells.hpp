@@ -18,6 +18,7 @@
 
 #include "level.hpp"
 #include "memory.hpp"
+#include "sharing.hpp"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -44,18 +45,20 @@ public:
 
     // Place the boundaries anew; `weights(node)` are the attributes of a node.
     template <class Weights>
-    void build(std::int64_t n_nodes, const Weights& weights) {
+    void build(std::int64_t n_nodes, const Weights& weights, Sharing sharing = UNSHARED) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
         Array<double> sample(static_cast<std::size_t>(n * n_attributes_));
-        for (std::int64_t k = 0; k < n; ++k) {
-            const double* row = weights(k * n_nodes / n);
-            for (std::int64_t i = 0; i < n_attributes_; ++i) sample[static_cast<std::size_t>(i * n + k)] = row[i];
-        }
-        for (std::int64_t i = 0; i < n_attributes_; ++i) {
-            double* values = sample.data() + i * n;
-            std::sort(values, values + n);
-            divide(values, n, boundaries_.data() + i * BOUNDARY_ROOM);
-        }
+        sharing(n_attributes_, ATTRIBUTES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+            for (std::int64_t k = 0; k < n; ++k) {
+                const double* row = weights(k * n_nodes / n);
+                for (std::int64_t i = low; i < high; ++i) sample.data()[i * n + k] = row[i];
+            }
+            for (std::int64_t i = low; i < high; ++i) {
+                double* values = sample.data() + i * n;
+                std::sort(values, values + n);
+                divide(values, n, boundaries_.data() + i * BOUNDARY_ROOM);
+            }
+        });
         built_from_ = n_nodes;
     }
 
@@ -89,7 +92,7 @@ public:
 
 private:
     // Fewer nodes are compared without codes; a larger sample makes no tighter cells.
-    static constexpr std::int64_t SAMPLE = 128;
+    static constexpr std::int64_t SAMPLE = 128, ATTRIBUTES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
         double total = 0.0;

@@ -13,6 +13,7 @@
 #include "fine_cells.hpp"
 #include "level.hpp"
 #include "memory.hpp"
+#include "sharing.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -26,8 +27,7 @@ public:
           codes_(n_attributes),
           widths_(n_attributes),
           fine_cells_(n_attributes),
-          fine_(rounded_up(n_attributes, FINE_LANES)),
-          cells_of_node_(static_cast<std::size_t>(n_attributes)) {}
+          fine_(rounded_up(n_attributes, FINE_LANES)) {}
 
     // Whether nodes have been coded; below some number of nodes it does not pay.
     bool ready() const noexcept { return cells_.built(); }
@@ -49,22 +49,27 @@ public:
     // The same n nodes with cells placed anew; `weights(node)` are the attributes of a node. It takes its time, and
     // changes nothing here: others may go on reading.
     template <class Weights>
-    CodedNodes renewed(std::int64_t n, const Weights& weights) const {
+    CodedNodes renewed(std::int64_t n, const Weights& weights, Sharing sharing = UNSHARED) const {
         CodedNodes next(cells_.n_attributes());
         next.reserve(n);
-        next.cells_.build(n, weights);
+        next.cells_.build(n, weights, sharing);
         next.widths_.build(n, weights);
         next.fine_cells_.build(next.cells_, next.widths_);
-        for (std::int64_t node = 0; node < n; ++node) next.enter(node, weights(node));
+        sharing(n, ENTERED_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+            for (std::int64_t node = low; node < high; ++node) next.enter(node, weights(node));
+        });
         return next;
     }
 
-    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
+    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn. Threads may write nodes
+    // side by side if those between two multiples of ENTERED_TOGETHER are written by one.
+    static constexpr std::int64_t ENTERED_TOGETHER = BLOCK;
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
+        std::uint8_t cells_of_node[MOST_ATTRIBUTES];
         widths_.encode(weights, fine_[node]);
-        fine_cells_.assign(weights, fine_[node], cells_, cells_of_node_.data());
-        codes_.enter(node, cells_of_node_.data());
+        fine_cells_.assign(weights, fine_[node], cells_, cells_of_node);
+        codes_.enter(node, cells_of_node);
     }
 
 private:
@@ -73,7 +78,6 @@ private:
     FineWidths widths_;
     FineCells fine_cells_;
     Rows<std::int16_t> fine_;
-    Array<std::uint8_t> cells_of_node_;
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -16,6 +16,7 @@
 #include "memory.hpp"
 #include "query.hpp"
 #include "screening.hpp"
+#include "sharing.hpp"
 #include "tables.hpp"
 
 namespace mlca::MLCA_LEVEL {
@@ -36,15 +37,16 @@ public:
     CodedScreen(std::int64_t d, std::int64_t from) : d_(d), from_(std::max(from, std::int64_t{1})), coded_(d) {}
 
     void reserve(std::int64_t n_nodes) { coded_.reserve(n_nodes); }
+    static constexpr std::int64_t ENTERED_TOGETHER = CodedNodes::ENTERED_TOGETHER;
     void enter(std::int64_t node, const double* weights, const double*) noexcept { coded_.enter(node, weights); }
 
     bool can(const DenseQuery*, std::int64_t) const noexcept { return coded_.ready(); }
 
     // A successor with cells that fit the nodes as they are now, if it is time for one.
     template <class Weights>
-    std::optional<CodedNodes> successor(std::int64_t n_nodes, const Weights& weights) const {
+    std::optional<CodedNodes> successor(std::int64_t n_nodes, const Weights& weights, Sharing sharing) const {
         if (d_ > CodedNodes::MOST_ATTRIBUTES || !coded_.due(n_nodes, from_)) return std::nullopt;
-        return coded_.renewed(n_nodes, weights);
+        return coded_.renewed(n_nodes, weights, sharing);
     }
     void take(CodedNodes&& successor) noexcept { coded_ = std::move(successor); }
 

@@ -17,6 +17,7 @@
 #include "learned_nodes.hpp"
 #include "query.hpp"
 #include "settings.hpp"
+#include "sharing.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -50,6 +51,8 @@ public:
     }
     void reserve_move(std::int64_t node, Row, std::int64_t = -1) { weights_.own(node); }
 
+    // Threads may create nodes side by side if those between two multiples of this number are one's; 0: one after the other.
+    static constexpr std::int64_t CREATED_TOGETHER = Screen::ENTERED_TOGETHER;
     void create(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
         if constexpr (mode == Mode::individual) {
@@ -83,7 +86,9 @@ public:
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
     // What screening needs made anew, now and then: `successor` takes its time and only reads, `take` is done at once.
-    auto successor(std::int64_t n_nodes, double) const { return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }); }
+    auto successor(std::int64_t n_nodes, double, Sharing sharing = UNSHARED) const {
+        return screen_.successor(n_nodes, [this](std::int64_t node) { return row(node); }, sharing);
+    }
     template <class Successor>
     void take(Successor&& made) noexcept { screen_.take(std::forward<Successor>(made)); }
 

@@ -39,6 +39,7 @@
 #include "memory.hpp"
 #include "query.hpp"
 #include "rough.hpp"
+#include "sharing.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -90,7 +91,8 @@ public:
         if constexpr (mode == Mode::individual) factor_tiles_.reserve((n_nodes + TILE - 1) / TILE);
     }
 
-    // Enter a node, or what has become of it; `factors` are its own (individual).
+    // Enter a node, or what has become of it; `factors` are its own (individual). One thread at a time: it has to do with all nodes.
+    static constexpr std::int64_t ENTERED_TOGETHER = 0;
     void enter(std::int64_t node, const double* weights, const double* factors) noexcept {
         put_in_tile(tiles_, node, weights);
         double norm = 0.0;
@@ -126,7 +128,7 @@ public:
 
     // Float32 needs nothing that would have to be made anew as nodes come.
     template <class Weights>
-    static std::optional<Nothing> successor(std::int64_t, const Weights&) noexcept { return std::nullopt; }
+    static std::optional<Nothing> successor(std::int64_t, const Weights&, Sharing) noexcept { return std::nullopt; }
     static void take(Nothing) noexcept {}
 
     // List the nearest nodes of each query; `exact(query, node)` is a sum. Queries ask for ascending numbers of nodes.

@@ -29,6 +29,7 @@
 #include "model.hpp"
 #include "prediction.hpp"
 #include "restoring.hpp"
+#include "sharing.hpp"
 #include "stop.hpp"
 #include "waiting.hpp"
 #include "window_estimates.hpp"
@@ -241,7 +242,7 @@ private:
     // Learn all rows behind the first window, by portions.
     void learn_rest(const Source& source, const InputLabels& labels, std::int64_t done, std::int64_t n, std::int64_t n_jobs, const Host& host, Stop& stop) {
         std::optional<LookAhead<ModelHere>> ahead;
-        if (n_jobs > 1 && n - done >= FEWEST_ROWS) ahead.emplace(n_jobs, settings());
+        if (n_jobs > 1 && n - done >= FEWEST_ROWS) ahead.emplace(n_jobs);
         while (done < n) {
             const std::int64_t portion = std::min(window_.portion(), n - done);
             {
@@ -275,7 +276,8 @@ private:
         const std::int64_t start = window_.learned;
         const std::int64_t block = ahead != nullptr ? ahead->length(rest, model) : 0;
         if (block > 0) {
-            renew_screen(model);
+            ahead->gather(settings());
+            renew_screen(model, [&](std::int64_t n, std::int64_t step, WorkOnStretch work) { ahead->share(n, step, work); });
             ahead->learn(model, window_, block, stretch_end, [&](std::int64_t j) { return labels_of(start + j); }, work_, lock_, stop);
             return;
         }
@@ -286,8 +288,8 @@ private:
     }
 
     // Let the nodes renew what they need for searching, if it is time.
-    void renew_screen(ModelHere& model) {
-        if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) {
+    void renew_screen(ModelHere& model, Sharing sharing = UNSHARED) {
+        if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r(), sharing)) {
             const std::lock_guard<Lock> guard(lock_);
             model.nodes.take(std::move(*successor));
         }

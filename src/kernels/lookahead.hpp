@@ -8,9 +8,10 @@
 // not, and they are done anew.
 //
 // The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
-// meet once a block instead of once an instance: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
+// meet a few times a block instead of once an instance: 1.8 times one thread on two cores (Scene, Yeast). What is lost is the work
 // behind an instance that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
-// where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work.
+// where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
+// share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +19,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "lock.hpp"
 #include "model.hpp"
 #include "pace.hpp"
 #include "restoring.hpp"
+#include "sharing.hpp"
 #include "stop.hpp"
 #include "team.hpp"
 #include "window.hpp"
@@ -42,12 +45,7 @@ public:
     // Rows before it is asked again whether to look ahead.
     static constexpr std::int64_t PAUSE = 32;
 
-    LookAhead(std::int64_t n_threads, const Settings& settings) : team_(n_threads), helpers_(static_cast<std::size_t>(n_threads)) {
-        for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) {
-            found_.emplace_back(settings.n_listed());
-            votings_.emplace_back(settings);
-        }
-    }
+    explicit LookAhead(std::int64_t n_threads) : n_threads_(n_threads) {}
 
     // Rows from `position` on that are worth looking ahead for together; 0 if one by one is better.
     std::int64_t length(std::int64_t n_rows, const ModelOf& model) noexcept {
@@ -63,7 +61,32 @@ public:
     // After rows that were learned one by one: how many of them became nodes?
     void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
         pace_.alone(Pace::seconds_since(begun_), learned, n_nodes_);
-        length_ = new_nodes == learned ? std::min(2 * length_, LONGEST_BLOCK) : 2 * SHORTEST_BLOCK;
+        // About as far as rows go before one joins a node; where that is nearly at once, there is nothing to look ahead for.
+        const std::int64_t joined = learned - new_nodes;
+        if (joined == 0) {
+            length_ = std::clamp(2 * length_, 4 * SHORTEST_BLOCK, LONGEST_BLOCK);
+        } else {
+            length_ = learned < joined * SHORTEST_BLOCK ? 0 : std::max(2 * SHORTEST_BLOCK, learned / joined);
+        }
+    }
+
+    // Call the threads together before the first block: many streams have none.
+    void gather(const Settings& settings) {
+        if (team_) return;
+        helpers_.resize(static_cast<std::size_t>(n_threads_));
+        found_.clear();
+        votings_.clear();
+        for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) {
+            found_.emplace_back(settings.n_listed());
+            votings_.emplace_back(settings);
+        }
+        team_.emplace(n_threads_);
+        begun_ = Pace::Clock::now();
+    }
+
+    // Let the threads that were gathered share some work.
+    void share(std::int64_t n, std::int64_t step, WorkOnStretch work) {
+        team_->share(0, n, step, [&](std::int64_t, std::int64_t low, std::int64_t high) { work(low, high); });
     }
 
     // Learn a block of rows of the window from `position` on; return how many were learned. `labels_of(j)` gives the labels of
@@ -74,13 +97,13 @@ public:
         // Unless it is likely that the next block will be learned together, too, this one's bandwidths are enough.
         foresee_bandwidths(model, window, first, pace_.proven() ? stretch_end : first + n, stop);
         Assumption assumption(model, lock);
-        for (std::int64_t j = 0; j < n; ++j) assumption.add(window.row(first + j), bandwidths(model, first + j));
+        assumption.add(n, *team_, [&](std::int64_t j) { return window.row(first + j); }, [&](std::int64_t j) { return bandwidths(model, first + j); });
         fill_in_sums(model, first, n);
         thresholds_.resize(static_cast<std::size_t>(n));
         joined_.store(n, std::memory_order_relaxed);
-        team_.run([&](std::int64_t part) {
+        team_->share(0, n, std::min(TOGETHER, (n + n_threads_ - 1) / n_threads_), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
             try {
-                search(model, window, first, n, part, stop);
+                search(model, window, first, low, high, helpers_[static_cast<std::size_t>(member)], stop);
             } catch (...) {
                 joined_.store(-1, std::memory_order_relaxed);
                 throw;
@@ -98,6 +121,8 @@ private:
     // Attribute pairs a block must hold before threads pay for meeting once.
     static constexpr std::int64_t WORTHWHILE = 200'000;
     static constexpr std::int64_t SHORTEST_BLOCK = 4, LONGEST_BLOCK = 256;
+    // Rows whose bandwidths one thread estimates in a row, at least.
+    static constexpr std::int64_t SHORTEST_WALK = 16;
 
     struct Helper {
         Space space;
@@ -118,11 +143,24 @@ private:
         Assumption(const Assumption&) = delete;
         Assumption& operator=(const Assumption&) = delete;
 
-        void add(const typename ModelOf::Row& x, const double* bandwidths) {
+        // Put n rows behind the nodes.
+        template <class RowOf, class BandwidthsOf>
+        void add(std::int64_t n, Team& team, RowOf row_of, BandwidthsOf bandwidths_of) {
             const std::lock_guard<Lock> guard(lock_);
-            model_.reserve_node(end_ + 1, x);
-            model_.create_node(end_, x, bandwidths);
-            ++end_;
+            const std::int64_t first = end_;
+            constexpr std::int64_t together = ModelOf::Nodes::CREATED_TOGETHER;
+            if (together == 0 || model_.learnt) {
+                for (; end_ < first + n; ++end_) {
+                    model_.reserve_node(end_ + 1, row_of(end_ - first));
+                    model_.create_node(end_, row_of(end_ - first), bandwidths_of(end_ - first));
+                }
+                return;
+            }
+            for (std::int64_t j = 0; j < n; ++j) model_.reserve_node(first + j + 1, row_of(j));
+            end_ = first + n;
+            team.share(first, end_, together, [&](std::int64_t, std::int64_t low, std::int64_t high) {
+                for (std::int64_t node = low; node < high; ++node) model_.create_node(node, row_of(node - first), bandwidths_of(node - first));
+            });
         }
 
         // The model is locked.
@@ -141,17 +179,17 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all rows at hand, each thread a part of them.
+    // Estimate the bandwidths of all rows at hand. Walkers begin anew where rows in between were another thread's: stretches are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         if (known_.low <= first && end <= known_.high) return;
         const auto begun = Pace::Clock::now();
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(static_cast<std::size_t>(n * width));
         known_ = {0, 0};
-        team_.run([&](std::int64_t part) {
-            auto& walker = helpers_[static_cast<std::size_t>(part)].walker;
-            walker = typename Window::Walker();
-            for (std::int64_t j = n * part / team_.size(); j < n * (part + 1) / team_.size(); ++j) {
+        for (Helper& helper : helpers_) helper.walker = typename Window::Walker();
+        team_->share(0, n, std::max(SHORTEST_WALK, n / (4 * n_threads_)), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
+            auto& walker = helpers_[static_cast<std::size_t>(member)].walker;
+            for (std::int64_t j = low; j < high; ++j) {
                 stop.check();
                 double* out = bandwidths_.data() + j * width;
                 if (model.settings.mode == Mode::common) {
@@ -179,38 +217,34 @@ private:
         }
     }
 
-    // List the neighbours of one part of the block, as far as it may come true. Threads take a few rows each in turn, and
-    // stop where any of them has seen a row that joins a node: those behind it will not be asked for.
-    void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t n, std::int64_t part, Stop& stop) {
-        Helper& helper = helpers_[static_cast<std::size_t>(part)];
+    // List the neighbours of a few rows of the block, unless a thread has seen a row before them that joins a node: those behind it
+    // will not be asked for.
+    void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Helper& helper, Stop& stop) {
+        if (low > joined_.load(std::memory_order_relaxed)) return;
+        stop.check();
         const std::int64_t width = model.bandwidths.width();
-        for (std::int64_t low = part * TOGETHER; low < n; low += team_.size() * TOGETHER) {
-            if (low > joined_.load(std::memory_order_relaxed)) return;
-            stop.check();
-            const std::int64_t high = std::min(low + TOGETHER, n);
-            // Groups differ from row to row.
-            const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
-            for (std::int64_t start = low; start < high; start += together) {
-                Query<typename ModelOf::Row> queries[TOGETHER];
+        // Groups differ from row to row.
+        const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
+        for (std::int64_t start = low; start < high; start += together) {
+            Query<typename ModelOf::Row> queries[TOGETHER];
+            for (std::int64_t j = start; j < start + together; ++j) {
+                queries[j - start] = model.query_to_learn(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
+                                               found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
+                thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
+            }
+            model.nodes.search(queries, together, helper.space.nodes, stop);
+            if (foresees_votes(model) && !model.settings.learned) {
                 for (std::int64_t j = start; j < start + together; ++j) {
-                    queries[j - start] = model.query_to_learn(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
-                                                   found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
-                    thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
-                }
-                model.nodes.search(queries, together, helper.space.nodes, stop);
-                if (foresees_votes(model) && !model.settings.learned) {
-                    for (std::int64_t j = start; j < start + together; ++j) {
-                        model.ask_listed(queries[j - start], helper.grouping, true, votings_[static_cast<std::size_t>(j)], helper.space, stop);
-                    }
+                    model.ask_listed(queries[j - start], helper.grouping, true, votings_[static_cast<std::size_t>(j)], helper.space, stop);
                 }
             }
-            if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
-            for (std::int64_t j = low; j < high; ++j) {
-                if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
-                for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
-                }
-                return;
+        }
+        if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
+        for (std::int64_t j = low; j < high; ++j) {
+            if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
+            for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
             }
+            return;
         }
     }
 
@@ -273,7 +307,8 @@ private:
         model.ask_to_learn(query, work.grouping, votings_[static_cast<std::size_t>(j)], work.space, never);
     }
 
-    Team team_;
+    std::int64_t n_threads_;
+    std::optional<Team> team_;
     std::vector<Helper> helpers_;
     std::vector<Shortlist> found_;
     std::vector<Voting> votings_;

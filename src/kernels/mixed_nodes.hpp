@@ -21,6 +21,7 @@
 #include "query.hpp"
 #include "scattered.hpp"
 #include "settings.hpp"
+#include "sharing.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -60,6 +61,7 @@ public:
         weights_.make_room(node, x.n + (towards < 0 ? 0 : weights_[towards].length));
     }
 
+    static constexpr std::int64_t CREATED_TOGETHER = 0;
     void create(std::int64_t node, const Row& x, const double* bandwidths) noexcept {
         weights_.open(x.keys, x.values, x.n);
         n_pairs_ += x.n;
@@ -115,7 +117,7 @@ public:
     Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
     // There is nothing to renew.
-    std::optional<Nothing> successor(std::int64_t, double) const noexcept { return std::nullopt; }
+    std::optional<Nothing> successor(std::int64_t, double, Sharing = UNSHARED) const noexcept { return std::nullopt; }
     void take(const Nothing&) noexcept {}
 
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_; }

@@ -24,6 +24,7 @@
 #include "query.hpp"
 #include "scattered.hpp"
 #include "settings.hpp"
+#include "sharing.hpp"
 #include "sparse_search.hpp"
 #include "sparse_window.hpp"
 
@@ -66,6 +67,7 @@ public:
         weights_.make_room(node, x.n + (towards < 0 ? 0 : weights_[towards].length));
     }
 
+    static constexpr std::int64_t CREATED_TOGETHER = 0;
     void create(std::int64_t node, const Row& x, const double* bandwidths) noexcept {
         weights_.open(x.keys, x.values, x.n);
         listed_.push_back(is_all_ones(x));
@@ -148,7 +150,7 @@ public:
         std::int64_t n_nodes;
         double r;
     };
-    std::optional<Due> successor(std::int64_t n_nodes, double r) const noexcept {
+    std::optional<Due> successor(std::int64_t n_nodes, double r, Sharing = UNSHARED) const noexcept {
         const bool pays = mode == Mode::common && n_nodes >= screen_from_ && 2 * n_pairs_listed_ <= n_pairs_;
         return pays && postings_.due(n_nodes, r) ? std::optional<Due>({n_nodes, r}) : std::nullopt;
     }

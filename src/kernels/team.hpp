@@ -1,15 +1,19 @@
-// Threads that work on parts of a task together, as long as the team lives.
+// Threads that work on a task together, as long as the team lives.
+//
+// Nobody is given a share beforehand: whoever is there takes the next piece until none is left. So a thread that comes late, as
+// it sleeps or its processor does, takes fewer, and one that has not come by the end is not waited for.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "function_ref.hpp"
 #include "level.hpp"
 #include "stop.hpp"
 
@@ -17,10 +21,12 @@ namespace mlca::MLCA_LEVEL {
 
 class Team {
 public:
+    using Task = FunctionRef<void(std::int64_t)>;
+
     // The caller's own thread is one of them.
     explicit Team(std::int64_t size) : size_(size) {
         try {
-            for (std::int64_t part = 1; part < size; ++part) threads_.emplace_back([this, part] { serve(part); });
+            for (std::int64_t member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
         } catch (...) {
             dismiss();
             throw;
@@ -32,23 +38,34 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(part) for every part, one thread each, and wait for all of them. The first failure is thrown again; that
-    // others were stopped because of it is none.
-    void run(const std::function<void(std::int64_t)>& task) {
+    // Call task(member) on the caller's thread, member 0, and on all others that come before that call has returned; return when
+    // all have. The first failure is thrown again; that others were stopped because of it is none.
+    void run(Task task) {
         if (size_ == 1) return task(0);
         {
             const std::lock_guard<std::mutex> guard(mutex_);
             task_ = &task;
             failure_ = nullptr;
             stopped_ = false;
-            unfinished_ = size_ - 1;
             round_.fetch_add(1, std::memory_order_release);
         }
         begin_.notify_all();
         attempt(task, 0);
-        wait_for([&] { return unfinished_.load(std::memory_order_acquire) == 0; }, end_);
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            task_ = nullptr;
+        }
+        wait_for([&] { return n_at_work_.load(std::memory_order_acquire) == 0; }, end_);
         if (failure_) std::rethrow_exception(failure_);
         if (stopped_) throw Stopped();
+    }
+
+    // Call work(member, low, high) for stretches of `first` to `end` that are cut at the multiples of `step`, in order.
+    void share(std::int64_t first, std::int64_t end, std::int64_t step, FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> work) {
+        std::atomic<std::int64_t> next{first / step};
+        run([&](std::int64_t member) {
+            for (std::int64_t low; (low = next.fetch_add(1, std::memory_order_relaxed) * step) < end;) work(member, std::max(low, first), std::min(low + step, end));
+        });
     }
 
 private:
@@ -65,23 +82,30 @@ private:
         signal.wait(guard, condition);
     }
 
-    void serve(std::int64_t part) {
+    void serve(std::int64_t member) {
         for (std::int64_t seen = 0;;) {
             wait_for([&] { return dismissed_.load(std::memory_order_acquire) || round_.load(std::memory_order_acquire) != seen; }, begin_);
-            if (dismissed_.load(std::memory_order_acquire)) return;
-            seen = round_.load(std::memory_order_acquire);
-            attempt(*task_, part);
+            const Task* task;
             {
                 const std::lock_guard<std::mutex> guard(mutex_);
-                unfinished_.fetch_sub(1, std::memory_order_release);
+                if (dismissed_) return;
+                seen = round_;
+                if (task_ == nullptr) continue;  // too late
+                task = task_;
+                ++n_at_work_;
+            }
+            attempt(*task, member);
+            {
+                const std::lock_guard<std::mutex> guard(mutex_);
+                --n_at_work_;
             }
             end_.notify_one();
         }
     }
 
-    void attempt(const std::function<void(std::int64_t)>& task, std::int64_t part) noexcept {
+    void attempt(const Task& task, std::int64_t member) noexcept {
         try {
-            task(part);
+            task(member);
         } catch (const Stopped&) {
             const std::lock_guard<std::mutex> guard(mutex_);
             stopped_ = true;
@@ -104,10 +128,10 @@ private:
     std::vector<std::thread> threads_;
     std::mutex mutex_;
     std::condition_variable begin_, end_;
-    const std::function<void(std::int64_t)>* task_ = nullptr;
+    const Task* task_ = nullptr;  // while others may come
     std::exception_ptr failure_;
     bool stopped_ = false;
-    std::atomic<std::int64_t> round_{0}, unfinished_{0};
+    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // without the caller
     std::atomic<bool> dismissed_{false};
 };
 

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -88,6 +89,16 @@ def test_any_number_of_threads_gives_the_same_model(stream, chosen, kind):
     """Threads look ahead together where there is enough to compare: wide rows reach that."""
     X, Y = kind(stream[0]), stream[1]
     assert_threads_do_not_matter(X, Y, chosen)
+
+
+@pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
+def test_threads_that_make_nodes_side_by_side_do_not_matter(attributes):
+    """Long blocks are made together, and the screen is renewed by all; now and then a row joins a node."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (2300, 24)), (rng.random((2300, 3)) < 0.3).astype(int)
+    X[100::97] = X[50 : len(X) - 50 : 97]
+    one, _ = assert_threads_do_not_matter(X, Y, {"attributes": attributes, "vigilance": 0.01})
+    assert 2048 < one.n_nodes_ < len(X)
 
 
 @FEW

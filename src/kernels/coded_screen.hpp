@@ -66,7 +66,9 @@ public:
                 fill(some[q], space.fine[static_cast<std::size_t>(q)], space.tables[static_cast<std::size_t>(q)]);
                 tables[q] = &space.tables[static_cast<std::size_t>(q)];
             }
-            space.screening.bound_all(coded_.codes(), tables, n_rows, some[n_rows - 1].n_nodes);
+            std::int64_t most = 0;
+            for (int q = 0; q < n_rows; ++q) most = std::max(most, some[q].found->cap() / Screening::bound_step(*tables[q]));
+            space.screening.bound_all(coded_.codes(), tables, n_rows, some[n_rows - 1].n_nodes, most);
             for (int q = 0; q < n_rows; ++q) list_nearest(some[q], q, Screening::bound_step(*tables[q]), space, exact, weights);
         }
     }

@@ -57,22 +57,28 @@ template <int N>
     return p;
 }
 
-// 2^-w for w >= 0, to 3e-16 relative; beyond 2^-64 it stays there. If it need only be near, to NEAR_ERROR relative.
-template <bool NEAR = false>
+// 2^-w for w >= 0, to 3e-16 relative; beyond 2^-64 it stays there.
 [[gnu::always_inline]] inline double power_of_half(double w) {
     w = w < LARGEST_EXPONENT ? w : LARGEST_EXPONENT;
     const double shifted = ROUND_TO_ONES - w;
     const double f = (ROUND_TO_ONES - shifted) - w;
-    const double p = NEAR ? polynomial(NEAR_COEFFICIENTS, f) : std::fma(polynomial(POWER_COEFFICIENTS, f), f, 1.0);
+    const double p = std::fma(polynomial(POWER_COEFFICIENTS, f), f, 1.0);
+    const auto exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
+    return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) + exponent);
+}
+
+// 2^-(t s) for t s from 0 to about 64, to NEAR_ERROR relative.
+[[gnu::always_inline]] inline double near_power_of_half(double t, double s) {
+    const double shifted = std::fma(-t, s, ROUND_TO_ONES);
+    const double p = polynomial(NEAR_COEFFICIENTS, std::fma(-t, s, ROUND_TO_ONES - shifted));
     const auto exponent = std::bit_cast<std::uint64_t>(shifted) << 52;
     return std::bit_cast<double>(std::bit_cast<std::uint64_t>(p) + exponent);
 }
 
 // k = 2^-(difference r)^2.
-template <bool NEAR = false>
 [[gnu::always_inline]] inline double kernel(double difference, double r) {
     const double z = difference * r;
-    return power_of_half<NEAR>(z * z);
+    return power_of_half(z * z);
 }
 
 // A term in [0, 1], rounded to a whole number of units.

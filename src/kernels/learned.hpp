@@ -83,7 +83,7 @@ public:
 
     // What a difference of ranks adds in an attribute: at most its weight.
     std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
-        return term_of<false>(static_cast<double>(difference), factors.data()[attribute], r);
+        return term_of(static_cast<double>(difference), factors.data()[attribute], r);
     }
 
     // Ranks of dense rows are filled up to whole vectors; what is filled up weighs nothing.
@@ -95,10 +95,10 @@ public:
     // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4.
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_attributes());
-        const std::int64_t near = sum_of_terms<true>(x_ranks, y_ranks, factors.data(), d, r);
+        const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);
         const double keys = static_cast<double>(near) / static_cast<double>(total) * PER_KEY, key = nearest_whole(keys);
         if (std::fabs(keys - key) < certain_) return static_cast<std::int64_t>(key);
-        return Parts{sum_of_terms<false>(x_ranks, y_ranks, factors.data(), d, r), total}.key();
+        return Parts{sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
     Ranks ranks;
@@ -124,7 +124,7 @@ public:
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
-        for (std::int64_t i = 0; i < n; ++i) sum += term_of<false>(differences[i], gathered_factors[i], r);
+        for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], gathered_factors[i], r);
         return sum;
     }
 
@@ -132,27 +132,45 @@ private:
     double certain_ = 0.0;  // so far from a whole number of keys a near sum may be
 
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
-    template <bool NEAR>
     [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
-        const double term = factor * (1.0 - kernel<NEAR>(difference, r));
+        const double term = factor * (1.0 - kernel(difference, r));
         return std::bit_cast<std::int64_t>(6.0 + term) - std::bit_cast<std::int64_t>(6.0);
     }
 
     [[gnu::noinline]] static void each_term(const double* __restrict differences, std::int64_t n, double factor, double r,
                                             std::int64_t* __restrict result) noexcept {
-        for (std::int64_t i = 0; i < n; ++i) result[i] = term_of<false>(differences[i], factor, r);
+        for (std::int64_t i = 0; i < n; ++i) result[i] = term_of(differences[i], factor, r);
     }
 
-    template <bool NEAR>
+    // Differences are converted first: numbers of one width, else the loops that follow would not become vectors.
+    static constexpr std::int64_t TOGETHER_CONVERTED = 512;
+
     [[gnu::noinline]] static std::int64_t sum_of_terms(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                        const double* __restrict factors, std::int64_t d, double r) noexcept {
-        constexpr std::int64_t TOGETHER_CONVERTED = 512;
-        double differences[TOGETHER_CONVERTED];  // numbers of one width: else the loop would not become vectors
+        double differences[TOGETHER_CONVERTED];
         std::int64_t sum = 0;
         for (std::int64_t first = 0; first < d; first += TOGETHER_CONVERTED) {
             const std::int64_t n = std::min(TOGETHER_CONVERTED, d - first);
             for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
-            for (std::int64_t i = 0; i < n; ++i) sum += term_of<NEAR>(differences[i], factors[first + i], r);
+            for (std::int64_t i = 0; i < n; ++i) sum += term_of(differences[i], factors[first + i], r);
+        }
+        return sum;
+    }
+
+    // What the terms miss of the weights in all: sums of factor * kernel, which take a quarter less arithmetic than those of terms.
+    [[gnu::noinline]] static std::int64_t near_likeness(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
+                                                        const double* __restrict factors, std::int64_t d, double r_squared) noexcept {
+        double differences[TOGETHER_CONVERTED];
+        const double farthest = LARGEST_EXPONENT / r_squared;
+        std::int64_t sum = 0;
+        for (std::int64_t first = 0; first < d; first += TOGETHER_CONVERTED) {
+            const std::int64_t n = std::min(TOGETHER_CONVERTED, d - first);
+            for (std::int64_t i = 0; i < n; ++i) differences[i] = static_cast<double>(x[first + i] - y[first + i]);
+            for (std::int64_t i = 0; i < n; ++i) {
+                const double square = differences[i] * differences[i];
+                const double likeness = near_power_of_half(square < farthest ? square : farthest, r_squared);
+                sum += std::bit_cast<std::int64_t>(std::fma(factors[first + i], likeness, 6.0)) - std::bit_cast<std::int64_t>(6.0);
+            }
         }
         return sum;
     }

@@ -111,8 +111,8 @@ void bind_sums(nb::module_& module) {
     module.attr("POWER_COEFFICIENTS") = nb::cast(std::vector<double>(std::begin(POWER_COEFFICIENTS), std::end(POWER_COEFFICIENTS)));
     module.attr("NEAR_COEFFICIENTS") = nb::cast(std::vector<double>(std::begin(NEAR_COEFFICIENTS), std::end(NEAR_COEFFICIENTS)));
     module.attr("NEAR_ERROR") = NEAR_ERROR;
-    module.def("power_of_half", &power_of_half<>, nb::arg("w"));
-    module.def("kernel", &kernel<>, nb::arg("difference"), nb::arg("r"));
+    module.def("power_of_half", &power_of_half, nb::arg("w"));
+    module.def("kernel", &kernel, nb::arg("difference"), nb::arg("r"));
     module.def("dissimilarity", &dissimilarity, nb::arg("difference"), nb::arg("r"));
     module.def("group_root", &group_root, nb::arg("total"), nb::arg("size"));
     module.def(

@@ -64,7 +64,7 @@ public:
     // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
     void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
         std::int32_t* ranks = rows_.ranks[node];
-        for (std::int64_t j = 0; j < d_; ++j) ranks[j] = learned.ranks(j, weights[j]) + learned.ranks.zeros.data()[j];
+        learned.ranks.rank_row(weights, d_, ranks);
         look_.enter(node, ranks);
         if (!rows_.is_coded) return;
         for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks[j], RANK_STEP);
@@ -76,7 +76,7 @@ public:
         for (int q = 0; q < n_rows; ++q) {
             grow_to(space.ranks[q], width_);
             std::int32_t* ranks = space.ranks[q].data();
-            for (std::int64_t j = 0; j < d_; ++j) ranks[j] = learned.ranks(j, rows[q][j]) + learned.ranks.zeros.data()[j];
+            learned.ranks.rank_row(rows[q], d_, ranks);
             std::fill(ranks + d_, ranks + width_, 0);
             grow_to(space.codes[q], look_.width());
             look_.encode(ranks, space.codes[q].data());

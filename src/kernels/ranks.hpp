@@ -142,6 +142,25 @@ public:
         return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(attribute, x)) - zeros.data()[attribute];
     }
 
+    // The ranks of a dense row, from the lowest: that of 0 is added again.
+    void rank_row(const double* row, std::int64_t d, std::int32_t* ranks) const noexcept {
+        std::int64_t j = 0;
+#if defined(__AVX512F__)
+        for (; j + EIGHT <= static_cast<std::int64_t>(eights.size()) / MOST_KNOTS; j += EIGHT) {
+            const double* knots_here = eights.data() + j * MOST_KNOTS;
+            if (knots_here[0] > knots_here[(MOST_KNOTS - 1) * EIGHT]) {
+                for (std::int64_t i = j; i < j + EIGHT; ++i) ranks[i] = static_cast<std::int32_t>(limited(i, row[i]));
+                continue;
+            }
+            for (unsigned outside = rank_eight(row + j, knots_here, ranks + j); outside != 0; outside &= outside - 1) {
+                const std::int64_t i = j + std::countr_zero(outside);
+                ranks[i] = static_cast<std::int32_t>(limited(i, row[i]));
+            }
+        }
+#endif
+        for (; j < d; ++j) ranks[j] = static_cast<std::int32_t>(limited(j, row[j]));
+    }
+
     // The difference of ranks that is a difference of 1.
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
@@ -165,6 +184,9 @@ public:
         for (std::int64_t j = 0; j < d; ++j) {
             std::copy_n(knots.data() + starts.data()[j], starts.data()[j + 1] - starts.data()[j], even.data() + j * EVEN);
         }
+#if defined(__AVX512F__)
+        lay_out_eights(d);
+#endif
     }
 
     // Whether n_knots, starts, knots and up_to could be those of d attributes: whatever passes can be computed with.
@@ -191,6 +213,7 @@ public:
     Array<std::uint8_t> up_to;    // how many knots are up to this one
     Array<std::int32_t> zeros;    // each attribute's rank of 0
     Array<double> even;           // knots, EVEN for each attribute; follows from the others
+    Array<double> eights;         // the same of eight attributes side by side
 
 private:
     static constexpr std::int64_t EVEN = 20;
@@ -257,6 +280,50 @@ private:
         return n;
 #endif
     }
+
+#if defined(__AVX512F__)
+    static constexpr std::int64_t EIGHT = 8;
+
+    // Knots of eight attributes side by side, if all of these are different; else the first are above the last.
+    void lay_out_eights(std::int64_t d) {
+        if (n_knots < MOST_KNOTS) return;
+        eights.resize(static_cast<std::size_t>(d / EIGHT * EIGHT * MOST_KNOTS));
+        for (std::int64_t j = 0; j + EIGHT <= d; j += EIGHT) {
+            double* here = eights.data() + j * MOST_KNOTS;
+            if (starts.data()[j + EIGHT] - starts.data()[j] < EIGHT * MOST_KNOTS) {
+                here[0] = 1.0;
+                here[(MOST_KNOTS - 1) * EIGHT] = 0.0;
+                continue;
+            }
+            const double* of_eight = knots.data() + starts.data()[j];
+            for (std::int64_t p = 0; p < MOST_KNOTS; ++p) {
+                for (std::int64_t i = 0; i < EIGHT; ++i) here[p * EIGHT + i] = of_eight[i * MOST_KNOTS + p];
+            }
+        }
+    }
+
+    // The ranks of eight values whose knots are all different, as `among_knots` has them; which of the values are outside of their
+    // knots is returned, a bit each.
+    static unsigned rank_eight(const double* row, const double* eight_knots, std::int32_t* ranks) noexcept {
+        const auto knot = [&](std::int64_t p) { return _mm512_loadu_pd(eight_knots + p * EIGHT); };
+        const __m512d x = _mm512_loadu_pd(row), first = knot(0), last = knot(MOST_KNOTS - 1);
+        __m512d lower = first, upper = last, from = _mm512_setzero_pd();  // the rank in the middle before the lower knot
+#pragma GCC unroll 16
+        for (std::int64_t p = 0; p + 1 < MOST_KNOTS; ++p) {
+            const __m512d here = knot(p);
+            const __mmask8 is_below = _mm512_cmp_pd_mask(here, x, _CMP_LT_OQ);
+            lower = _mm512_mask_mov_pd(lower, is_below, here);
+            from = _mm512_mask_mov_pd(from, is_below, _mm512_set1_pd(static_cast<double>((2 * p + 1) * RANK_STEP)));
+            upper = _mm512_mask_min_pd(upper, static_cast<__mmask8>(~is_below), upper, here);
+        }
+        const __m512d part = _mm512_div_pd(_mm512_sub_pd(x, lower), _mm512_sub_pd(upper, lower));
+        const __m512d steps = _mm512_maskz_roundscale_pd(0xff, _mm512_mul_pd(part, _mm512_set1_pd(2.0 * RANK_STEP)), 8);  // to the nearest
+        const __mmask8 is_first = _mm512_cmp_pd_mask(x, first, _CMP_EQ_OQ);
+        const __m512d rank = _mm512_mask_mov_pd(_mm512_add_pd(from, steps), is_first, _mm512_set1_pd(RANK_STEP));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(ranks), _mm512_maskz_cvtpd_epi32(0xff, rank));
+        return static_cast<unsigned>(_mm512_cmp_pd_mask(x, first, _CMP_LT_OQ) | _mm512_cmp_pd_mask(x, last, _CMP_GT_OQ));
+    }
+#endif
 
     // So many spans in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.
     std::int64_t steps(double gap, double span) const noexcept {

@@ -250,17 +250,33 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
 #endif
 }
 
-// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`.
+// Whether all nodes of a block are beyond a bound, for all rows.
+template <int ROWS>
+inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
+    std::uint16_t least = UINT16_MAX;
+    for (int q = 0; q < ROWS; ++q) {
+        const std::uint16_t* __restrict of_row = sums[q];
+        for (std::int64_t j = 0; j < BLOCK; ++j) least = of_row[j] < least ? of_row[j] : least;
+    }
+    return least > most;
+}
+
+// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above `most` do
+// not matter: a block is left as soon as its first attributes put all nodes there. Whoever asks only which nodes would take a row in
+// reads few of the codes so.
 template <int ROWS, int TERMS>
-inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_attributes, std::uint16_t* const* sums) {
-    constexpr std::int64_t PART = scan_part_length(TERMS);
+inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_attributes, std::uint16_t* const* sums,
+                 std::int64_t most = UINT16_MAX) {
+    constexpr std::int64_t PART = scan_part_length(TERMS), FIRST_PART = 16;
     const int shift = scan_shift(n_attributes, TERMS);
+    const bool may_end = most < UINT16_MAX;
     const std::uint8_t* rest[ROWS];
     std::copy_n(tables, ROWS, rest);
-    for (std::int64_t first = 0; first < n_attributes; first += PART) {
-        const std::int64_t n = std::min(PART, n_attributes - first);
+    for (std::int64_t first = 0, n; first < n_attributes; first += n) {
+        n = std::min(may_end ? std::clamp(3 * first, FIRST_PART, PART) : PART, n_attributes - first);
         scan_part<ROWS, TERMS>(block + first * BLOCK_BYTES, rest, n, shift, first > 0, sums);
-        for (int q = 0; q < ROWS; ++q) rest[q] += PART * TABLE;
+        if (may_end && all_beyond<ROWS>(most, sums)) return;
+        for (int q = 0; q < ROWS; ++q) rest[q] += n * TABLE;
     }
 }
 

@@ -45,8 +45,9 @@ public:
         return bounds_[row].data();
     }
 
-    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes.
-    void bound_all(const Codes& codes, const Tables* const* tables, int n_rows, std::int64_t n_nodes) {
+    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes. Where bounds above `most` do not matter, some of
+    // those may be smaller than they could be, but not `most` or less.
+    void bound_all(const Codes& codes, const Tables* const* tables, int n_rows, std::int64_t n_nodes, std::int64_t most = UINT16_MAX) {
         const std::uint8_t* entries[SCAN_ROWS];
         std::uint16_t* sums[SCAN_ROWS];
         for (int q = 0; q < n_rows; ++q) {
@@ -54,9 +55,9 @@ public:
             sums[q] = bounds(q, n_nodes);
         }
         if (tables[0]->terms() == 4) {
-            scan_all<4>(codes, entries, n_rows, n_nodes, sums);
+            scan_all<4>(codes, entries, n_rows, n_nodes, most, sums);
         } else {
-            scan_all<2>(codes, entries, n_rows, n_nodes, sums);
+            scan_all<2>(codes, entries, n_rows, n_nodes, most, sums);
         }
     }
 
@@ -140,15 +141,15 @@ private:
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
-    static void scan_all(const Codes& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::uint16_t** sums) {
+    static void scan_all(const Codes& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::int64_t most, std::uint16_t** sums) {
         const std::int64_t d = codes.n_attributes(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
         for (std::int64_t b = 0; b < n_blocks; ++b) {
             const std::uint8_t* block = codes.block(b);
             switch (n_rows) {
-                case 1: scan<1, TERMS>(block, entries, d, sums); break;
-                case 2: scan<2, TERMS>(block, entries, d, sums); break;
-                case 3: scan<3, TERMS>(block, entries, d, sums); break;
-                default: scan<4, TERMS>(block, entries, d, sums);
+                case 1: scan<1, TERMS>(block, entries, d, sums, most); break;
+                case 2: scan<2, TERMS>(block, entries, d, sums, most); break;
+                case 3: scan<3, TERMS>(block, entries, d, sums, most); break;
+                default: scan<4, TERMS>(block, entries, d, sums, most);
             }
             for (int q = 0; q < n_rows; ++q) sums[q] += BLOCK;
         }

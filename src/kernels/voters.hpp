@@ -55,7 +55,8 @@ public:
     void offer(std::int64_t key, std::int64_t node) noexcept {
         const Voter voter{key, node, node < n_counts_ ? counts_[node] : 1};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
-        const std::int64_t place = std::upper_bound(near_, near_ + size_, voter) - near_;
+        const bool is_last = size_ == 0 || !(voter < near_[size_ - 1]);  // as a rule: lists are sorted
+        const std::int64_t place = is_last ? size_ : std::upper_bound(near_, near_ + size_, voter) - near_;
         std::copy_backward(near_ + place, near_ + size_, near_ + size_ + 1);
         near_[place] = voter;
         ++size_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "attack.hpp"
+#include "ranks.hpp"
 #include "screening.hpp"
 
 using namespace mlca::MLCA_LEVEL;
@@ -107,6 +108,59 @@ static void scan_gives_the_plain_sum(Random& random) {
             for (int q = 0; q < n_rows; ++q) {
                 for (int64_t j = 0; j < BLOCK; ++j) CHECK(places[q][j] == plain_sum(block.data(), starts[q], d, TERMS, j));
             }
+        }
+    }
+}
+
+// Where large bounds do not matter those that do are the same, and the others are still large and still bounds.
+static void a_block_is_left_early_only_if_it_may(Random& random) {
+    for (const int64_t d : {3, 16, 17, 65, 300, 1030}) {
+        doing = "left early, d = " + std::to_string(d);
+        const int64_t room = rounded_up(d, FOURS);
+        std::vector<std::uint8_t> block(static_cast<std::size_t>(room * BLOCK_BYTES)), tables(static_cast<std::size_t>(room * TABLE));
+        for (int round = 0; round < 60; ++round) {
+            for (auto& byte : block) byte = static_cast<std::uint8_t>(random.bits());
+            const bool near = round % 2;  // one node may be as near as can be
+            for (int64_t k = 0; k < d * TABLE; ++k) tables[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>(near && k % TABLE == 0 ? 0 : random.below(64));
+            for (int64_t i = 0; near && i < d; ++i) block[static_cast<std::size_t>(i * BLOCK_BYTES + 5)] = 0;
+            const std::uint8_t* starts[1] = {tables.data()};
+            std::uint16_t sums[BLOCK];
+            std::uint16_t* places[1] = {sums};
+            const int64_t most = random.below(round % 3 == 0 ? 3 : 30 * d);
+            scan<1, 4>(block.data(), starts, d, places, most);
+            for (int64_t j = 0; j < BLOCK; ++j) {
+                const auto sum = static_cast<int64_t>(plain_sum(block.data(), starts[0], d, 4, j));
+                CHECK(sums[j] <= sum);
+                CHECK(sums[j] == sum || sums[j] > most);
+            }
+        }
+    }
+}
+
+// Ranks of whole rows are those of their values one by one, also on knots and outside of them.
+static void rows_have_the_ranks_of_their_values(Random& random) {
+    for (const Family& family : families()) {
+        for (const int64_t n : {5, 17, 60}) {
+            const int64_t d = 21;
+            doing = std::string(family.name) + ", ranks of rows, n = " + std::to_string(n);
+            const Data data(random, family, n, d, 30);
+            Ranks ranks = Ranks::with_knots(d, n);
+            Ranks::Space space;
+            std::vector<int64_t> positions;
+            for (int64_t i = 0; i < ranks.n_knots; ++i) positions.push_back(ranks.position(i, n));
+            for (int64_t j = 0; j < d; ++j) {
+                std::vector<double> column;
+                for (int64_t k = 0; k < n; ++k) column.push_back(j == 3 ? static_cast<double>(k % 4) : data(k)[j]);
+                ranks.add_column(column.data(), n, positions.data(), space);
+            }
+            ranks.lay_out(d);
+            std::vector<std::int32_t> found(static_cast<std::size_t>(d));
+            const auto check = [&](const double* row) {
+                ranks.rank_row(row, d, found.data());
+                for (int64_t j = 0; j < d; ++j) CHECK(found[static_cast<std::size_t>(j)] == ranks(j, row[j]) + ranks.zeros[static_cast<std::size_t>(j)]);
+            };
+            for (int64_t k = 0; k < n; ++k) check(data(k));
+            for (int64_t j = 0; j < data.n_rows; ++j) check(data.row(j));
         }
     }
 }
@@ -450,6 +504,8 @@ int main(int argc, char** argv) {
     Random random{argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1};
     scan_gives_the_plain_sum<4>(random);
     scan_gives_the_plain_sum<2>(random);
+    a_block_is_left_early_only_if_it_may(random);
+    rows_have_the_ranks_of_their_values(random);
     sixteen_bits_are_as_close_as_promised();
     bounds_hold(random);
     aligned_errors_are_allowed_for(random);

@@ -8,7 +8,7 @@
 // not, and they are done anew.
 //
 // The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
-// meet a few times a block instead of once an instance: 1.8 times one thread on two cores (Scene, Yeast). What is lost is the work
+// meet a few times a block instead of once an instance: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
 // behind an instance that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
 // where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
 // share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.

@@ -307,7 +307,7 @@ private:
     static unsigned rank_eight(const double* row, const double* eight_knots, std::int32_t* ranks) noexcept {
         const auto knot = [&](std::int64_t p) { return _mm512_loadu_pd(eight_knots + p * EIGHT); };
         const __m512d x = _mm512_loadu_pd(row), first = knot(0), last = knot(MOST_KNOTS - 1);
-        __m512d lower = first, upper = last, from = _mm512_setzero_pd();  // the rank in the middle before the lower knot
+        __m512d lower = first, upper = last, from = _mm512_setzero_pd();  // the rank of the lower knot
 #pragma GCC unroll 16
         for (std::int64_t p = 0; p + 1 < MOST_KNOTS; ++p) {
             const __m512d here = knot(p);

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections import defaultdict
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -29,7 +30,12 @@ def name_of(path):
 
 
 MODULES = {name_of(path): path for path in sorted((SOURCES / "mlca").rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+@cache
+def trees():
+    """Return what each module says, read when the first test asks: every process collects this file."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 
 def room_of(module):
@@ -40,7 +46,7 @@ def room_of(module):
 def imported(module):
     """Return all that a module imports, wherever in it, whether by a statement or by a module's name in a string."""
     found = set()
-    for node in ast.walk(TREES[module]):
+    for node in ast.walk(trees()[module]):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -148,7 +154,7 @@ def test_extras_are_never_imported_unannounced():
         "mlca.serve.http",
         "mlca.serve.running",
     }  # `mlca serve` announces them all at once
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in tree.body:
             if not isinstance(node, ast.Import | ast.ImportFrom):
                 continue
@@ -172,7 +178,7 @@ def types_of(tree):
 
 def test_one_name_one_type():
     places = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for name in types_of(tree):
             places[name].append(module)
     assert places["Learner"] and {name: found for name, found in places.items() if len(found) > 1} == {}
@@ -184,7 +190,7 @@ ROLES = {"configure", "run", "main", "tasks", "section", "lines_of", "partial_fi
 
 def test_one_name_one_function():
     places = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name not in ROLES:
                 places[node.name].append(module)
@@ -196,7 +202,7 @@ def test_modules_are_short_and_packages_begin_with_an_essay():
     for module, path in MODULES.items():
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= MOST_LINES, f"{module} is longer than {MOST_LINES} lines"
-        essay = ast.get_docstring(TREES[module])
+        essay = ast.get_docstring(trees()[module])
         assert essay, f"{module} does not say what it is for"
         assert not re.search(r"(^|\.)(utils?|helpers?|common|misc)$", module), f"{module}: name what it is about"
 

@@ -38,7 +38,7 @@ NEEDED = {"x86-64": set(), "x86-64-v2": {"ssse3"}, "x86-64-v3": {"avx2", "fma"},
 USUAL = ("x86-64-v3",)
 
 compiler = shutil.which("g++")
-pytestmark = pytest.mark.skipif(compiler is None, reason="no g++ here")
+pytestmark = [pytest.mark.plain, pytest.mark.skipif(compiler is None, reason="no g++ here")]
 
 
 def _features() -> set[str]:

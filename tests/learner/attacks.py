@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pytest
 from scipy import sparse
 
 from mlca import load
@@ -10,6 +11,9 @@ from tests.learner.states import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}
+# To fail at every allocation takes minutes, which sanitizers would make many: on their kernels some are enough.
+EVERY = [pytest.mark.slow, pytest.mark.plain]
+SOME = [pytest.mark.slow, pytest.mark.sanitized]
 
 
 def stream(n, d, kind="dense", seed=0):

@@ -12,6 +12,8 @@ from tests.learner.beyond import Beyond, Novelty, auto_vigilance
 from tests.learner.drift import Drift
 from tests.learner.streams import streams
 
+pytestmark = pytest.mark.plain
+
 # Generated streams are kept here; rows of real datasets never are: those oracles lie beside the datasets.
 GENERATED = Path(__file__).parent.parent / "data"
 OF_DATASETS = Path(os.environ.get("MLCA_DATA", "nowhere")).parent / "oracle"

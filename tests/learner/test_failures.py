@@ -10,7 +10,7 @@ import pytest
 
 from mlca import MLCA, merge
 from mlca.kernels import native
-from tests.learner.attacks import KINDS, MODES, WholeRows, stream
+from tests.learner.attacks import EVERY, KINDS, MODES, SOME, WholeRows, stream
 from tests.learner.states import assert_exactly_same
 
 MOST_ALLOCATIONS, MOST_OF_A_FEW_ROWS = 100_000, 8192
@@ -109,7 +109,8 @@ def wide_stream(kind):
         ("published", 29),
         ("text", 61),
         pytest.param("published", 3, marks=pytest.mark.slow),
-        pytest.param("text", 1, marks=pytest.mark.slow),
+        pytest.param("text", 1, marks=EVERY),
+        pytest.param("text", 7, marks=SOME),
     ],
 )
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,6 +76,7 @@ def test_wide_rows_and_long_streams_equal_the_plain_learner(d, n, attributes, ki
 
 
 @pytest.mark.slow
+@pytest.mark.plain
 @pytest.mark.parametrize("binary", [False, True], ids=["real", "binary"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])

@@ -14,7 +14,7 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.merging import merge
-from tests.learner.attacks import KINDS, WholeRows, stream
+from tests.learner.attacks import EVERY, KINDS, SOME, WholeRows, stream
 from tests.learner.rules import RULES
 from tests.learner.states import assert_exactly_same
 from tests.learner.test_failures import (
@@ -43,7 +43,7 @@ def similarity_is_due(model):
 # ------------------------------------------------------------------ memory that runs out
 
 
-@pytest.mark.parametrize("step", [97, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [97, pytest.param(11, marks=SOME), pytest.param(1, marks=EVERY)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", RULES)
 def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):

@@ -24,6 +24,9 @@ from tests.learner.rules import (
 )
 from tests.learner.states import learned
 
+# The plain learner takes nearly all the time; on sanitized kernels the shorter of these streams are enough.
+LONG = [pytest.mark.slow, pytest.mark.plain]
+
 
 def queries_of(X, n):
     """Return rows that were learned, some that are new, one without any attribute, and one far from everything."""
@@ -50,7 +53,7 @@ def test_any_stream_under_any_rule(stream, chosen, rule, form, screen_from):
 @pytest.mark.parametrize(
     ("rule", "rows"),
     [
-        pytest.param(rule, rows, marks=[pytest.mark.slow] if (i + j) % 3 else [])
+        pytest.param(rule, rows, marks=LONG if (i + j) % 3 else [])
         for (i, rule), (j, rows) in product(enumerate(RULES), enumerate(ROWS))
     ],
 )
@@ -67,7 +70,7 @@ def test_every_rule_on_rows_of_every_kind(rule, rows):
     ("attributes", "form", "rule", "shape"),
     [("common", "dense", "correntropy all", (90, 160)), ("individual", "dense", "correntropy", (90, 160))]
     + [
-        pytest.param(attributes, form, rule, (130, 300), marks=pytest.mark.slow)
+        pytest.param(attributes, form, rule, (130, 300), marks=LONG)
         for attributes, form, rule in product(("common", "individual", "clustered"), FORMS, RULES)
     ],
 )
@@ -102,7 +105,7 @@ def test_labels_that_come_late_or_are_announced(rule):
 @pytest.mark.parametrize(
     ("form", "rule"),
     [("dense", "calibrated"), ("sparse", "correntropy all")]
-    + [pytest.param(form, "all", marks=pytest.mark.slow) for form in FORMS],
+    + [pytest.param(form, "all", marks=LONG) for form in FORMS],
 )
 def test_more_nodes_are_equally_near_than_may_vote(form, rule):
     """Each row has an attribute of its own and one that all share; labels take turns, so attributes weigh the same."""
@@ -115,7 +118,7 @@ def test_more_nodes_are_equally_near_than_may_vote(form, rule):
     assert len(set(voters["distances"].tolist())) == 1
 
 
-@pytest.mark.parametrize("rule", ["drift", pytest.param("correntropy all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rule", ["drift", pytest.param("correntropy all", marks=LONG)])
 def test_more_nodes_than_those_whose_counts_fade(rule):
     X, Y = stream_of("real", 560, 2, 2, seed=4, repeated=0.02)
     learner = assert_equals_plain(X, Y, USUAL | RULES[rule] | {"vigilance": 0.001}, n_queries=2)
@@ -123,6 +126,7 @@ def test_more_nodes_than_those_whose_counts_fade(rule):
 
 
 @pytest.mark.slow
+@pytest.mark.plain
 @pytest.mark.parametrize("rule", ["all", "correntropy all"])
 def test_more_segments_than_are_kept(rule):
     """The meaning of labels changes twice, so that segments are trusted differently when two have to become one."""

@@ -14,6 +14,8 @@ from mlca.metrics import average_precision
 from mlca.peers.glocal import GLOCAL, find_groups
 from mlca.peers.glocal_factors import Factors, Penalties, descend, settled, spectral_square, stands_still, unit_rows
 
+pytestmark = pytest.mark.plain
+
 PENALTIES = Penalties(latent=0.7, overall=0.3, local=0.4, U=0.11, V=0.13, W=0.17)
 
 

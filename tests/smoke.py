@@ -1,6 +1,6 @@
 """What a wheel must do where nothing but it and its requirements are installed: `python tests/smoke.py`.
 
-`make check-wheel` and the release run it in an empty environment, outside the checkout.
+`make check-wheel` and the release run it in an empty environment.
 """
 
 import subprocess
@@ -16,8 +16,8 @@ def main() -> None:
     import mlca
     from mlca import MLCA, kernels, load
 
-    checkout = Path(__file__).parents[1]
-    assert checkout not in Path(mlca.__file__).parents, "this is the checkout, not what was installed"
+    sources = Path(__file__).parents[1] / "src"  # the environment itself may lie in the checkout
+    assert sources not in Path(mlca.__file__).parents, "these are the checkout's sources, not what was installed"
     assert version("mlca") == mlca.__version__
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(0, 1, (200, 3)), rng.normal(9, 1, (200, 3))])

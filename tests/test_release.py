@@ -35,6 +35,13 @@ def test_files_that_workflows_name_exist():
         assert named and [name for name in named if not (ROOT / name).exists()] == []
 
 
+def test_actions_of_others_are_named_by_their_commit():
+    """A tag can be moved to other code, which would then run where PyPI trusts what runs."""
+    for path in WORKFLOWS:
+        used = re.findall(r"uses: (?!\./)(\S+)", path.read_text(encoding="utf-8"))
+        assert used and [name for name in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name)] == []
+
+
 def test_wheels_are_built_for_the_first_python_and_for_the_first_with_a_stable_interface():
     built = PROJECT["tool"]["cibuildwheel"]["build"]
     assert built == [f"cp{SUPPORTED[0].replace('.', '')}-*", f"{PROJECT['tool']['scikit-build']['wheel']['py-api']}-*"]

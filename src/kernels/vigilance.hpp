@@ -8,7 +8,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// `nearest`: of each row of the window, in their order, the similarity to the nearest other row; rows are compared as nodes of
+// `nearest`: of each row of the window, in their order, the distance from the nearest other row; rows are compared as nodes of
 // that window would be when predicting, with the groups of vigilance .01. Its own sum is 0, so the nearest other is second on
 // its list.
 inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {

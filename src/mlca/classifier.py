@@ -4,32 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from mlca.base import Rows, turn_of
-from mlca.categories import check_categories, require_same_categories, resolve_categories
+from mlca.categories import require_same_categories, resolve_categories
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
-from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
 from mlca.model import LearnedModel, extras_of
-from mlca.options import CHOICES, PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote, without_effect
+from mlca.options import PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
+from mlca.parameter_checks import check_parameters, require_same_parameters
 from mlca.targets import LabelRows
-from mlca.validation import check_choice, check_flag, check_real, check_whole, refuse_arguments
-from mlca.warning import warn
+from mlca.validation import check_choice, refuse_arguments
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
-
-# Which columns are categories is told in many ways and compared by itself.
-_LEARNED_PARAMETERS = tuple(
-    field.name for field in fields(Parameters) if field.name not in ("seed", "categorical_features")
-)
-_learned_values = attrgetter(*_LEARNED_PARAMETERS)
 
 
 class MLCA(LearnedModel):
@@ -300,47 +292,13 @@ class MLCA(LearnedModel):
         write_model(model, path)
 
     def _check_parameters(self) -> None:
-        if self.vigilance != "auto":
-            check_real("vigilance", self.vigilance, at_least=0, below=1)
-        check_whole("n_neighbors", self.n_neighbors, at_least=2, at_most=MOST_NEIGHBORS)
-        check_whole("window", self.window, at_least=2, at_most=MOST_WINDOW)
-        check_real("smoothing", self.smoothing, above=0)
-        for name, words in CHOICES.items():
-            check_choice(name, getattr(self, name), words)
-        check_flag("recency", self.recency)
-        if self.max_nodes is not None:
-            check_whole("max_nodes", self.max_nodes, at_least=2)
-        if self.decision != "calibrated" and (self.recency or self.drift != "off"):
-            raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
-        check_categories(self.categorical_features)
-        check_whole("epochs", self.epochs, at_least=1)
-        if self.n_jobs is not None:
-            check_whole("n_jobs", self.n_jobs)
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
-        if self.attributes == "clustered" and isinstance(self.random_state, int | np.integer):
-            check_whole("random_state", self.random_state, at_least=0)
-        for name in without_effect(vars(self)):
-            value = getattr(self, name)
-            if value != getattr(Parameters, name):
-                warn(f'{name}={value!r} has no effect unless decision="bayes": choose that, or leave it at its default')
+        check_parameters(vars(self))
 
     def _check_continuation(self) -> None:
-        # Parameters that are as they were when learning began need no other check.
         learned = self._learner.asked_for
         if not isinstance(self.categorical_features, str) and "recipe" not in extras_of(self):  # which knows by itself
             require_same_categories(learned.categorical_features, self._categories(self.n_features_in_))
-        if _learned_values(self) == _learned_values(learned):
-            return
-        for name in _LEARNED_PARAMETERS:
-            before, now = getattr(learned, name), getattr(self, name)
-            if name == "vigilance" and before is None:
-                before = "auto"
-            if now != before:
-                raise ValueError(
-                    f"{name} was {before!r} when learning began and is {now!r} "
-                    "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
-                )
+        require_same_parameters(self, learned)
 
     def _categories(self, n_features: int) -> tuple[int, ...]:
         return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))

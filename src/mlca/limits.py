@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Sums of similarities are 64-bit integers in units of 2^-40: more attributes than this could overflow them.
+# Sums of distances are 64-bit integers in units of 2^-40: more attributes than this could overflow them.
 MOST_FEATURES = 2**22
 
 # Squares of larger values would overflow.
@@ -12,7 +12,7 @@ LARGEST_VALUE = 1e150
 MOST_ROWS = 2**53
 
 # The learned similarity adds up ranks of rows, and the calibrated decision parts of rows, in 64-bit integers.
-MOST_ROWS_BEYOND = 2**40
+MOST_ROWS_OF_OUR_RULE = 2**40
 
 # Every label has a counter for each neighbour, and the window is kept; more is a slip of the hand or a forgery.
 MOST_NEIGHBORS = 2**16

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.learner.mixed import is_mixed
-from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS, MOST_ROWS_BEYOND
+from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS, MOST_ROWS_OF_OUR_RULE
 
 if TYPE_CHECKING:
     from mlca.learner.parameters import Parameters
@@ -128,7 +128,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         raise ValueError(f"{n_features} features; a model has 1 to {MOST_FEATURES}")
     bayes = parameters.decision == "bayes"
     published = bayes and parameters.similarity == "correntropy"
-    tally = _check_tally(state, bayes, MOST_ROWS if published else MOST_ROWS_BEYOND)
+    tally = _check_tally(state, bayes, MOST_ROWS if published else MOST_ROWS_OF_OUR_RULE)
     width = 1 if parameters.attributes == "common" else n_features
     _check_shape(state, "counts", (tally.nodes,))
     _check_shape(state, "bandwidths", (tally.nodes, width))

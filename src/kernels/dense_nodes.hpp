@@ -26,7 +26,7 @@ class DenseNodes {
 public:
     using Window = DenseWindow;
     using Row = const double*;
-    using Learnt = LearnedNodes<Row>;
+    using NodesAsLearned = LearnedNodes<Row>;
     using DenseQuery = Query<Row>;
     // What looks a byte up 16 or more times at once screens by codes; other machines in float32.
     using Screen = std::conditional_t<mode == Mode::individual || !CODES_PAY, FloatScreen<mode>, CodedScreen<mode == Mode::individual ? Mode::common : mode>>;

@@ -309,7 +309,7 @@ private:
         if (!model.similarity_is_due()) return;
         const Raised renewing(lock_, is_renewing_);
         drop_gone(model);
-        typename ModelHere::Learnt next = model.weighed(stop);
+        typename ModelHere::NodesAsLearned next = model.weighed(stop);
         const std::lock_guard<Lock> guard(lock_);
         model.take_similarity(std::move(next));
         unsettle();

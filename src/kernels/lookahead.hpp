@@ -149,7 +149,7 @@ private:
             const std::lock_guard<Lock> guard(lock_);
             const std::int64_t first = end_;
             constexpr std::int64_t together = ModelOf::Nodes::CREATED_TOGETHER;
-            if (together == 0 || model_.learnt) {
+            if (together == 0 || model_.as_learned) {
                 for (; end_ < first + n; ++end_) {
                     model_.reserve_node(end_ + 1, row_of(end_ - first));
                     model_.create_node(end_, row_of(end_ - first), bandwidths_of(end_ - first));

@@ -13,7 +13,7 @@
 #include "fixedpoint.hpp"
 #include "memory.hpp"
 #include "mixed.hpp"
-#include "mixed_learnt.hpp"
+#include "mixed_learned_nodes.hpp"
 #include "mixed_tiles.hpp"
 #include "mixed_window.hpp"
 #include "nodes_view.hpp"
@@ -30,7 +30,7 @@ class MixedNodes {
 public:
     using Window = MixedWindow;
     using Row = SparseRow;
-    using Learnt = MixedLearnt;
+    using NodesAsLearned = MixedLearnedNodes;
     using MixedQuery = Query<Row>;
 
     struct Space {

@@ -33,7 +33,7 @@ struct Model {
     static constexpr Mode MODE = mode;
     using Nodes = NodesOf;
     using Row = typename Nodes::Row;
-    using Learnt = typename Nodes::Learnt;
+    using NodesAsLearned = typename Nodes::NodesAsLearned;
 
     // An instance, or many at one place.
     struct Instance {
@@ -54,7 +54,7 @@ struct Model {
     // Working space of a search, one for each thread.
     struct Space {
         typename Nodes::Space nodes;
-        typename Learnt::Space learned;
+        typename NodesAsLearned::Space learned;
         Shortlist stretch{1};
         Array<std::int64_t> sums;
     };
@@ -90,7 +90,7 @@ struct Model {
     RunningMedian median_bandwidth;
     Groups groups;
     std::optional<Groups> next_groups;  // of the round that the next instance is due for: they come into force with it
-    std::optional<Learnt> learnt;       // once there is a node, where the similarity is learned
+    std::optional<NodesAsLearned> as_learned;  // once there is a node, where the similarity is learned
     std::int64_t similarity_due = 1;    // after so many instances it is computed anew
     std::optional<Decision> decision;   // where it is calibrated
     // Where nodes are bounded: those that were given up stay in their places until the model is made anew without them.
@@ -144,16 +144,16 @@ struct Model {
     // `with_scores`: fill in the background, too.
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
-        if (!learnt) return;
+        if (!as_learned) return;
         const RowOfNode row{nodes.weights()};
-        learnt->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
+        as_learned->compare(xs, n, n_rows, row, gone_flags(), space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
             Voting& voting = voting_of(q);
-            if (with_scores && learnt->learned().has_background) {
-                grow_to(voting.poll.scores, learnt->learned().background.n_slots());
+            if (with_scores && as_learned->learned().has_background) {
+                grow_to(voting.poll.scores, as_learned->learned().background.n_slots());
                 score(voting.poll.scores.data());
             }
             if (decision) {
-                decision->find_voters(voting.poll, ruler_of(learnt->learned()), labels.node_counts, n[q], births, learning, nearest_in);
+                decision->find_voters(voting.poll, ruler_of(as_learned->learned()), labels.node_counts, n[q], births, learning, nearest_in);
             } else {
                 voting.neighbours = nearest_in(0, n[q], settings.n_neighbors, NO_LIMIT);
             }
@@ -194,15 +194,15 @@ struct Model {
     // Make room for a node; afterwards `create_node` cannot fail.
     void reserve_node(std::int64_t n, const Row& x) {
         nodes.reserve(n, x);
-        if (learnt) learnt->reserve(n, x);
+        if (as_learned) as_learned->reserve(n, x);
     }
     void create_node(std::int64_t node, const Row& x, const double* node_bandwidths) noexcept {
         nodes.create(node, x, node_bandwidths);
-        if (learnt) learnt->enter(node, x);
+        if (as_learned) as_learned->enter(node, x);
     }
     // Unmake nodes that were created and have not become nodes of the model.
     void withdraw() noexcept {
-        if (learnt) learnt->withdraw(n_nodes, RowOfNode{nodes.weights()});
+        if (as_learned) as_learned->withdraw(n_nodes, RowOfNode{nodes.weights()});
         nodes.withdraw(n_nodes);
     }
 
@@ -282,9 +282,9 @@ struct Model {
     // Whether the learned similarity is to be computed anew before anything else is learned or asked.
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && labels.n_learned >= similarity_due; }
     auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, births, stop); }
-    Learnt weighed(Stop& stop) const { return Learnt::of(view(&stop)); }
-    void take_similarity(Learnt&& next) noexcept {
-        learnt.emplace(std::move(next));
+    NodesAsLearned weighed(Stop& stop) const { return NodesAsLearned::of(view(&stop)); }
+    void take_similarity(NodesAsLearned&& next) noexcept {
+        as_learned.emplace(std::move(next));
         similarity_due = due_after(labels.n_learned);
     }
 
@@ -334,7 +334,7 @@ private:
     }
 
     void move_node(std::int64_t node, const Row& target, double slowing) noexcept {
-        if (nodes.move(node, target, slowing) && learnt) learnt->move(node, nodes.row(node));
+        if (nodes.move(node, target, slowing) && as_learned) as_learned->move(node, nodes.row(node));
     }
 
     void finish(const Instance& instance) noexcept {
@@ -366,7 +366,7 @@ private:
     // Learn from what would have been said of an instance; `prepare` has made room.
     void decide(Voting& voting, Work& work) noexcept {
         const auto view = this->view();
-        const Learned* learned = learnt ? &learnt->learned() : nullptr;
+        const Learned* learned = as_learned ? &as_learned->learned() : nullptr;
         decision->count_votes(voting.poll, work.ballot, view);
         decision->learn(voting.poll, work.ballot, learned, view, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
     }

@@ -64,7 +64,7 @@ public:
         } else {
             explain_bayes(model, result);
         }
-        if (model.learnt) explain_similarity(model, x, result);
+        if (model.as_learned) explain_similarity(model, x, result);
         show_nodes(model, result);
         return result;
     }
@@ -101,8 +101,8 @@ private:
 
     Shortlist& found(std::int64_t j) { return found_[static_cast<std::size_t>(j)]; }
     Voting& voting(std::int64_t j) { return votings_[static_cast<std::size_t>(j)]; }
-    static const Learned* learned_of(const ModelOf& model) noexcept { return model.learnt ? &model.learnt->learned() : nullptr; }
-    static bool has_background(const ModelOf& model) noexcept { return model.learnt && model.learnt->learned().has_background; }
+    static const Learned* learned_of(const ModelOf& model) noexcept { return model.as_learned ? &model.as_learned->learned() : nullptr; }
+    static bool has_background(const ModelOf& model) noexcept { return model.as_learned && model.as_learned->learned().has_background; }
     // Estimators promise probabilities strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
@@ -157,7 +157,7 @@ private:
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
         const double prior = static_cast<double>(model.labels.totals.data()[slot - 1] + 1) / (rows + 2.0);
-        return model.learnt->learned().background.probability(voting(j).poll.scores.data(), slot, prior);
+        return model.as_learned->learned().background.probability(voting(j).poll.scores.data(), slot, prior);
     }
     static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
 
@@ -177,7 +177,7 @@ private:
     [[gnu::cold]] void explain_bayes(const ModelOf& model, Explained& result) {
         const LabelMemory& labels = model.labels;
         const Shortlist& near = neighbours(model, 0);
-        const Ruler ruler = model.learnt ? ruler_of(model.learnt->learned()) : model.correntropy_ruler(work_.grouping);
+        const Ruler ruler = model.as_learned ? ruler_of(model.as_learned->learned()) : model.correntropy_ruler(work_.grouping);
         for (std::int64_t j = 0; j < near.size(); ++j) name_node(model, near.nodes.data()[j], ruler.distance(near.sums.data()[j]), result);
         labels.collect(near, work_.votes);
         for (std::int64_t i = 0; i < labels.n_labels; ++i) {
@@ -241,15 +241,15 @@ private:
 
     // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
-        const Learned& learned = model.learnt->learned();
+        const Learned& learned = model.as_learned->learned();
         Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
         double together = 0.0;
         for (std::size_t v = 0; v < explained_.size(); ++v) {
             const double weight = result.weights.empty() ? 1.0 : result.weights[v];
             double below = 0.0;
             const Row y = model.nodes.row(explained_[v]);
-            model.learnt->for_each_term(x, y, [&](std::int64_t, std::int64_t, std::int64_t most) { below += static_cast<double>(most); });
-            model.learnt->for_each_term(x, y, [&](std::int64_t j, std::int64_t term, std::int64_t most) {
+            model.as_learned->for_each_term(x, y, [&](std::int64_t, std::int64_t, std::int64_t most) { below += static_cast<double>(most); });
+            model.as_learned->for_each_term(x, y, [&](std::int64_t j, std::int64_t term, std::int64_t most) {
                 agreement.data()[j] += weight * static_cast<double>(most - term) / below;
             });
             together += weight;

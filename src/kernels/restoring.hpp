@@ -121,7 +121,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
         state.label_totals.assign(labels.totals.begin(), labels.totals.begin() + labels.n_labels);
     }
     if (settings.learned) {
-        if (model.learnt) state.learned = model.learnt->learned();
+        if (model.as_learned) state.learned = model.as_learned->learned();
         state.similarity_due = model.similarity_due;
     }
     if (settings.calibrated) {
@@ -197,7 +197,7 @@ void read_state(ModelOf& model, const State& state) {
             throw std::invalid_argument("the learned similarity is computed anew at another time");
         }
         learned.restore();
-        model.learnt.emplace(std::move(learned));
+        model.as_learned.emplace(std::move(learned));
         model.similarity_due = state.similarity_due;
     }
     model.groups = Groups(state.group_centres, state.group_counts, state.group_bandwidths);

@@ -35,7 +35,7 @@ class SparseNodes {
 public:
     using Window = SparseWindow;
     using Row = SparseRow;
-    using Learnt = LearnedNodes<Row>;
+    using NodesAsLearned = LearnedNodes<Row>;
     using SparseQuery = Query<Row>;
 
     struct Space {

@@ -19,7 +19,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-class MixedLearnt {
+class MixedLearnedNodes {
 public:
     using Row = SparseRow;
     static constexpr bool SPARSE_ROWS = true;
@@ -34,8 +34,8 @@ public:
     };
 
     template <class View>
-    static MixedLearnt of(const View& view) {
-        MixedLearnt made(MixedWeighing(view, view.nominal()).learned());
+    static MixedLearnedNodes of(const View& view) {
+        MixedLearnedNodes made(MixedWeighing(view, view.nominal()).learned());
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
             view.for_each_entry(k, 0, view.n_attributes(), [&](std::int64_t j, double value) { made.ranks_.push_back(made.rank(j, value)); });
             made.starts_.push_back(static_cast<std::int64_t>(made.ranks_.size()));
@@ -46,7 +46,7 @@ public:
         return made;
     }
 
-    explicit MixedLearnt(Learned learned) : learned_(std::move(learned)), starts_(1, 0), tiles_(learned_.n_attributes(), learned_.nominal) {
+    explicit MixedLearnedNodes(Learned learned) : learned_(std::move(learned)), starts_(1, 0), tiles_(learned_.n_attributes(), learned_.nominal) {
         for (const double factor : learned_.factors) factors_.push_back(static_cast<float>(factor));
         for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
             if (!is_nominal(learned_.nominal, j)) continue;

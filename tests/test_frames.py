@@ -194,6 +194,25 @@ class TestMixedFrames:
             MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
 
 
+class TestRowsThatAreNotHeld:
+    """Frames are held until the kinds of columns are settled; what was learned otherwise meanwhile is not lost."""
+
+    @pytest.fixture
+    def begun(self):
+        return MLCA().partial_fit(USUAL[:40], TOPICS[:40])
+
+    NEW_CATEGORY = USUAL[40:50].assign(priority="critical")
+
+    def test_rows_of_an_array(self, begun):
+        begun.partial_fit(recipe_of(begun).transform(USUAL[:15]), TOPICS[:15])
+        assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
+
+    def test_rows_of_a_merged_model(self, begun):
+        whole = merge([begun, MLCA().partial_fit(USUAL[:40], TOPICS[:40])])
+        assert whole.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 90
+        assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 50
+
+
 NUMBERS = pd.DataFrame(np.random.default_rng(5).normal(size=(120, 3)), columns=["a", "b", "c"])
 LABELS = [["up"] if a > 0 else ["down"] for a in NUMBERS["a"]]
 

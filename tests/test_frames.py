@@ -364,6 +364,16 @@ class TestOddTables:
         with pytest.raises(ValueError, match=r"x is no row of numbers \(.*'red'\); pass numbers, a Series"):
             MLCA().fit(self.X, self.Y).explain([1.0, "red"])
 
+    def test_what_is_explained_is_read_as_what_is_predicted(self):
+        model = MLCA().fit(self.X, self.Y)
+        masked = np.ma.masked_array(self.X[0], [False, True])
+        gap = np.array([self.X[0, 0], np.nan])
+        assert str(model.explain(masked)) == str(model.explain(gap)) != str(model.explain(self.X[0]))
+        with pytest.raises(ValueError, match="an array of times"):
+            model.explain(np.array(["2024", "2025"], dtype="M8[D]"))
+        with pytest.raises(ValueError, match="explain takes one row, not 2"):
+            model.explain(self.X[:2].tolist())
+
     def test_masked_cells_are_gaps(self):
         mask = self.X > 80
         masked = MLCA().fit(np.ma.masked_array(self.X, mask), self.Y)

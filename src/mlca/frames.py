@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from mlca.base import without_mask
 from mlca.categories import resolve_categories
 from mlca.learner.widening import widened
 from mlca.model import LearnedModel
@@ -123,7 +124,8 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     if isinstance(x, Mapping):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     try:
-        return np.asarray(x, dtype=np.float64).reshape(1, -1)
+        row = np.asarray(without_mask(x), dtype=np.float64)
+        return row if row.ndim == 2 else row.reshape(1, -1)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"

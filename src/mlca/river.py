@@ -328,7 +328,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         float
             1 before anything is learned.
+
+        Raises
+        ------
+        AttributeError
+            With `decision="bayes"`, which does not note how near rows have been.
         """
+        if self.decision != "calibrated":
+            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
         if not self._labels:
             return 1.0
         return float(self._learner.settled().novelty(self._known_row(x))[0])

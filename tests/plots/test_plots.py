@@ -386,6 +386,30 @@ class TestTrust:
             plot_trust(self.told((), ()))
 
 
+class TestNamesAreNoFormulas:
+    """Names are drawn as they are written: with dollars, underscores and characters that are none."""
+
+    NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
+
+    def test_of_nodes(self):
+        ax = plot_nodes(np.eye(4)[:, :2], [{name} for name in self.NAMES])
+        assert_well_drawn(ax.figure)
+        drawn = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert drawn == {r"\$AAPL up \$", " _rare", r"\$\frac{", r"\ud800"}
+
+    def test_of_runs_and_their_labels(self):
+        appeared = {name: 900 * i for i, name in enumerate(self.NAMES)}
+        ax = plot_stream({name: run(appeared) for name in self.NAMES})
+        assert_well_drawn(ax.figure)
+        assert len(ax.get_legend().get_texts()) == 4
+
+    def test_of_algorithms_and_parameters(self):
+        assert_well_drawn(plot_folds({name: [0.1, 0.2] for name in self.NAMES}).figure)
+        assert_well_drawn(plot_grid(np.eye(4), self.NAMES, self.NAMES).figure)
+        ranks = nemenyi_test(np.random.default_rng(0).normal(size=(9, 4)), names=list(self.NAMES))
+        assert_well_drawn(plot_critical_difference(ranks).figure)
+
+
 class TestStyle:
     def test_neighbouring_colours_differ_in_grey(self):
         assert_told_apart_in_grey(COLOURS)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mlca.plots.style import COLOURS, FAINT, INK, MARKERS, makes_room, new_axes, shorten
+from mlca.plots.style import COLOURS, FAINT, INK, MARKERS, literal, makes_room, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +82,7 @@ def plot_nodes(
             edgecolors=INK,
             linewidths=0.4,
             alpha=0.9,
-            label=group.title,
+            label=literal(group.title),
             zorder=1 if group.colour == FAINT else 2,
         )
     # Widening the limits leaves the box where the layout put it; shrinking the box would move the legend.

@@ -312,6 +312,21 @@ def test_what_is_no_target_is_refused_by_name(y, classes, message):
         read_targets(y, None, classes)
 
 
+class TestClassesOfAnIndicatorMatrix:
+    KNOWN = read_targets(INDICATOR, None, ["sea", "sun", "wind"])[0]
+
+    def test_the_same_call_may_be_made_again(self):
+        labels, rows = read_targets(INDICATOR, self.KNOWN, ["sea", "sun", "wind"])
+        assert labels.names == ("sea", "sun", "wind") and rows.indices.tolist() == [0, 0, 1]
+        with pytest.raises(ValueError, match="y has 2 columns, but 3 labels are known"):
+            read_targets(INDICATOR, self.KNOWN)
+
+    @pytest.mark.parametrize("classes", [["sun", "sea", "wind"], ["sun", "wind"]])
+    def test_columns_in_another_order_are_not_taken_for_the_known_ones(self, classes):
+        with pytest.raises(ValueError, match="`classes` must begin with the known labels"):
+            read_targets(INDICATOR, self.KNOWN, classes)
+
+
 class TestTables:
     """The columns of a table are labels by name, whoever made the table and whatever the names are."""
 

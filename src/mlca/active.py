@@ -236,5 +236,5 @@ def _known(rows: sp.csr_array, place: int) -> NDArray[np.float64]:
 
 def _matrix(rows: Any) -> sp.csr_array:
     if isinstance(rows, np.ma.MaskedArray):
-        rows = rows.astype(np.float64).filled(np.nan)
+        rows = np.ma.filled(rows.astype(np.float64), np.nan)
     return sp.csr_array(rows if sp.issparse(rows) else np.asarray(rows, dtype=np.float64))

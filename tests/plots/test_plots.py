@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -127,6 +128,12 @@ class TestNodes:
         assert_well_drawn(ax.figure)
         assert sum(len(group.get_offsets()) for group in ax.collections) == model.n_nodes_
         assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+    @pytest.mark.filterwarnings("error")
+    def test_of_a_model_whose_columns_have_names(self):
+        X = np.random.default_rng(0).normal(size=(30, 2))
+        ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
+        assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
 
     def test_of_one_class_a_row(self):
         X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -129,7 +130,9 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
         )
     weights = model.weights_ if sp.issparse(model.weights_) else np.asarray(model.weights_)
     names = np.asarray(model.classes_).tolist()
-    predicted = np.asarray(model.predict(weights))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's own columns
+        predicted = np.asarray(model.predict(weights))
     if predicted.ndim == 1:  # one class a row
         return weights, [{name} for name in predicted.tolist()], model.counts_
     return weights, [{names[j] for j in np.flatnonzero(row)} for row in predicted], model.counts_

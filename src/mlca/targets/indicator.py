@@ -51,7 +51,8 @@ def read_indicator(
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
-    if known is not None and y.shape[1] < len(known.names):
+    # Where `classes` names the columns, there may be fewer, each time as the first time.
+    if known is not None and y.shape[1] < len(known.names) and (columns is not None or classes is None):
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
             "give columns of zeros to labels that do not occur"
@@ -74,7 +75,8 @@ def _column_names(
         listed = as_names(classes)
         for name in listed:
             require_name(name, "`classes`")
-        if listed[: len(names)] != names and not set(listed) <= set(names):
+        n_both = min(len(listed), len(names))
+        if listed[:n_both] != names[:n_both]:
             raise ValueError("`classes` must begin with the known labels, in the order of classes_")
         names = listed if len(listed) > len(names) else names
         if width > len(names):

@@ -90,6 +90,15 @@ def test_nothing_to_choose_from_and_nothing_asked_for():
         query(model, [[0.0]], 0)
 
 
+def test_masked_cells_are_gaps():
+    X, Y = stream(100)
+    model = MLCA().fit(X[:60], Y[:60])
+    gaps = np.where(X[60:] > 0.8, np.nan, X[60:])
+    masked = np.ma.masked_array(X[60:] * 9, np.isnan(gaps))
+    np.copyto(masked.data, gaps, where=~np.isnan(gaps))
+    assert query(model, masked, 5).tolist() == query(model, gaps, 5).tolist()
+
+
 def test_labels_at_odds_with_their_neighbours_are_found():
     X, Y = stream(600)
     rng = np.random.default_rng(1)
@@ -120,9 +129,19 @@ def test_models_of_few_nodes_and_small_wishes():
     one = Nodes([[0.0, 1.0]], [[1, 0]])
     assert [found.suspicion for found in suspicious_labels(one)] == [0.0, 0.0]
     assert suspicious_labels(one, 0) == []
+    with pytest.raises(ValueError, match=r"n must be a whole number, not 2\.5"):
+        suspicious_labels(one, 2.5)
     assert len(suspicious_labels(Nodes([[0.0], [1.0]], [[1], [0]]))) == 2
     same = Nodes(np.ones((5, 3)), np.eye(5, 2))
     assert all(np.isfinite(found.expected) for found in suspicious_labels(same))
+
+
+@pytest.mark.filterwarnings("error")
+def test_frames_are_asked_by_their_names():
+    X, Y = stream(100)
+    frame = pd.DataFrame(X).add_prefix("x")
+    model = MLCA().fit(frame[:60], Y[:60])
+    assert query(model, frame[60:].iloc[:, ::-1], 5).tolist() == query(MLCA().fit(X[:60], Y[:60]), X[60:], 5).tolist()
 
 
 class TestTables:

@@ -194,6 +194,25 @@ class TestMixedFrames:
             MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
 
 
+class TestRowsThatAreNotHeld:
+    """Frames are held until the kinds of columns are settled; what was learned otherwise meanwhile is not lost."""
+
+    @pytest.fixture
+    def begun(self):
+        return MLCA().partial_fit(USUAL[:40], TOPICS[:40])
+
+    NEW_CATEGORY = USUAL[40:50].assign(priority="critical")
+
+    def test_rows_of_an_array(self, begun):
+        begun.partial_fit(recipe_of(begun).transform(USUAL[:15]), TOPICS[:15])
+        assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
+
+    def test_rows_of_a_merged_model(self, begun):
+        whole = merge([begun, MLCA().partial_fit(USUAL[:40], TOPICS[:40])])
+        assert whole.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 90
+        assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 50
+
+
 NUMBERS = pd.DataFrame(np.random.default_rng(5).normal(size=(120, 3)), columns=["a", "b", "c"])
 LABELS = [["up"] if a > 0 else ["down"] for a in NUMBERS["a"]]
 
@@ -344,6 +363,16 @@ class TestOddTables:
             MLCA().fit(self.X, self.Y).explain({"a": 1.0, "b": 2.0})
         with pytest.raises(ValueError, match=r"x is no row of numbers \(.*'red'\); pass numbers, a Series"):
             MLCA().fit(self.X, self.Y).explain([1.0, "red"])
+
+    def test_what_is_explained_is_read_as_what_is_predicted(self):
+        model = MLCA().fit(self.X, self.Y)
+        masked = np.ma.masked_array(self.X[0], [False, True])
+        gap = np.array([self.X[0, 0], np.nan])
+        assert str(model.explain(masked)) == str(model.explain(gap)) != str(model.explain(self.X[0]))
+        with pytest.raises(ValueError, match="an array of times"):
+            model.explain(np.array(["2024", "2025"], dtype="M8[D]"))
+        with pytest.raises(ValueError, match="explain takes one row, not 2"):
+            model.explain(self.X[:2].tolist())
 
     def test_masked_cells_are_gaps(self):
         mask = self.X > 80

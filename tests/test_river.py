@@ -185,6 +185,8 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"new": 1.0}, {"l": True, "new": None}, "y says None of the label 'new'"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
+        ([1.0], {"l": True}, r"x is a list; features come as a dict"),
+        (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; features come as a dict"),
     ],
 )
 def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message):
@@ -261,6 +263,10 @@ class TestMany:
             (X.assign(b="red"), Y, "feature 'b' is 'red', not a number"),
             (X[:5], Y, "X has 5 rows but y has 90"),
             (X, Y.astype(int) + 1, "other values than True and False"),
+            (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),
+            (X, Y.set_axis(["l", "l"], axis=1), "y has two columns called 'l'"),
+            (X.to_numpy(), Y, "X is a ndarray; many rows come as a DataFrame"),
+            (X, Y["l"], "y is a Series; many rows come as a DataFrame"),
         ],
     )
     def test_what_cannot_be_learned_changes_nothing(self, X, Y, message):
@@ -269,6 +275,23 @@ class TestMany:
         with pytest.raises(ValueError, match=message):
             model.learn_many(X, Y)
         assert pickle.dumps(model) == before
+
+    def test_features_called_true_and_false_are_no_mask(self):
+        known, renamed = MLCAClassifier(), MLCAClassifier()
+        X, Y = self.X[["a", "b"]], self.Y
+        known.learn_many(X, Y)
+        renamed.learn_many(X.set_axis([True, False], axis=1), Y)
+        assert_same_state(inside(known), inside(renamed))
+        np.testing.assert_array_equal(
+            known.predict_proba_many(X[:2]), renamed.predict_proba_many(X[:2].set_axis([True, False], axis=1))
+        )
+
+    def test_memory_is_that_of_the_nodes(self):
+        model = MLCAClassifier()
+        model.learn_many(self.X, self.Y)
+        before = model._raw_memory_usage
+        model.learn_many(self.X + 9.0, self.Y)
+        assert model._raw_memory_usage - before >= (self.X.size + len(self.X)) * 8
 
     def test_an_explanation_is_of_the_prediction(self):
         model = self.model()

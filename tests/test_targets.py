@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -309,6 +310,51 @@ class TestExactMatch:
 def test_what_is_no_target_is_refused_by_name(y, classes, message):
     with pytest.raises(ValueError, match=message):
         read_targets(y, None, classes)
+
+
+class TestClassesOfAnIndicatorMatrix:
+    KNOWN = read_targets(INDICATOR, None, ["sea", "sun", "wind"])[0]
+
+    def test_the_same_call_may_be_made_again(self):
+        labels, rows = read_targets(INDICATOR, self.KNOWN, ["sea", "sun", "wind"])
+        assert labels.names == ("sea", "sun", "wind") and rows.indices.tolist() == [0, 0, 1]
+        with pytest.raises(ValueError, match="y has 2 columns, but 3 labels are known"):
+            read_targets(INDICATOR, self.KNOWN)
+
+    @pytest.mark.parametrize("classes", [["sun", "sea", "wind"], ["sun", "wind"]])
+    def test_columns_in_another_order_are_not_taken_for_the_known_ones(self, classes):
+        with pytest.raises(ValueError, match="`classes` must begin with the known labels"):
+            read_targets(INDICATOR, self.KNOWN, classes)
+
+
+class TestTables:
+    """The columns of a table are labels by name, whoever made the table and whatever the names are."""
+
+    def test_arrow_tables_are_matched_by_name(self):
+        table = pa.table({"sea": INDICATOR[:, 0], "sun": INDICATOR[:, 1]})
+        labels, rows = rows_of(table)
+        assert (labels.names, rows) == (("sea", "sun"), NAMES)
+        assert rows_of(table.select(["sun", "sea"]), labels) == (labels, NAMES)
+
+    @pytest.mark.parametrize("n_rows", [2, 3])
+    def test_labels_called_true_and_false_are_no_mask(self, n_rows):
+        labels, rows = rows_of(pd.DataFrame(INDICATOR[:n_rows], columns=[True, False]))
+        assert labels.names == (True, False)
+        assert rows == [[True], [True, False], []][:n_rows]
+
+
+@pytest.mark.parametrize("y", [INDICATOR, np.array([3, 7, 3])])
+def test_masked_labels_are_not_known(y):
+    with pytest.raises(ValueError, match="y has masked cells"):
+        read_targets(np.ma.masked_equal(y, y.max()))
+    assert read_targets(np.ma.asarray(y))[0] == read_targets(y)[0]
+
+
+def test_a_sparse_y_with_a_column_beyond_its_last_is_refused():
+    y = sparse.csr_array(INDICATOR)
+    y.indices[0] = 10_000
+    with pytest.raises(ValueError, match="indices must be < 2"):
+        read_targets(y)
 
 
 def test_truth_in_no_form_at_all_is_refused_as_targets_are():

@@ -69,12 +69,15 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     True
     """
     check_whole("n", n, at_least=1)
-    rows = _matrix(rows_of(model, X) if is_frame(as_table(X)) else X)
+    table = as_table(X)
+    framed = is_frame(table)
+    rows = _matrix(rows_of(model, table) if framed else X)
     here = np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], MOST_CANDIDATES)).round().astype(np.intp)
     if not len(here):
         return here
     rows = rows[here]
-    uncertainty = _entropy(np.asarray(model.predict_proba(rows))).reshape(len(here), -1).sum(axis=1)
+    asked = table.iloc[here] if framed else rows  # a model that knows names is asked by them
+    uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(here), -1).sum(axis=1)
     places = _Places(model)
     spots, nodes = places.of(rows), places.of(_matrix(model.weights_))
     nearest = NearestNeighbors(n_neighbors=1).fit(nodes).kneighbors(spots)[0][:, 0]
@@ -153,6 +156,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     >>> [(found.node, found.label, found.share) for found in suspicious_labels(MLCA().fit(X, labels), 2)]
     [(7, 'left', 0.0), (7, 'right', 1.0)]
     """
+    check_whole("n", n)
     shares, expected = _leave_one_out(model)
     suspicion = np.abs(shares - expected)
     order = np.argsort(-suspicion, axis=None, kind="stable")[: max(n, 0)]
@@ -231,4 +235,6 @@ def _known(rows: sp.csr_array, place: int) -> NDArray[np.float64]:
 
 
 def _matrix(rows: Any) -> sp.csr_array:
+    if isinstance(rows, np.ma.MaskedArray):
+        rows = np.ma.filled(rows.astype(np.float64), np.nan)
     return sp.csr_array(rows if sp.issparse(rows) else np.asarray(rows, dtype=np.float64))

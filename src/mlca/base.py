@@ -230,7 +230,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             )
         try:
             return check_array(
-                _without_mask(X),
+                without_mask(X),
                 accept_sparse="csr" if self._accepts_sparse else False,
                 dtype=np.float64,
                 order="C",
@@ -344,7 +344,7 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _without_mask(X: Any) -> Any:
+def without_mask(X: Any) -> Any:
     """Return an array whose masked cells are missing, and refuse dates: NumPy would make ordinary numbers of both."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
+from mlca.base import without_mask
 from mlca.categories import resolve_categories
 from mlca.learner.widening import widened
 from mlca.model import LearnedModel
@@ -123,7 +124,8 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     if isinstance(x, Mapping):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     try:
-        return np.asarray(x, dtype=np.float64).reshape(1, -1)
+        row = np.asarray(without_mask(x), dtype=np.float64)
+        return row if row.ndim == 2 else row.reshape(1, -1)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
@@ -172,6 +174,11 @@ class Held(NamedTuple):
     parts: tuple[tuple[Any, LabelRows], ...] = ()
     left_out: frozenset[str] = frozenset()
 
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that are held."""
+        return sum(len(frame) for frame, _ in self.parts)
+
 
 def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
     """Let a model go on learning by its recipe; new columns and categories make it wider.
@@ -196,7 +203,10 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     if targets.n_rows != len(X):
         raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
     held = Held(Recipe(categorical=_told_categories(model, X))) if first else vars(model).get("_held")
-    if held is None:
+    # Rows that are not held were learned as well, of an array, of merged models or until an interrupt: what is known
+    # of the columns stands, since to begin again would lose them.
+    if held is None or (not first and held.n_rows != model.n_seen_):
+        model.__dict__.pop("_held", None)
         _go_on(model, X, labels, targets)
     else:
         _begin_again(model, held, X, labels, targets)
@@ -209,8 +219,9 @@ def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) ->
     parts = recipe.parts(X)
     Recipe.by_layout(parts[-1].layout).require_columns(X)
     for part in parts:
+        make_room(model, part.layout)
+        set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))  # before an interrupt of learning
         learn_rows(model, part.X, part.layout, labels, _between(targets, part.start, part.stop))
-        set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))
 
 
 def _told_categories(model: LearnedModel, X: Any) -> list[str]:
@@ -244,19 +255,20 @@ def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, ta
 
 def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
     """Learn one frame more than those that are held; all of them again if the recipe reads them otherwise now."""
-    room = deciding.FIRST_ROWS - sum(len(frame) for frame, _ in held.parts)
+    room = deciding.FIRST_ROWS - held.n_rows
     first, rest = X.iloc[:room], X.iloc[room:]
     recipe = copy.copy(held.recipe).partial_fit(first)
     if len(rest):
         recipe.parts(rest)  # raises what is to be raised before anything changes
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
     if held.parts and recipe.layout == held.recipe.layout:
+        set_recipe(model, recipe)
         learn_rows(model, recipe.encode(first), recipe.layout, labels, parts[-1][1])
     else:
         rows = _stacked([recipe.encode(frame) for frame, _ in parts])
         model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
+        set_recipe(model, recipe)
         model._learn(model._read_rows(rows), _joined([learned for _, learned in parts]))
-    set_recipe(model, recipe)
     if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
         recipe.warn_of_columns()  # again when it settles, by then for good
     model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts, frozenset(recipe.left_out))

@@ -23,7 +23,7 @@ from mlca.learner.core import Answers, Learner
 from mlca.learner.widening import widened
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
-from mlca.river_rows import any_row, check_frame, check_numbers, rows_of_frame, usual_row
+from mlca.river_rows import any_row, check_frame, check_numbers, require_columns, rows_of_frame, usual_row
 from mlca.targets import LabelSet
 from mlca.targets.names import check_truth
 
@@ -173,9 +173,10 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels, a column of booleans each. Labels without a column are false.
         """
+        check_frame(X)
+        require_columns(y, "y")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
-        check_frame(X)
         if not y.isin((False, True)).all(axis=None):
             raise ValueError("y holds other values than True and False; labels come as columns of booleans")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
@@ -327,7 +328,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
         -------
         float
             1 before anything is learned.
+
+        Raises
+        ------
+        AttributeError
+            With `decision="bayes"`, which does not note how near rows have been.
         """
+        if self.decision != "calibrated":
+            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
         if not self._labels:
             return 1.0
         return float(self._learner.settled().novelty(self._known_row(x))[0])

@@ -46,13 +46,16 @@ def any_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features
 def rows_of_frame(X: pd.DataFrame, features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
     """Return the rows of a checked frame; columns that are not known are left out."""
     rows = np.zeros((len(X), n_features))
-    known = [feature for feature in X.columns if feature in features]
-    rows[:, [features[feature] for feature in known]] = X[known].to_numpy(dtype=np.float64)
+    # Asked for by name, columns that are called True and False would be a mask of rows.
+    known = [place for place, feature in enumerate(X.columns) if feature in features]
+    rows[:, [features[X.columns[place]] for place in known]] = X.iloc[:, known].to_numpy(dtype=np.float64)
     return rows
 
 
 def check_numbers(x: Mapping[Hashable, Any]) -> None:
     """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+    if not isinstance(x, Mapping):
+        raise ValueError(f"x is a {type(x).__name__}; features come as a dict {{feature: number}}")
     if not _PLAIN_NUMBERS.issuperset(map(type, x.values())):
         for feature, value in x.items():
             if not isinstance(value, Real | np.bool_):
@@ -70,8 +73,18 @@ def _as_float(value: Any) -> float:
         return math.inf
 
 
+def require_columns(table: pd.DataFrame, name: str) -> None:
+    """Raise ValueError unless a table of many rows is a DataFrame that says every column once."""
+    if not (hasattr(table, "columns") and hasattr(table, "iloc")):
+        raise ValueError(f"{name} is a {type(table).__name__}; many rows come as a DataFrame with named columns")
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()][0]
+        raise ValueError(f"{name} has two columns called {twice!r}; rename one")
+
+
 def check_frame(X: pd.DataFrame) -> None:
     """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+    require_columns(X, "X")
     if len(X):
         kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
         for feature in X.columns[~kinds.isin(list("biuf"))]:

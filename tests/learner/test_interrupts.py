@@ -3,12 +3,14 @@
 Moments are told by the processor time of this process, so that a busy machine does not move them.
 """
 
+import copy
 import os
 import signal
 import threading
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mlca import MLCA
@@ -108,3 +110,22 @@ def test_other_threads_learn_on_when_the_main_one_is_interrupted():
         learning.join(60)
     learning.join(60)
     assert_exactly_same(model, MLCA().partial_fit(X, y))
+
+
+def test_a_table_that_brings_a_column_can_be_interrupted():
+    """What the model knows of columns is what it has learned by: it predicts, and goes on."""
+    X, y = stream(2500, 40)
+    frame = pd.DataFrame(X).add_prefix("x").assign(word=["red", "blue"] * 1250)
+    model = MLCA().fit(frame[:500], y[:500])
+    wider = frame[500:].assign(late=1.0)
+    start = time.process_time()
+    copy.copy(model).partial_fit(wider, y[500:])
+    duration = time.process_time() - start
+    for share in np.linspace(0.9, 0.3, 40):
+        part = copy.copy(model)
+        if interrupted(lambda part=part: part.partial_fit(wider, y[500:]), share * duration) and part.n_seen_ > 500:
+            break
+    n_seen = part.n_seen_
+    assert 500 < n_seen < 2500
+    assert part.predict(wider[:3]).shape == part.predict(wider.iloc[-3:]).shape
+    assert part.partial_fit(wider[:10], y[:10]).n_seen_ == n_seen + 10

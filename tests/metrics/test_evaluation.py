@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
@@ -121,3 +122,26 @@ class TestFrames:
         with pytest.raises(ValueError, match=r"proba\.loc\[Y_true\.index\]"):
             evaluate(self.TRUE, self.SCORES[::-1])
         assert evaluate(self.TRUE.set_axis(list("abcd")), self.SCORES) == evaluate(Y, PROBA)
+
+    def test_tables_of_arrow_and_columns_that_may_hold_gaps(self):
+        true, scores = (pa.Table.from_pandas(frame) for frame in (self.TRUE, self.SCORES))
+        assert evaluate(true, scores.select(["wind", "sea", "sun"])) == evaluate(Y, PROBA)
+        assert evaluate(self.TRUE.astype("Int64"), self.SCORES.astype("Float64")) == evaluate(Y, PROBA)
+        with pytest.raises(ValueError, match="Y_true must hold 0 and 1 only, but row 1, label 1 is nan"):
+            evaluate(self.TRUE.astype("Int64").mask(self.SCORES == 0.3), PROBA)
+
+    def test_labels_called_true_and_false_are_no_mask(self):
+        true, scores = (frame[["sea", "sun"]].set_axis([True, False], axis=1) for frame in (self.TRUE, self.SCORES))
+        assert evaluate(true, scores.iloc[:, ::-1]) == evaluate(Y[:, :2], PROBA[:, :2])
+
+    def test_a_name_that_comes_twice_is_refused(self):
+        with pytest.raises(ValueError, match="Y_true has two columns of the same name"):
+            evaluate(
+                self.TRUE.set_axis(["sea", "sea", "sun"], axis=1), self.SCORES.set_axis(["sea", "sea", "sun"], axis=1)
+            )
+
+    def test_masked_cells_are_not_known(self):
+        masked = np.ma.masked_less(PROBA, 0.2)
+        for arguments in ((masked > 0.5, PROBA), (Y, masked)):
+            with pytest.raises(ValueError, match="has masked cells"):
+                evaluate(*arguments)

@@ -15,6 +15,7 @@ from mlca.base import StreamClassifier
 from mlca.datasets import three_discs
 from mlca.metrics import Prequential, prequential
 from mlca.metrics.stream.prequential import pickled_size
+from mlca.river import MLCAClassifier
 
 
 class NearestRow(StreamClassifier):
@@ -390,3 +391,19 @@ def test_a_table_is_no_stream():
         prequential(MLCA(), (X, Y))
     with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a int"):
         prequential(MLCA(), [7])
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_stream_without_any_label_is_measured_in_silence():
+    result = prequential(MLCA(), [(np.eye(3), [()] * 3)] * 2)
+    assert result.records[-1].running.exact_match == 1.0
+    assert np.isnan(result.records[-1].running.hamming_loss)
+
+
+def test_a_model_of_river_that_cannot_tell_what_is_new_is_watched_for_the_rest():
+    stream = [({"a": float(i % 7)}, {"odd": i % 2 == 1}) for i in range(60)]
+    result = prequential(MLCAClassifier(decision="bayes"), stream)
+    assert result.records[-1].row == 60
+    assert {alarm.kind for alarm in result.alarms} <= {"new label", "drift"}
+    with pytest.raises(AttributeError, match='novelty needs decision="calibrated"'):
+        MLCAClassifier(decision="bayes").novelty_one({"a": 1.0})

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -127,6 +128,12 @@ class TestNodes:
         assert_well_drawn(ax.figure)
         assert sum(len(group.get_offsets()) for group in ax.collections) == model.n_nodes_
         assert "0 + 1 + 2" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+    @pytest.mark.filterwarnings("error")
+    def test_of_a_model_whose_columns_have_names(self):
+        X = np.random.default_rng(0).normal(size=(30, 2))
+        ax = plot_nodes(MLCA().fit(pd.DataFrame(X, columns=["a", "b"]), X > 0))
+        assert sum(len(drawn.get_offsets()) for drawn in ax.collections) == 30
 
     def test_of_one_class_a_row(self):
         X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 30, axis=0) + np.random.default_rng(0).normal(size=(60, 2))
@@ -384,6 +391,30 @@ class TestTrust:
         assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
         with pytest.raises(ValueError, match="no record tells of segments"):
             plot_trust(self.told((), ()))
+
+
+class TestNamesAreNoFormulas:
+    """Names are drawn as they are written: with dollars, underscores and characters that are none."""
+
+    NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
+
+    def test_of_nodes(self):
+        ax = plot_nodes(np.eye(4)[:, :2], [{name} for name in self.NAMES])
+        assert_well_drawn(ax.figure)
+        drawn = {text.get_text() for text in ax.get_legend().get_texts()}
+        assert drawn == {r"\$AAPL up \$", " _rare", r"\$\frac{", r"\ud800"}
+
+    def test_of_runs_and_their_labels(self):
+        appeared = {name: 900 * i for i, name in enumerate(self.NAMES)}
+        ax = plot_stream({name: run(appeared) for name in self.NAMES})
+        assert_well_drawn(ax.figure)
+        assert len(ax.get_legend().get_texts()) == 4
+
+    def test_of_algorithms_and_parameters(self):
+        assert_well_drawn(plot_folds({name: [0.1, 0.2] for name in self.NAMES}).figure)
+        assert_well_drawn(plot_grid(np.eye(4), self.NAMES, self.NAMES).figure)
+        ranks = nemenyi_test(np.random.default_rng(0).normal(size=(9, 4)), names=list(self.NAMES))
+        assert_well_drawn(plot_critical_difference(ranks).figure)
 
 
 class TestStyle:

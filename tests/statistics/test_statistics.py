@@ -78,6 +78,12 @@ class TestRanks:
         ranks = rank_results([[0.1, 0.9], [0.1, 0.9]], ["exact_match", "lower"])
         assert ranks.table.tolist() == [[2, 1], [1, 2]]
 
+    def test_masked_results_are_missing(self):
+        results = np.ma.masked_equal([[3, 9, 1], [3, 2, 1]], 9)
+        with pytest.raises(ValueError, match="2 has no result in row 0"):
+            rank_results(results)
+        assert rank_results(results, missing="worst").table.tolist() == [[1, 3, 2], [1, 2, 3]]
+
     def test_missing_results(self):
         results = pd.DataFrame({"a": [0.3, 0.4], "b": [np.nan, 0.1], "c": [np.nan, 0.2]})
         with pytest.raises(ValueError, match=r"b has no result in row 0: pass missing='worst'"):

@@ -253,6 +253,10 @@ class Learner:
     def __deepcopy__(self, memo: Any) -> Learner:
         return self.copy()
 
+    def __sizeof__(self) -> int:
+        """Return the bytes of what is learned as well, which Python does not see; River's measure of memory asks."""
+        return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
+
     def _ready_for_gaps(self) -> Learner:
         """Return a learner that knows the same and may be asked about gaps; it is remembered until more is learned."""
         if self._mixed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,8 +18,9 @@ def label_matrix(Y: LabelMatrix, name: str) -> Truth:
     """Return Y as a boolean CSR array that shares nothing with the caller's and stores no zeros."""
     if sp.issparse(Y):
         return _from_sparse(sp.csr_array(Y, copy=True), name)
+    _refuse_masked(Y, name)
     try:
-        dense = np.asarray(Y)
+        dense = _as_array(Y)
     except ValueError:  # rows of different length
         raise ValueError(
             f"{name} must be an indicator matrix, but its rows are not equally long: MultiLabelBinarizer makes one "
@@ -38,7 +40,8 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
     """Return the scores as a float array; a score for every cell, none of them NaN."""
     if sp.issparse(scores):
         raise ValueError(f"{name} is sparse, but a ranking needs a score for every label: pass {name}.toarray()")
-    array = np.asarray(scores)
+    _refuse_masked(scores, name)
+    array = _as_array(scores)
     _require_table(array, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be real numbers, but its dtype is {array.dtype}")
@@ -62,6 +65,7 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
     """
     if not (hasattr(Y_true, "columns") and hasattr(other, "columns")):
         return other
+    Y_true, other = _in_pandas(Y_true), _in_pandas(other)
     true_columns, columns = list(Y_true.columns), list(other.columns)
     lacking = [label for label in true_columns if label not in set(columns)]
     extra = [label for label in columns if label not in set(true_columns)]
@@ -70,12 +74,16 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
             f"Y_true and {name} name different labels: {name} lacks {lacking[:5]!r}, Y_true lacks {extra[:5]!r}; "
             "give both the same columns (zeros for a label that does not occur), or pass .to_numpy()"
         )
+    for table, named in (("Y_true", true_columns), (name, columns)):
+        if len(set(named)) < len(named):
+            raise ValueError(f"{table} has two columns of the same name; give every label its own")
     if not Y_true.index.equals(other.index) and Y_true.index.sort_values().equals(other.index.sort_values()):
         raise ValueError(
             f"Y_true and {name} have the same index in another order; pass {name}.loc[Y_true.index] to match rows by "
             "it, or .to_numpy() to match them by their place"
         )
-    return other[true_columns]
+    places = {label: place for place, label in enumerate(columns)}
+    return other.iloc[:, [places[label] for label in true_columns]]
 
 
 def true_and_scores(Y_true: LabelMatrix, scores: ArrayLike, name: str) -> tuple[Truth, Scores]:
@@ -97,6 +105,25 @@ def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
             f"Y_true has shape {Y_true.shape}, but {name} has shape {other.shape}: both need one row per "
             "instance and one column per label (a label that the model has not seen is a column of zeros)"
         )
+
+
+def _in_pandas(table: Any) -> Any:
+    """Return a table of polars or Arrow as one of pandas, anything else as it is."""
+    return table.to_pandas() if hasattr(table, "to_pandas") and hasattr(table, "columns") else table
+
+
+def _refuse_masked(table: Any, name: str) -> None:
+    if np.ma.is_masked(table):
+        raise ValueError(f"{name} has masked cells, whose values are not known: leave such rows out, or fill the cells")
+
+
+def _as_array(table: Any) -> NDArray[Any]:
+    table = _in_pandas(table)
+    array = np.asarray(table)
+    if array.dtype == object and hasattr(table, "columns"):  # as columns of pandas are that may hold NA
+        with suppress(TypeError, ValueError):
+            array = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return array
 
 
 def _require_table(array: NDArray[Any], name: str) -> None:

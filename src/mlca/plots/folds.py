@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlca.plots.style import COLOURS, FAINT, HATCHES, INK, axis_title, known_measure, new_axes
+from mlca.plots.style import COLOURS, FAINT, HATCHES, INK, axis_title, known_measure, literal, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def plot_folds(results: Mapping[str, Sequence[float]], measure: str = "exact_mat
     for height, folds in zip(heights, values, strict=True):
         spread = np.linspace(-0.15, 0.15, len(folds)) if len(folds) > 1 else np.zeros(len(folds))
         ax.plot(folds, height + spread, "o", color=INK, markersize=2.5, alpha=0.6, zorder=3)
-    ax.set_yticks(heights, list(results))
+    ax.set_yticks(heights, list(map(literal, results)))
     ax.invert_yaxis()
     ax.set_xlabel(title)
     ax.grid(axis="x", color=FAINT, alpha=0.25)

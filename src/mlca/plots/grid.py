@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mlca.plots.style import FAINT, axis_title, known_measure, new_axes
+from mlca.plots.style import FAINT, axis_title, known_measure, literal, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +63,8 @@ def plot_grid(
         ax = new_axes(width, height)
     image = ax.imshow(table, cmap="cividis" if known.better == "higher" else "cividis_r", aspect="auto")
     ax.set_facecolor("white")
-    ax.set_xticks(range(len(columns)), [str(value) for value in columns])
-    ax.set_yticks(range(len(rows)), [str(value) for value in rows])
+    ax.set_xticks(range(len(columns)), list(map(literal, columns)))
+    ax.set_yticks(range(len(rows)), list(map(literal, rows)))
     if longest_column > 6:
         ax.tick_params(axis="x", rotation=90)
     ax.set_xlabel(column_title)

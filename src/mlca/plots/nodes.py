@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from mlca.plots.style import COLOURS, FAINT, INK, MARKERS, makes_room, new_axes, shorten
+from mlca.plots.style import COLOURS, FAINT, INK, MARKERS, literal, makes_room, new_axes, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ def plot_nodes(
             edgecolors=INK,
             linewidths=0.4,
             alpha=0.9,
-            label=group.title,
+            label=literal(group.title),
             zorder=1 if group.colour == FAINT else 2,
         )
     # Widening the limits leaves the box where the layout put it; shrinking the box would move the legend.
@@ -129,7 +130,9 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
         )
     weights = model.weights_ if sp.issparse(model.weights_) else np.asarray(model.weights_)
     names = np.asarray(model.classes_).tolist()
-    predicted = np.asarray(model.predict(weights))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's own columns
+        predicted = np.asarray(model.predict(weights))
     if predicted.ndim == 1:  # one class a row
         return weights, [{name} for name in predicted.tolist()], model.counts_
     return weights, [{names[j] for j in np.flatnonzero(row)} for row in predicted], model.counts_

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mlca.plots.style import ACCENT, FAINT, INK, new_canvas
+from mlca.plots.style import ACCENT, FAINT, INK, literal, new_canvas
 from mlca.statistics import Nemenyi
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes
     """
     average = result.ranks.average()
     order = result.best_first()
-    names = [f"{result.ranks.names[i]} ({average[i]:.2f})" for i in order]
+    names = [f"{literal(result.ranks.names[i])} ({average[i]:.2f})" for i in order]
     ranks = [float(average[i]) for i in order]
     bars = _bars(result, ranks)
     n_lanes = max((lane for _, _, lane in bars), default=-1) + 1

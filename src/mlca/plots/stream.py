@@ -13,6 +13,7 @@ from mlca.plots.style import (
     MARKERS,
     axis_title,
     known_measure,
+    literal,
     makes_room,
     new_axes,
     shorten,
@@ -69,7 +70,7 @@ def plot_stream(
         ax.plot(
             rows,
             values,
-            label=name,
+            label=literal(name),
             color=COLOURS[i % len(COLOURS)],
             linestyle=LINE_STYLES[i % len(LINE_STYLES)],
             marker=MARKERS[i % len(MARKERS)],
@@ -137,7 +138,7 @@ def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> N
     )
     height, align = (1.02, "bottom") if makes_room(ax) else (0.98, "top")
     for row, labels in _gather(appeared, NAME_SPACING * last_row):
-        text = shorten(labels[0], 16) if len(labels) == 1 else f"{len(labels)} labels"
+        text = literal(shorten(labels[0], 16)) if len(labels) == 1 else f"{len(labels)} labels"
         ax.text(
             row,
             height,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mlca.metrics.registry import MEASURES, Measure
 from mlca.optional import needing
+from mlca.showing import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +54,21 @@ def known_measure(name: str) -> Measure:
 def axis_title(measure: Measure) -> str:
     """Name a measure and its good end."""
     return f"{measure.label} ({measure.better} is better)"
+
+
+def literal(name: object) -> str:
+    r"""Return a name that Matplotlib draws as it is written.
+
+    A dollar would begin a formula, a control character is no letter, and a name that begins with an underscore would be
+    missing from the legend.
+
+    Examples
+    --------
+    >>> print(literal("over $100"), literal("_rare"), literal("two\nlines"), sep=",")
+    over \$100, _rare,two\nlines
+    """
+    text = shown(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def shorten(text: str, length: int) -> str:

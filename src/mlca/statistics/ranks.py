@@ -89,7 +89,7 @@ def rank_results(
     kNN   1.750
     slow  3.000
     """
-    values = np.asarray(results, dtype=np.float64)
+    values = np.ma.asarray(results, dtype=np.float64).filled(np.nan)  # a masked result is a missing one
     if values.ndim != 2 or values.shape[0] < 1 or values.shape[1] < 2:
         raise ValueError(
             f"results must be a table of datasets (rows) by at least two algorithms (columns), "

@@ -68,6 +68,10 @@ def read_targets(
             raise ValueError("this classifier requires y to be passed, but the target y is None")
         if sparse.issparse(y):
             return read_indicator(sparse.csr_array(y), None, known, classes)
+        if np.ma.is_masked(y):
+            raise ValueError("y has masked cells, whose labels are not known: leave such rows out, or fill the cells")
+        if hasattr(y, "to_pandas") and hasattr(y, "columns"):  # a table of polars or Arrow
+            y = y.to_pandas()
         if hasattr(y, "columns") and hasattr(y, "to_numpy"):
             return read_frame(y, known, classes)
         if hasattr(y, "__array__"):

@@ -16,12 +16,13 @@ from mlca.targets.text import is_missing_label
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
     """Read a DataFrame whose columns are labels; they are matched by name."""
     columns: list[Hashable] = [plain(name) for name in frame.columns]
+    places = {name: place for place, name in enumerate(columns)}
     for name in columns:
         require_name(name, "a column of y")
-    if len(set(columns)) < len(columns):
+    if len(places) < len(columns):
         raise ValueError("y has two columns of the same name; give every label its own")
     if known is not None and known.names and not known.single and known.form != "names":
-        missing = [name for name in known.names if name not in set(columns)]
+        missing = [name for name in known.names if name not in places]
         if missing and known.numbered:
             raise ValueError(
                 f"y names its columns {columns[0]!r} ..., but the labels so far are numbered from 0: pass "
@@ -30,7 +31,8 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
         if missing:
             raise ValueError(f"y lacks the columns of known labels {missing[:5]!r}; labels never go away")
         columns = [*known.names, *(name for name in columns if name not in set(known.names))]
-    return read_indicator(frame[columns].to_numpy(), columns, known, classes)
+    # Asked for by name, columns that are called True and False would be a mask of rows.
+    return read_indicator(frame.to_numpy()[:, [places[name] for name in columns]], columns, known, classes)
 
 
 def read_indicator(
@@ -49,7 +51,8 @@ def read_indicator(
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
-    if known is not None and y.shape[1] < len(known.names):
+    # Where `classes` names the columns, there may be fewer, each time as the first time.
+    if known is not None and y.shape[1] < len(known.names) and (columns is not None or classes is None):
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
             "give columns of zeros to labels that do not occur"
@@ -72,7 +75,8 @@ def _column_names(
         listed = as_names(classes)
         for name in listed:
             require_name(name, "`classes`")
-        if listed[: len(names)] != names and not set(listed) <= set(names):
+        n_both = min(len(listed), len(names))
+        if listed[:n_both] != names[:n_both]:
             raise ValueError("`classes` must begin with the known labels, in the order of classes_")
         names = listed if len(listed) > len(names) else names
         if width > len(names):
@@ -92,6 +96,7 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return indptr and indices of a matrix after checking that it holds nothing but 0 and 1."""
     if sparse.issparse(y):
         y = y.copy()
+        y.check_format(full_check=True)  # a column beyond the last would be the number of labels
         y.sum_duplicates()
         y.eliminate_zeros()
         wrong = np.flatnonzero(y.data != 1)

@@ -176,9 +176,10 @@ class RiverAdapter:
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
         """Ask the model how new the rows are to it; None where it cannot tell."""
-        if not hasattr(self._model, "novelty_one"):
+        try:
+            return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
+        except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
             return None
-        return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put what is predicted in the columns of the labels."""

@@ -65,7 +65,7 @@ def _measure_rows(true: Truth, predicted: Truth, scores: Scores | None) -> NDArr
         rows.wrong() == 0,
         rows.f1(),
         rows.jaccard(),
-        rows.wrong() / true.shape[1],
+        rows.wrong() / true.shape[1] if true.shape[1] else np.full(true.shape[0], np.nan),
         rows.hits,
         rows.true + rows.predicted,
     ]

@@ -78,7 +78,7 @@ test-all: checked  ## the longest tests too, and those of compiled code on kerne
 # takes its time in plain Python, or in what a test compiles itself, is marked plain and left out; and what is worth most
 # here (18,000 of the 20,000 forged files) is marked sanitized and done here only.
 SANITIZED := $(VENV)/sanitized
-TESTS ?= tests/kernels tests/learner tests/peers tests/storage
+TESTS ?= tests/kernels tests/learner tests/peers tests/storage tests/test_merging.py tests/test_mixed_rows.py
 
 $(SANITIZED)/.installed: $(SOURCES) | $(VENV)/.installed
 	$(BIN)/python -m venv $(SANITIZED)

@@ -173,6 +173,23 @@ def test_nodes_are_kept_as_the_first_model_has_them():
     assert_same_state(merge([thin, other]), merge([dense, other]))
 
 
+@pytest.mark.parametrize("published", ["MLCA", "MLCA-I", "MLCA-C"])
+def test_sparse_nodes_that_have_moved_are_merged_like_dense_ones(published):
+    """A node that was moved has its first attribute last here, far beyond those of the other model's nodes."""
+    X = np.zeros((8, 6000))
+    X[:5, 0] = 1, 2, 3, 4, 5
+    X[5:, 5999], X[6:, 0], X[7:, 1] = 1, 1, 1
+    Y = np.eye(8, 2, dtype=int)
+    merged = []
+    for form in (np.asarray, sparse.csr_array):
+        parts = [
+            MLCA.published(published, vigilance=0.9, window=2).fit(form(X[a:b]), Y[a:b]) for a, b in ((0, 5), (5, 8))
+        ]
+        merged.append(merge(parts))
+    assert merged[0].n_nodes_ < 4
+    assert_same_state(merged[0], merged[1])
+
+
 def test_models_that_do_not_fit_together_are_refused_with_the_reason():
     X = np.random.default_rng(6).normal(0, 1, (60, 2))
     labels = [{"a"}] * 60

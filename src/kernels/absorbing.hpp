@@ -11,6 +11,7 @@
 #include "memory.hpp"
 #include "merging.hpp"
 #include "query.hpp"
+#include "restoring.hpp"
 #include "sparse_window.hpp"
 #include "stop.hpp"
 #include "window.hpp"
@@ -40,7 +41,12 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.successor(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    const typename ModelHere::Instance instance{other.nodes.row(node),
+    // Sparse instances have ascending attributes, and searches make room by the last one; a node that has moved has them in any order.
+    using RowsHere = RowsOfState<typename ModelHere::Row>;
+    StateRows in_order;
+    RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
+    const auto source = RowsHere::source(in_order, model.settings.n_features);
+    const typename ModelHere::Instance instance{source[0],
                                                 {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
                                                 other.labels.node_counts[static_cast<std::size_t>(node)],
                                                 true};

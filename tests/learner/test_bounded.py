@@ -106,6 +106,16 @@ def test_merged_models_keep_the_bound_and_all_rows(beyond, tmp_path):
     assert_exactly_same(again, whole.partial_fit(X[:5], Y[:5]))
 
 
+def test_what_was_given_up_before_a_merger_may_leave_fewer_nodes_than_the_bound(tmp_path):
+    """A single row's bandwidth is 1e-6, a thousand times these distances: merged, all nodes join it."""
+    X, Y = np.random.default_rng(0).normal(size=(22, 2)), np.ones((22, 1), int)
+    parts = [MLCA(window=2, max_nodes=20).fit(1e-9 * X[a:b], Y[a:b]) for a, b in ((0, 1), (1, 22))]
+    whole = merge(parts)
+    assert (whole.n_nodes_, whole.counts_.sum(), whole.n_seen_) == (1, 21, 22)
+    whole.save(tmp_path / "model.mlca")
+    assert_exactly_same(load(tmp_path / "model.mlca"), whole)
+
+
 def test_a_reservoir_is_an_even_sample_of_the_stream():
     """Each row is kept with the same probability: thirds of a long stream give about as many nodes."""
     X = np.arange(3000.0)[:, None]

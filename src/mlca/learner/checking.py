@@ -134,10 +134,10 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "has a node without instances")
-    # Every instance is at a node for good, unless nodes are bounded and were given up.
-    full = parameters.max_nodes is not None and tally.nodes == parameters.max_nodes
+    # Every instance is at a node for good, unless nodes are bounded and some were given up, perhaps before a merger.
+    complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
-    fits = represented <= tally.learned if full else represented == tally.learned
+    fits = represented == tally.learned if complete else represented <= tally.learned
     _require(fits, "counts", "does not add up to the instances learned")
     n_waiting = _check_waiting(state, parameters.window, tally, n_labels)
     _check_rows(state, "weights", (tally.nodes, n_features), sparse_nodes, _LARGEST_MEAN)
@@ -145,7 +145,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_rows(state, "recent", (n_recent, n_features), sparse_nodes, LARGEST_VALUE)
     _check_label_counts(state, tally, n_labels)
     if parameters.max_nodes is not None:
-        _check_reservoir(state, tally, n_labels, parameters.max_nodes)
+        _check_reservoir(state, tally, n_labels, complete)
     if bayes:
         _check_counters(state, tally, n_labels, parameters.n_neighbors)
     else:
@@ -208,20 +208,22 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
     _require((counted == np.floor(counted)).all(), "label_counts", "holds a count that is not whole")
 
 
-def _check_reservoir(state: State, tally: _Tally, n_labels: int, max_nodes: int) -> None:
-    """Check what is known of instances that no node stands for any more."""
+def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
+    """Check how many instances became nodes or would have, and tell whether all of these are nodes."""
     _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
+    candidates, made = map(int, state["reservoir.tally"])
+    _require(tally.nodes <= made <= candidates <= tally.learned, "reservoir.tally", "does not fit")
+    return candidates == tally.nodes
+
+
+def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
+    """Check what is known of instances that no node stands for any more: nothing while all nodes are there."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
-    candidates, made = map(int, state["reservoir.tally"])
-    fits = tally.nodes <= made <= candidates <= tally.learned
-    _require(
-        fits and (tally.nodes == max_nodes or made == candidates == tally.nodes), "reservoir.tally", "does not fit"
-    )
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
     _require(((totals >= at_nodes) & (totals <= tally.learned)).all(), "reservoir.totals", "holds impossible counts")
-    if tally.nodes < max_nodes:
+    if complete:
         _require((totals == at_nodes).all(), "reservoir.totals", "does not fit the labels' counts")
 
 

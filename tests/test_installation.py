@@ -130,6 +130,7 @@ def path_without_compilers(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)  # 400 seconds of one processor, which others may want
 def test_a_machine_without_a_compiler_takes_one_from_the_package_index(tmp_path):
     """Everything that builds comes from PyPI; the wheel works, and holds no sources."""
     path = path_without_compilers(tmp_path / "bin")

@@ -22,13 +22,16 @@ D = 300
 
 def interrupted(call, after):
     """Call something and interrupt it after so many seconds of work; return whether that was before its end."""
-    signal.setitimer(signal.ITIMER_PROF, after)
+    ended = False
     try:
-        call()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_PROF, after)
+        try:
+            call()
+            ended = True
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except KeyboardInterrupt:  # perhaps a moment too late
+        return not ended
     return False
 
 

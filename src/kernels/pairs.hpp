@@ -43,8 +43,10 @@ public:
         if (free_ < pairs) add_chunk(pairs);
     }
 
-    // Make that many rows in all; new ones are empty.
-    void resize(std::int64_t n) { grow_to(rows_, n, Row{}); }
+    // Make at least that many rows in all; new ones are empty. (GCC copies a given Row many times slower than it makes an empty one.)
+    void resize(std::int64_t n) {
+        if (n > size()) rows_.resize(static_cast<std::size_t>(n));
+    }
 
     // Add an empty row with room for so many pairs (see reserve).
     void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }

@@ -78,7 +78,13 @@ public:
         append(next_knots, n == 0);
     }
 
-    // The same, from an attribute's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
+    // Put in the next attribute, which is zero in all nodes: most are where rows are wide, and nothing has to be looked for.
+    void add_zeros() {
+        starts.push_back(static_cast<std::int64_t>(knots.size()));
+        zeros.push_back(static_cast<std::int32_t>(one() / 2));
+    }
+
+    // As `add`, from an attribute's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
     void add_column(const double* column, std::int64_t n_nodes, const std::int64_t* positions, Space& space) {
         std::int64_t n_negative = 0, n_zeros = 0;
         for (std::int64_t k = 0; k < n_nodes; ++k) {

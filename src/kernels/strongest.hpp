@@ -79,9 +79,14 @@ inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int6
     std::int64_t together = 0;
     for (const std::int64_t r : correlations) together += r;
     if (together == 0) return;
+    const auto weight = [&](std::int64_t correlation) {
+        const Int128 share = static_cast<Int128>(correlation) * d + together;
+        return static_cast<std::int64_t>(rounded(WHOLE_WEIGHT * share, 2 * static_cast<Int128>(d) * together));
+    };
+    const std::int64_t least = weight(0);  // of most, where rows are wide
     for (std::int64_t j = 0; j < d; ++j) {
-        const Int128 share = static_cast<Int128>(correlations.data()[j]) * d + together;
-        weights.data()[j] = static_cast<std::int64_t>(rounded(WHOLE_WEIGHT * share, 2 * static_cast<Int128>(d) * together));
+        const std::int64_t correlation = correlations.data()[j];
+        weights.data()[j] = correlation == 0 ? least : weight(correlation);
     }
 }
 

@@ -126,7 +126,11 @@ private:
             }
             for (std::int64_t j = low; j < high; ++j) {
                 const std::int64_t n = lengths_.data()[j];
-                ranks.add(values.data() + next.data()[j - low] - n, n, n_nodes_, space);
+                if (n == 0) {
+                    ranks.add_zeros();
+                } else {
+                    ranks.add(values.data() + next.data()[j - low] - n, n, n_nodes_, space);
+                }
             }
         }
         ranks.lay_out(d_);
@@ -157,18 +161,21 @@ private:
     // How much each attribute varies.
     void sum_up(const Ranks& ranks) {
         const std::int64_t half = ranks.one() / 2;
-        spreads_.resize(static_cast<std::size_t>(d_));
-        deviations_.resize(static_cast<std::size_t>(d_));
+        const Int128 least = static_cast<Int128>(3 * half * half) * n_;
+        spreads_.assign(static_cast<std::size_t>(d_), static_cast<double>(least));
+        deviations_.assign(static_cast<std::size_t>(d_), 0.0);
         for (std::int64_t j = 0; j < d_; ++j) {
+            if (squares_.data()[j] == 0) continue;  // all ranks are 0
             const Int128 variance = n_ * squares_.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
-            spreads_.data()[j] = static_cast<double>(variance + static_cast<Int128>(3 * half * half) * n_);
+            spreads_.data()[j] = static_cast<double>(variance + least);
             deviations_.data()[j] = std::sqrt(static_cast<double>(variance));
         }
         // Where a label's covariance is -sum * P attributes follow each other in this order, but for rounding.
         by_size_.reserve(static_cast<std::size_t>(d_));
         for (std::int64_t j = 0; j < d_; ++j) {
+            if (sums_.data()[j] == 0) continue;
             const double slope = std::fabs(static_cast<double>(sums_.data()[j])) / spreads_.data()[j];
-            if (slope > 0.0) by_size_.push_back({slope * deviations_.data()[j], slope, static_cast<std::int32_t>(j)});
+            by_size_.push_back({slope * deviations_.data()[j], slope, static_cast<std::int32_t>(j)});
         }
         std::sort(by_size_.begin(), by_size_.end(), [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
     }
@@ -185,8 +192,10 @@ private:
         label_sums_.assign(static_cast<std::size_t>(d_), 0);
         is_touched_.assign(static_cast<std::size_t>(d_), 0);
         touched_.reserve(static_cast<std::size_t>(d_));
-        Array<std::int32_t> pending(static_cast<std::size_t>(d_));  // had by all labels so far
-        for (std::int64_t j = 0; j < d_; ++j) pending.data()[j] = static_cast<std::int32_t>(j);
+        Array<std::int32_t> pending;  // had by all labels so far; where the sum is 0 not having it says nothing
+        for (std::int64_t j = 0; j < d_; ++j) {
+            if (sums_.data()[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
+        }
         Array<Array<Candidate>> chosen(static_cast<std::size_t>(n_slots));
         for (const std::int64_t slot : order) {
             view_.pause();

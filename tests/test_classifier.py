@@ -339,6 +339,11 @@ class TestBadInput:
         with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
             MLCA(**{parameter: value}).fit(*stream)
 
+    @pytest.mark.parametrize(("n_jobs", "message"), [("two", "whole number"), (0, "-1 for one a core, not 0")])
+    def test_threads_that_are_wrong_after_learning_are_named(self, stream, n_jobs, message):
+        with pytest.raises(ValueError, match=f"n_jobs must be .*{message}"):
+            MLCA().fit(*stream).set_params(n_jobs=n_jobs).predict(stream[0])
+
     def test_a_seed_below_0(self, stream):
         with pytest.raises(ValueError, match="random_state must be at least 0, not -1"):
             MLCA(attributes="clustered", random_state=-1).fit(*stream)

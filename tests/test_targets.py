@@ -36,8 +36,8 @@ FORMS = {
 }
 
 
-def rows_of(y, known=None):
-    labels, rows = read_targets(y, known)
+def rows_of(y, known=None, classes=None):
+    labels, rows = read_targets(y, known, classes)
     ends = rows.indptr.tolist()
     return labels, [[labels.names[j] for j in rows.indices[a:b]] for a, b in pairwise(ends)]
 
@@ -205,6 +205,19 @@ class TestNames:
         with pytest.raises(ValueError, match="to_numpy"):
             read_targets(pd.DataFrame(INDICATOR, columns=["sea", "sun"]), numbered)
         assert rows_of(pd.DataFrame(INDICATOR[:, ::-1], columns=[1, 0]), numbered)[1] == [[0], [0, 1], []]
+
+    def test_classes_order_the_columns_of_a_frame_and_may_name_more(self):
+        frame = pd.DataFrame(INDICATOR, columns=["sun", "sea"])
+        labels, rows = rows_of(frame, None, ["snow", "sea"])
+        assert labels.names == ("snow", "sea", "sun")
+        assert rows == [[name for name in ("sea", "sun") if row[name]] for _, row in frame.iterrows()]
+        # Without `classes` a frame must have all labels again; with them it may go on as it began.
+        with pytest.raises(ValueError, match="lacks the columns of known labels"):
+            read_targets(frame, labels)
+        again, rows_again = rows_of(frame[["sea", "sun"]], labels, ["snow"])
+        assert (again.names, rows_again) == (labels.names, rows)
+        with pytest.raises(ValueError, match="`classes`"):
+            read_targets(frame, None, [0.5])
 
 
 class TestText:

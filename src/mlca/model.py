@@ -19,6 +19,7 @@ from mlca.base import Rows, StreamClassifier, is_plain, require_as_many
 from mlca.kernels import native
 from mlca.learner.core import Answers, Learner, n_labels_of
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES
+from mlca.parameter_checks import check_n_jobs
 from mlca.targets import LabelRows, LabelSet
 
 
@@ -225,7 +226,10 @@ class LearnedModel(StreamClassifier):
         return self._answers(rows).chosen()
 
     def _n_threads(self) -> int:
-        return 1 if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+        if self.n_jobs is None:
+            return 1
+        check_n_jobs(self.n_jobs)
+        return int(effective_n_jobs(self.n_jobs))
 
     def _check_fitted(self) -> None:
         learner: Learner | None = self.__dict__.get("_learner")

@@ -38,12 +38,17 @@ def check_parameters(asked: Mapping[str, Any]) -> None:
     check_categories(asked["categorical_features"])
     check_whole("epochs", asked["epochs"], at_least=1)
     if asked["n_jobs"] is not None:
-        check_whole("n_jobs", asked["n_jobs"])
-        if asked["n_jobs"] == 0:
-            raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
+        check_n_jobs(asked["n_jobs"])
     if asked["attributes"] == "clustered" and isinstance(asked["random_state"], int | np.integer):
         check_whole("random_state", asked["random_state"], at_least=0)
     _warn_of_idle_ones(asked)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise ValueError if this is no number of threads. Whoever asks a model may have set it after learning."""
+    check_whole("n_jobs", n_jobs)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
 
 
 def require_same_parameters(asked: Any, learned: Parameters) -> None:

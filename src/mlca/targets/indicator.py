@@ -14,15 +14,23 @@ from mlca.targets.text import is_missing_label
 
 
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
-    """Read a DataFrame whose columns are labels; they are matched by name."""
+    """Read a DataFrame whose columns are labels; they are matched by name.
+
+    Of those that `classes` names columns may be missing: they may come.
+    """
     columns: list[Hashable] = [plain(name) for name in frame.columns]
     places = {name: place for place, name in enumerate(columns)}
     for name in columns:
         require_name(name, "a column of y")
     if len(places) < len(columns):
         raise ValueError("y has two columns of the same name; give every label its own")
+    listed = () if classes is None else as_names(classes)
+    for name in listed:
+        require_name(name, "`classes`")
+    before: tuple[Hashable, ...] = ()
     if known is not None and known.names and not known.single and known.form != "names":
-        missing = [name for name in known.names if name not in places]
+        before = known.names
+        missing = [name for name in before if name not in places and name not in set(listed)]
         if missing and known.numbered:
             raise ValueError(
                 f"y names its columns {columns[0]!r} ..., but the labels so far are numbered from 0: pass "
@@ -30,9 +38,11 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
             )
         if missing:
             raise ValueError(f"y lacks the columns of known labels {missing[:5]!r}; labels never go away")
-        columns = [*known.names, *(name for name in columns if name not in set(known.names))]
+    columns = list(dict.fromkeys([*before, *listed, *columns]))
+    values = frame.to_numpy()
+    with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
     # Asked for by name, columns that are called True and False would be a mask of rows.
-    return read_indicator(frame.to_numpy()[:, [places[name] for name in columns]], columns, known, classes)
+    return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 
 def read_indicator(
@@ -52,7 +62,7 @@ def read_indicator(
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
     # Where `classes` names the columns, there may be fewer, each time as the first time.
-    if known is not None and y.shape[1] < len(known.names) and (columns is not None or classes is None):
+    if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
             "give columns of zeros to labels that do not occur"

@@ -1,6 +1,6 @@
 """The service under everything at once for a while: memory, threads and descriptors stay level.
 
-A minute here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
+Half a minute here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
 """
 
 import os
@@ -14,7 +14,7 @@ from mlca.client import Client, ServiceError
 from tests.serve.running import ask
 from tests.serve.streams import make_rows
 
-SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "60"))
+SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "30"))
 # Beside other tests clients leave the processor to those most of the time; `make soak` has it for itself.
 PAUSE = 0.0 if "MLCA_SOAK_SECONDS" in os.environ else 0.4
 

@@ -76,7 +76,7 @@ test-all: checked  ## the longest tests too, and those of compiled code on kerne
 # Kernels that stop at a foreign byte of memory or at undefined behaviour, in an environment that borrows the packages of
 # .venv. `make sanitized TESTS="tests/peers -k window"` runs what it is told. They are several times as slow, so what
 # takes its time in plain Python, or in what a test compiles itself, is marked plain and left out; and what is worth most
-# here (19,000 of the 20,000 forged files) is marked sanitized and done here only.
+# here (18,000 of the 20,000 forged files) is marked sanitized and done here only.
 SANITIZED := $(VENV)/sanitized
 TESTS ?= tests/kernels tests/learner tests/peers tests/storage tests/test_merging.py tests/test_mixed_rows.py
 

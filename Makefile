@@ -70,7 +70,7 @@ test: checked  ## lint, types and every test but the longest
 
 test-all: checked  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
 	@$(MAKE) --no-print-directory $(VENV)/.all
-	$(BIN)/pytest $(SPREAD) -m 'not sanitized' $(COVERAGE)
+	$(BIN)/pytest $(SPREAD) -m 'not sanitized' --hypothesis-profile thorough $(COVERAGE)
 	$(MAKE) --no-print-directory sanitized
 
 # Kernels that stop at a foreign byte of memory or at undefined behaviour, in an environment that borrows the packages of

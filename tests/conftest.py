@@ -16,14 +16,16 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No test asserts on time, hypothesis's included: a busy machine is no fault.
-settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test asserts on time, hypothesis's included: a busy machine is no fault. What a test does not say of the number of
+# examples is half of hypothesis's own in `make test`, and four times as many in `make test-all`.
+settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+settings.register_profile("thorough", settings.get_profile("mlca"), max_examples=400)
 settings.load_profile("mlca")
 
 
 # Tracing branches makes Python three times as slow, above all the plain learners that compiled ones are compared with.
 # The rooms that are measured (pyproject.toml) are measured by the tests that ask them as users do.
-ASKING = ("storage/", "test_classifier", "test_frames", "test_m", "test_river", "test_single_rows", "test_targets")
+ASKING = ("storage/", "test_classifier", "test_frames", "test_m", "test_river.", "test_single_rows", "test_targets")
 TRACED = tuple(f"tests/{name}" for name in ASKING)
 # Thousands of forged files take no branch that the tests beside them do not.
 UNTRACED = "tests/storage/test_fuzz"

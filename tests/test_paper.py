@@ -58,7 +58,7 @@ NOT_REPRODUCED = {("langlog", "MLCA", 0.3), ("langlog", "MLCA-I", 0.15)}
 
 
 def cell(name, algorithm, vigilance, nodes):
-    wide_and_slow = algorithm == "MLCA-C" and name in ("genbase", "medical")
+    wide_and_slow = algorithm != "MLCA" and name in ("genbase", "medical")
     marks = [pytest.mark.slow] if name in LARGER or wide_and_slow else []
     if (name, algorithm, vigilance) in NOT_REPRODUCED:
         marks.append(pytest.mark.xfail(strict=True, reason="not reproduced; perhaps another copy of Langlog"))

@@ -113,6 +113,7 @@ def test_both_formats_have_the_same_official_split(name):
         assert (text.Y[part] != mulan.Y).nnz == 0
 
 
+@pytest.mark.slow
 def test_mediamill_names_its_labels():
     assert load("mediamill").label_names[:2] == ["Class1", "Class2"]
 

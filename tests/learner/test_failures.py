@@ -154,7 +154,7 @@ def test_the_same_where_a_copy_shares_the_nodes(attributes):
 STEP = 19
 
 
-FEW = [("common", "dense"), ("common", "sparse"), ("individual", "dense")]
+FEW = [("common", "dense"), ("common", "sparse")]
 OTHERS = [pytest.param(*pair, marks=pytest.mark.slow) for pair in product(MODES, KINDS) if pair not in FEW]
 
 

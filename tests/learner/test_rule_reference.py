@@ -68,7 +68,7 @@ def test_every_rule_on_rows_of_every_kind(rule, rows):
 
 @pytest.mark.parametrize(
     ("attributes", "form", "rule", "shape"),
-    [("common", "dense", "correntropy all", (90, 160)), ("individual", "dense", "correntropy", (90, 160))]
+    [("common", "dense", "correntropy all", (90, 160))]
     + [
         pytest.param(attributes, form, rule, (130, 300), marks=LONG)
         for attributes, form, rule in product(("common", "individual", "clustered"), FORMS, RULES)
@@ -104,7 +104,7 @@ def test_labels_that_come_late_or_are_announced(rule):
 
 @pytest.mark.parametrize(
     ("form", "rule"),
-    [("dense", "calibrated"), ("sparse", "correntropy all")]
+    [("dense", "calibrated"), pytest.param("sparse", "correntropy all", marks=LONG)]
     + [pytest.param(form, "all", marks=LONG) for form in FORMS],
 )
 def test_more_nodes_are_equally_near_than_may_vote(form, rule):

@@ -30,7 +30,8 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     before: tuple[Hashable, ...] = ()
     if known is not None and known.names and not known.single and known.form != "names":
         before = known.names
-        missing = [name for name in before if name not in places and name not in set(listed)]
+        told = {*places, *listed}
+        missing = [name for name in before if name not in told]
         if missing and known.numbered:
             raise ValueError(
                 f"y names its columns {columns[0]!r} ..., but the labels so far are numbered from 0: pass "

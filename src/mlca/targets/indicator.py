@@ -38,7 +38,10 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
                 "y.to_numpy() if its columns are in the order of classes_"
             )
         if missing:
-            raise ValueError(f"y lacks the columns of known labels {missing[:5]!r}; labels never go away")
+            raise ValueError(
+                f"y lacks the columns of known labels {missing[:5]!r}; labels never go away: "
+                "give columns of zeros to labels that do not occur"
+            )
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])

@@ -27,6 +27,7 @@
 #include "sharing.hpp"
 #include "sparse_search.hpp"
 #include "sparse_window.hpp"
+#include "terms.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -39,8 +40,11 @@ public:
     using SparseQuery = Query<Row>;
 
     struct Space {
-        Array<double> x, unfolded;
+        Array<double> x, unfolded, factors;
         Array<std::int64_t> alone, totals, bases, group_sums;
+        Array<std::int32_t> places;
+        SharedAttributes shared;
+        Terms terms, own_terms;
         Overlaps::Space overlaps;
         Postings::Space postings;
         Screening screening;
@@ -268,20 +272,14 @@ private:
     template <class F>
     void sum_individual(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         const Row& x = query.x;
+        grow_to(space.places, std::ssize(space.x));
+        const Scattered<std::int32_t> places(space.places, x, [](std::int64_t p) { return static_cast<std::int32_t>(p) + 1; });
+        space.terms.reserve(x.n);
+        space.own_terms.reserve(x.n);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
             if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
-            const double* factors = factors_[k];
-            const Row y = row(k);
-            std::int64_t total = bases_[static_cast<std::size_t>(k)];
-            for (std::int64_t p = 0; p < x.n; ++p) total += root_dissimilarity(x.values[p], factors[x.keys[p]]);
-            for (std::int64_t p = 0; p < y.n; ++p) {
-                const std::int32_t i = y.keys[p];
-                const double value = space.x[static_cast<std::size_t>(i)];
-                if (value == 0.0) continue;
-                total += root_dissimilarity(value - y.values[p], factors[i]);
-                total -= root_dissimilarity(y.values[p], factors[i]) + root_dissimilarity(value, factors[i]);
-            }
-            f(k, total);
+            const std::int64_t n_shared = space.shared.find(space.places.data(), row(k));
+            f(k, bases_[static_cast<std::size_t>(k)] + individual_correction(x, factors_[k], space.shared, n_shared, space.terms, space.own_terms));
         }
     }
 
@@ -289,22 +287,26 @@ private:
     void sum_clustered(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         const Row& x = query.x;
         const Grouping& grouping = *query.grouping;
-        const auto factor_at = [&](std::int32_t i) { return grouping.factors[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)])]; };
+        const auto group_of = [&](std::int32_t i) { return static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(i)]); };
+        grow_to(space.factors, d_);
+        for (std::int32_t i = 0; i < d_; ++i) space.factors[static_cast<std::size_t>(i)] = grouping.factors[group_of(i)];
         space.bases.assign(static_cast<std::size_t>(grouping.n_groups), 0);
         const Scattered<std::int64_t> alone(space.alone, x, [&](std::int64_t p) {
-            const std::int64_t term = dissimilarity(x.values[p], factor_at(x.keys[p]));
-            space.bases[static_cast<std::size_t>(grouping.members[static_cast<std::size_t>(x.keys[p])])] += term;
+            const std::int64_t term = dissimilarity(x.values[p], space.factors[static_cast<std::size_t>(x.keys[p])]);
+            space.bases[group_of(x.keys[p])] += term;
             return term;
         });
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
             if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
             space.group_sums = space.bases;
             const Row y = row(k);
+            space.terms.reserve(y.n);
             for (std::int64_t p = 0; p < y.n; ++p) {
                 const auto i = static_cast<std::size_t>(y.keys[p]);
-                const std::int64_t term = dissimilarity(space.x[i] - y.values[p], factor_at(y.keys[p]));
-                space.group_sums[static_cast<std::size_t>(grouping.members[i])] += term - space.alone[i];
+                space.terms.put(p, space.x[i] - y.values[p], space.factors[i]);
             }
+            const std::int64_t* terms = space.terms.compute(y.n);
+            for (std::int64_t p = 0; p < y.n; ++p) space.group_sums[group_of(y.keys[p])] += terms[p] - space.alone[static_cast<std::size_t>(y.keys[p])];
             std::int64_t total = 0;
             for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
                 total += group_root(space.group_sums[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group));

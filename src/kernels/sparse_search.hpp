@@ -12,6 +12,7 @@
 #include "screening.hpp"
 #include "shortlist.hpp"
 #include "sparse_codes.hpp"
+#include "terms.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -34,6 +35,41 @@ template <class Row>
         for (std::int64_t p = 0; p < n; ++p) total += dissimilarity(differences[p], r);
     }
     return total;
+}
+
+// Where two sparse rows are both non-zero: places in the one, values of the other.
+struct SharedAttributes {
+    Array<std::int32_t> places;
+    Array<double> values;
+
+    // `places_of[key]` is 1 + the one's place of an attribute, or 0. Each of the other's non-zeros is written down and most are
+    // overwritten by the next: to ask first would take longer, as no processor foresees the answer.
+    template <class Row>
+    std::int64_t find(const std::int32_t* places_of, const Row& other) {
+        grow_to(places, other.n);
+        grow_to(values, other.n);
+        std::int64_t n = 0;
+        for (std::int64_t p = 0; p < other.n; ++p) {
+            const std::int32_t place = places_of[other.keys[p]];
+            places.data()[n] = place - 1;
+            values.data()[n] = other.values[p];
+            n += place != 0;
+        }
+        return n;
+    }
+};
+
+// What an instance's non-zeros change in a node's sum against zeros, under the node's own factors.
+template <class Row>
+[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedAttributes& shared, std::int64_t n_shared, Terms& both, Terms& own) {
+    for (std::int64_t p = 0; p < x.n; ++p) both.put(p, x.values[p], factors[x.keys[p]]);
+    for (std::int64_t p = 0; p < n_shared; ++p) {
+        const std::int32_t place = shared.places[static_cast<std::size_t>(p)];
+        const double value = shared.values[static_cast<std::size_t>(p)];
+        both.put(place, x.values[place] - value, factors[x.keys[place]]);
+        own.put(p, value, factors[x.keys[place]]);
+    }
+    return both.sum_of_roots(x.n) - own.sum_of_roots(n_shared);
 }
 
 // How one row is compared with sparse nodes, for screening.hpp. Nodes that are not written are summed beforehand.

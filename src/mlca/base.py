@@ -183,8 +183,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
         What else is known of the columns is handed to `_begin`.
         """
-        fresh = object.__new__(type(self))
-        fresh.__dict__ = dict(self.__dict__)
+        fresh = self._apart()
         validate_data(fresh, X, reset=True, skip_check_array=True)
         fresh._begin(rows.shape[1], sparse.issparse(rows), **known)
         fresh.labels_ = labels
@@ -200,6 +199,12 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         frozen = object.__new__(type(self))
         frozen.__dict__ = self.__dict__
         return frozen
+
+    def _apart(self) -> Self:
+        """Return this object for changes that come into force all at once: `self.__dict__ = apart.__dict__`."""
+        apart = object.__new__(type(self))
+        apart.__dict__ = dict(self.__dict__)
+        return apart
 
     def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self._has_classes:

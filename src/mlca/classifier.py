@@ -14,7 +14,7 @@ from mlca.base import Rows, turn_of
 from mlca.categories import require_same_categories, resolve_categories
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
-from mlca.model import LearnedModel, extras_of
+from mlca.model import LearnedModel
 from mlca.options import PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
 from mlca.parameter_checks import check_parameters, require_same_parameters
 from mlca.targets import LabelRows
@@ -296,8 +296,11 @@ class MLCA(LearnedModel):
 
     def _check_continuation(self) -> None:
         learned = self._learner.asked_for
-        if not isinstance(self.categorical_features, str) and "recipe" not in extras_of(self):  # which knows by itself
-            require_same_categories(learned.categorical_features, self._categories(self.n_features_in_))
+        if not isinstance(self.categorical_features, str):
+            from mlca.frames import has_recipe
+
+            if not has_recipe(self):
+                require_same_categories(learned.categorical_features, self._categories(self.n_features_in_))
         require_same_parameters(self, learned)
 
     def _categories(self, n_features: int) -> tuple[int, ...]:

@@ -23,8 +23,10 @@ from mlca.base import without_mask
 from mlca.categories import resolve_categories
 from mlca.learner.widening import widened
 from mlca.model import LearnedModel
+from mlca.recipes import has_recipe as has_recipe
 from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
+from mlca.tables.encoding import Part
 from mlca.tables.frame_cells import as_table as as_table
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import Layout, TableLayout
@@ -160,11 +162,14 @@ def with_values(
 
 def fit(model: LearnedModel, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
-    fresh = clone(model)
-    for _ in range(model.epochs):
-        partial_fit(fresh, X, y)
-    fresh.__dict__.pop("_held", None)  # what is fitted is settled
-    model.__dict__ = fresh.__dict__
+    fresh = clone(model).set_params(**model.get_params(deep=False))  # a clone has copies of them
+    try:
+        for _ in range(model.epochs):
+            partial_fit(fresh, X, y)
+    finally:  # what is refused is refused before anything is learned; an interrupt leaves the rows that were
+        if hasattr(fresh, "labels_"):
+            fresh.__dict__.pop("_held", None)  # what is fitted is settled
+            model.__dict__ = fresh.__dict__
 
 
 class Held(NamedTuple):
@@ -216,12 +221,27 @@ def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) ->
     recipe = recipe_for(model)
     if recipe is None:
         raise _without_names()
+    _learn_parts(model, _parts_of(model, recipe, X), recipe, labels, targets)
+
+
+def _parts_of(model: LearnedModel, recipe: Recipe, X: Any) -> list[Part]:
+    """Return the rows of a frame by a recipe that grows with them; what is to be refused is refused here."""
     parts = recipe.parts(X)
     Recipe.by_layout(parts[-1].layout).require_columns(X)
+    return [replace(part, X=model._read_rows(part.X)) for part in parts]
+
+
+def _learn_parts(
+    model: LearnedModel, parts: Sequence[Part], recipe: Recipe, labels: LabelSet, targets: LabelRows
+) -> None:
+    model.labels_ = labels
     for part in parts:
-        make_room(model, part.layout)
-        set_recipe(model, Recipe.by_layout(part.layout, recipe.growth))  # before an interrupt of learning
-        learn_rows(model, part.X, part.layout, labels, _between(targets, part.start, part.stop))
+        # Whoever asks meanwhile finds a model and the recipe that belongs to it.
+        fresh = model._apart()
+        make_room(fresh, part.layout)
+        set_recipe(fresh, Recipe.by_layout(part.layout, recipe.growth))
+        model.__dict__ = fresh.__dict__
+        model._learn(part.X, _between(targets, part.start, part.stop))
 
 
 def _told_categories(model: LearnedModel, X: Any) -> list[str]:
@@ -258,22 +278,24 @@ def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targ
     room = deciding.FIRST_ROWS - held.n_rows
     first, rest = X.iloc[:room], X.iloc[room:]
     recipe = copy.copy(held.recipe).partial_fit(first)
-    if len(rest):
-        recipe.parts(rest)  # raises what is to be raised before anything changes
+    later = _parts_of(model, recipe, rest) if len(rest) else []
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
     if held.parts and recipe.layout == held.recipe.layout:
+        rows = model._read_rows(recipe.encode(first))
         set_recipe(model, recipe)
-        learn_rows(model, recipe.encode(first), recipe.layout, labels, parts[-1][1])
+        model.labels_ = labels
+        model._learn(rows, parts[-1][1])
     else:
-        rows = _stacked([recipe.encode(frame) for frame, _ in parts])
-        model._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
-        set_recipe(model, recipe)
-        model._learn(model._read_rows(rows), _joined([learned for _, learned in parts]))
+        rows = model._read_rows(_stacked([recipe.encode(frame) for frame, _ in parts]))
+        fresh = model._apart()  # an interrupt leaves the model of the frames before
+        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
+        set_recipe(fresh, recipe)
+        fresh._learn(rows, _joined([learned for _, learned in parts]))
+        model.__dict__ = fresh.__dict__
     if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
         recipe.warn_of_columns()  # again when it settles, by then for good
     model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts, frozenset(recipe.left_out))
-    if len(rest):
-        _go_on(model, rest, labels, _between(targets, len(first), len(X)))
+    _learn_parts(model, later, recipe, labels, _between(targets, len(first), len(X)))
 
 
 def make_room(model: LearnedModel, layout: Layout) -> None:
@@ -285,9 +307,11 @@ def make_room(model: LearnedModel, layout: Layout) -> None:
     if layout.n_features <= before:
         return
     gaps, nominal = ([place for place in places if place >= before] for places in (layout.gaps, layout.nominal))
-    model._learner = widened(model._learner, layout.n_features, gaps, nominal)
-    model.n_features_in_ = layout.n_features
-    model.__dict__.pop("feature_names_in_", None)
+    fresh = model._apart()
+    fresh._learner = widened(model._learner, layout.n_features, gaps, nominal)
+    fresh.n_features_in_ = layout.n_features
+    fresh.__dict__.pop("feature_names_in_", None)
+    model.__dict__ = fresh.__dict__
 
 
 def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:

@@ -9,14 +9,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.classifier import MLCA
 from mlca.learner.merging import merged
-from mlca.model import extras_of
+from mlca.recipes import columns_of
 
 
 def merge(models: Iterable[MLCA]) -> MLCA:
@@ -97,7 +96,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             f"model {number} has other feature names, or another order of them, than the first; "
             "learn all parts with the same columns"
         )
-    if _recipe(model) != _recipe(first):
+    if columns_of(model) != columns_of(first):
         raise ValueError(
             f"model {number} reads its tables otherwise than the first: columns or categories differ, or their order; "
             "fit one mlca.tables.Recipe and let all parts learn what it transforms"
@@ -117,12 +116,6 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
 def _has_bare_columns(model: MLCA) -> bool:
     """Whether labels were columns of an indicator matrix that nobody has named."""
     return model.labels_.form == "indicator" and model.labels_.numbered
-
-
-def _recipe(model: MLCA) -> dict[str, Any]:
-    """Return what the columns of a model mean; how it has grown is no part of that."""
-    recipe = extras_of(model).get("recipe", {})
-    return {name: value for name, value in recipe.items() if name != "growth"}
 
 
 def _feature_names(model: MLCA) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlca.model import LearnedModel, extras_of, set_extra
 from mlca.tables.recipe import Recipe, recipe_from_json
 
@@ -18,6 +20,17 @@ def recipe_of(model: LearnedModel) -> Recipe | None:
     """
     plain = extras_of(model).get(_NAME)
     return None if plain is None else recipe_from_json(plain, model.n_features_in_)
+
+
+def has_recipe(model: LearnedModel) -> bool:
+    """Whether a model knows by itself what its columns are."""
+    return _NAME in extras_of(model)
+
+
+def columns_of(model: LearnedModel) -> dict[str, Any] | None:
+    """Return what the columns of a model's tables mean, as JSON has it; None if it was not trained on tables."""
+    recipe = recipe_of(model)
+    return None if recipe is None else recipe.layout.to_json()
 
 
 def set_recipe(model: LearnedModel, recipe: Recipe) -> None:

@@ -64,9 +64,7 @@ def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monke
 
 def test_a_frame_that_is_refused_leaves_the_model_without_its_columns(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
-    notes = [
-        f"the {tree} was seen by the gate on day {day}" for day, tree in enumerate(frame_of(0)["tree"])
-    ]
+    notes = [f"the {tree} was seen by the gate on day {day}" for day, tree in enumerate(frame_of(0)["tree"])]
     table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # beside text, numbers are scaled
     for known in (table, table[: ROWS // 2]):  # a recipe that has settled, and one that has not
         model = MLCA().partial_fit(known, labels_of(known))

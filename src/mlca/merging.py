@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mlca.classifier import MLCA
 from mlca.learner.merging import merged
-from mlca.recipes import columns_of
+from mlca.recipes import meaning_of_columns
 
 
 def merge(models: Iterable[MLCA]) -> MLCA:
@@ -96,7 +96,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             f"model {number} has other feature names, or another order of them, than the first; "
             "learn all parts with the same columns"
         )
-    if columns_of(model) != columns_of(first):
+    if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(
             f"model {number} reads its tables otherwise than the first: columns or categories differ, or their order; "
             "fit one mlca.tables.Recipe and let all parts learn what it transforms"

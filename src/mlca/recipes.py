@@ -27,7 +27,7 @@ def has_recipe(model: LearnedModel) -> bool:
     return _NAME in extras_of(model)
 
 
-def columns_of(model: LearnedModel) -> dict[str, Any] | None:
+def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
     """Return what the columns of a model's tables mean, as JSON has it; None if it was not trained on tables."""
     recipe = recipe_of(model)
     return None if recipe is None else recipe.layout.to_json()

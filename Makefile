@@ -85,7 +85,8 @@ $(SANITIZED)/.installed: $(SOURCES) | $(VENV)/.installed
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 	> $$($(SANITIZED)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/borrowed.pth
 	$(SANITIZED)/bin/$(INSTALL) --no-deps --config-settings=build-dir=build/sanitized \
-	--config-settings=cmake.define.MLCA_SANITIZE=ON --config-settings=cmake.define.MLCA_LEVELS=best --editable .
+	--config-settings=cmake.define.MLCA_SANITIZE=ON --config-settings=cmake.define.MLCA_LEVELS=best \
+	--config-settings=cmake.define.MLCA_PROBES=ON --editable .
 	touch $@
 
 sanitized: $(SANITIZED)/.installed

@@ -4,7 +4,7 @@
 // `kernel`, so all of them see the same bits: the polynomial is evaluated by explicit fused multiply-adds, which round
 // the same way on every machine, in vectors and in scalars.
 //
-// Each term of a similarity, a number in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding
+// Each term of a distance, a number in [0, 1], is rounded to a multiple of 2^-40 and then added as an integer. Adding
 // 1.5 * 2^12 moves the multiple into the low bits of the significand, where an integer addition picks it up: the rounding
 // costs one floating-point addition, and as integer sums may be taken in any order, the compiler is free to
 // vectorise them. Sums are int64 in units of 2^-40; d terms need d <= 2^22.

@@ -1,4 +1,4 @@
-// The learned similarity: how unlike an instance and a node are, by weighted differences of ranks.
+// The distance by the learned similarity: how unlike an instance and a node are, by weighted differences of ranks.
 //
 // D = (sum of weight * (1 - exp(-difference^2 / (2 * .289^2)))) / (sum of weights). Where more than half of the nodes' entries
 // are zero only attributes count in which instance or node is not zero. Weights are whole numbers of 2^-50, about 1 in

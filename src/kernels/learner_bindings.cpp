@@ -346,8 +346,6 @@ void bind_learner(nb::module_& module) {
         .def_prop_ro("n_seen", &BoundLearner::n_seen)
         .def_prop_ro("n_nodes", &BoundLearner::n_nodes)
         .def_prop_ro("waits", &BoundLearner::waits);
-
-    module.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, "Let one allocation fail, after so many others; for tests.");
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -19,13 +19,17 @@
 
 namespace mlca::MLCA_LEVEL {
 
+#ifdef MLCA_PROBES
 // How many allocations succeed before one fails; negative: none fails. Set by tests only.
 inline std::atomic<std::int64_t> allocations_left{-1};
+#endif
 
 inline constexpr std::align_val_t ALIGNMENT{64};
 
 inline void* obtain(std::size_t bytes) {
+#ifdef MLCA_PROBES
     if (allocations_left.load(std::memory_order_relaxed) >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
+#endif
     return ::operator new(bytes, ALIGNMENT);
 }
 

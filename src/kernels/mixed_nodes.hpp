@@ -1,4 +1,4 @@
-// Nodes with gaps and nominal attributes, and correntropy's similarity to them (docs/mixed.md).
+// Nodes with gaps and nominal attributes, and correntropy's distance to them (docs/mixed.md).
 //
 // Rows and nodes are lists of entries other than zero, gaps as MISSING; dense tables are listed, too, so that there is one way for both.
 // A node is compared with an instance where either has an entry: first at the node's own, then at those of the instance that the node has not.

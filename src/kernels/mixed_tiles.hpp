@@ -1,6 +1,6 @@
 // Nodes with gaps and nominal attributes once more, in float32, for lower bounds of their distances.
 //
-// Both similarities of mixed rows are means: of weighted terms over the attributes that row and node both have (docs/mixed.md). A
+// Both distances of mixed rows are means: of weighted terms over the attributes that row and node both have (docs/mixed.md). A
 // rough mean is found 64 nodes at a time (rough.hpp), and what it may be too large by is taken away. A node whose bound is above the
 // N-th smallest of some exact distances is not among the N nearest, ties included; all others are computed exactly, the most
 // promising first. Exact distances alone decide, whatever the bounds are worth.
@@ -83,7 +83,7 @@ public:
         return largest <= LARGEST;
     }
 
-    // Fill in lower bounds of the mean dissimilarity of the row that was laid out and the first n nodes, in units of 1 / per_unit.
+    // Fill in lower bounds of the distance between the row that was laid out and the first n nodes, in units of 1 / per_unit.
     // `weights` are those of the attributes, `apart` is the term of categories that differ, and numbers that are zero in both
     // count or not.
     void bound(std::int64_t n_nodes, double r, const float* weights, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {

@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "dense_window.hpp"
 #include "float_screen.hpp"
+#include "memory.hpp"
 #include "overlaps.hpp"
 #include "sparse_window.hpp"
 
@@ -256,6 +257,7 @@ void bind_rough_sums(nb::module_& module) {
 
 void bind_probes(nb::module_& module) {
     nb::module_ probes = module.def_submodule("probes", "Pieces of the learner one by one, for the tests.");
+    probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"), "Let one allocation fail, after so many others.");
     bind_sums(probes);
     bind_medians(probes);
     bind_windows(probes);

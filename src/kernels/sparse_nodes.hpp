@@ -1,4 +1,4 @@
-// Nodes with sparse weights: similarity to them at the cost of their non-zeros.
+// Nodes with sparse weights: the distance to them at the cost of their non-zeros.
 //
 // An attribute where instance and node are equal adds nothing, so only entries where either is non-zero matter. Terms are
 // integers, so a sum may be put together from parts that are added and taken away again without losing a bit: the sum over

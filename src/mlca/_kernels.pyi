@@ -123,8 +123,6 @@ class Learner:
     def copy(self) -> Learner: ...
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None: ...
 
-def fail_allocation(after: int) -> None: ...
-
 # The peers: ML-kNN
 
 def nearest_dense(
@@ -299,6 +297,8 @@ class probes:  # noqa: N801 - a module, in truth
     FIT_ERROR: float
     ROOT_FIT_ERROR: float
     Overlaps: type[_Overlaps]
+    @staticmethod
+    def fail_allocation(after: int) -> None: ...
     @staticmethod
     def power_of_half(w: float) -> float: ...
     @staticmethod

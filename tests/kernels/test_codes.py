@@ -31,6 +31,7 @@ FLAGS = [
     "-Werror",
     "-DMLCA_LEVEL=attacked",
     "-DMLCA_MODULE=none",
+    "-DMLCA_PROBES",
     "-DMLCA_ARITHMETIC=exact",
 ]
 # What the processor must be able to do so that code of a level runs.

@@ -19,7 +19,7 @@ MOST_ALLOCATIONS, MOST_OF_A_FEW_ROWS = 100_000, 8192
 @pytest.fixture(autouse=True)
 def nothing_fails_later():
     yield
-    native.fail_allocation(-1)
+    native.probes.fail_allocation(-1)
 
 
 def failing(attempt, step=1, first=0):
@@ -35,13 +35,13 @@ def failing(attempt, step=1, first=0):
 def with_a_failure(attempt, n):
     """Let an attempt's allocation n fail; return what it worked on, and whether there were so many."""
     subject, act = attempt()
-    native.fail_allocation(n)
+    native.probes.fail_allocation(n)
     try:
         act()
     except MemoryError:
         return subject, True
     finally:
-        native.fail_allocation(-1)
+        native.probes.fail_allocation(-1)
     return subject, False
 
 
@@ -195,7 +195,7 @@ def test_questions_that_fail_change_nothing(attributes, kind, n):
 def test_a_model_whose_first_row_failed_has_learned_nothing():
     X, y = stream(30, 4)
     model = MLCA()
-    native.fail_allocation(0)
+    native.probes.fail_allocation(0)
     with pytest.raises(MemoryError):
         model.partial_fit(X, y)
     assert not hasattr(model, "labels_")

@@ -48,6 +48,7 @@ inline constexpr double ROUNDING = 52 * HALF_ULP;
 // Beyond these, float32 could overflow, and nothing is screened.
 inline constexpr double LARGEST_NORM = 1e18;
 inline constexpr double LARGEST_FACTOR = 1e18;
+inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
 // Bounds the error of every rough sum of nodes whose r sum|y| is at most `scaled_norm`.
 inline double rough_error(std::int64_t n_attributes, double fit_error, double scaled_norm, double largest_sum) {
@@ -158,7 +159,6 @@ public:
 private:
     static constexpr std::int64_t TILES_BETWEEN_CHECKS = 32;
 
-    static bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
     void put_in_tile(Rows<float>& tiles, std::int64_t node, const double* values) noexcept {
         float* place = tiles[node / TILE] + node % TILE;

@@ -156,6 +156,7 @@ private:
     // List the nearest nodes by bounds, if there are some.
     bool search_screened(const MixedQuery& query, Space& space, Stop& stop) const {
         if constexpr (mode == Mode::clustered) return false;
+        if (mode == Mode::common && !is_in_range(query.r)) return false;
         const Row& x = query.x;
         const auto value = [&](std::int64_t p) { return x.values[p]; };
         if (query.n_nodes < screen_from_ || !tiles_.can() || !tiles_.lay_out(x, value, space.tiles)) return false;

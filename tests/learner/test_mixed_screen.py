@@ -27,6 +27,8 @@ def stream(kind, n=330):
         X += 1e7
     elif kind == "of all sizes":
         X *= 10.0 ** rng.integers(-9, 9, (n, 7))
+    elif kind == "next to nothing":  # its factors are beyond what float32 holds
+        X *= 2.0**-140
     elif kind == "mostly zero":
         X *= rng.random((n, 7)) < 0.3
     elif kind == "zeros and ones":
@@ -37,7 +39,8 @@ def stream(kind, n=330):
     return X, Y
 
 
-KINDS = ["numbers", "ties", "hardly apart", "far from zero", "of all sizes", "mostly zero", "zeros and ones"]
+KINDS = ["numbers", "ties", "hardly apart", "far from zero", "of all sizes", "next to nothing", "mostly zero"]
+KINDS += ["zeros and ones"]
 RULES = [
     {"similarity": "learned", "decision": "calibrated"},
     {"similarity": "learned", "decision": "calibrated", "drift": "follow", "vigilance": 0.1},
@@ -45,6 +48,7 @@ RULES = [
     {"similarity": "correntropy", "decision": "bayes", "n_neighbors": 3},
     {"similarity": "learned", "decision": "bayes", "attributes": "individual", "vigilance": 0.1},
     {"similarity": "learned", "decision": "calibrated", "max_nodes": 150},
+    {"similarity": "learned", "decision": "calibrated", "vigilance": 0.5},  # many rows join nodes
 ]
 
 
@@ -71,6 +75,17 @@ def test_screening_changes_nothing(kind, rule):
         rows[3] = np.nan
     answers = screened.settled().answers(new), plain.settled().answers(other_new)
     np.testing.assert_array_equal(answers[0].probabilities, answers[1].probabilities)
+
+
+@pytest.mark.parametrize("exponent", [-500, -130, 130, 300])
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
+def test_a_power_of_two_changes_nothing(rule, exponent):
+    X, Y = stream("numbers", 200)
+    X = np.delete(X, NOMINAL, axis=1)  # rows of numbers and gaps join nodes more often
+    other = X * 2.0**exponent
+    first, second = (fitted(Parameters(**rule), rows, Y).settled() for rows in (X, other))
+    assert first.n_nodes == second.n_nodes
+    np.testing.assert_array_equal(first.answers(X[:40]).probabilities, second.answers(other[:40]).probabilities)
 
 
 @pytest.mark.slow

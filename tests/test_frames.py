@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 from mlca import MLCA, load
 from mlca.cli import main
@@ -192,6 +194,74 @@ class TestMixedFrames:
     def test_sample_weight_is_refused_with_a_remedy(self):
         with pytest.raises(TypeError, match=r"sample_weight.*repeat"):
             MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
+
+
+class TestStreamsOfFrames:
+    @pytest.mark.parametrize(
+        "cells",
+        [["x", *[1.0, 2.0] * 20], ["soon", *["2024-05-01", "2024-06-01"] * 20], ["u", *[1.0] * 20, 1e200, *[2.0] * 20]],
+    )
+    def test_rows_that_were_taken_do_not_keep_later_ones_out(self, cells):
+        model, refused = MLCA(), []
+        with pytest.warns(UserWarning, match="columns stay what the rows before were found to be"):
+            for cell in cells:
+                try:
+                    model.partial_fit(pd.DataFrame({"v": [cell], "k": ["u"]}), [{"a"}])
+                except ValueError:
+                    refused.append(cell)
+        assert refused == [] and model.n_seen_ == len(cells)
+
+    def test_a_column_of_words_that_all_differ_goes_on(self):
+        model = MLCA()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for number in range(40):
+                model.partial_fit(pd.DataFrame({"word": [f"w{number}"]}), [{"a"}])
+        assert model.n_seen_ == 40
+
+    def test_a_refused_row_is_named_by_its_place_in_the_frame(self):
+        frame = USUAL.assign(hours=USUAL["hours"].astype(object))
+        frame.loc[200, "hours"] = "soon"
+        for learn in (MLCA().fit, MLCA().partial_fit):
+            with pytest.raises(ValueError, match="row 200 of X: 'soon' is no number"):
+                learn(frame, TOPICS)
+
+    def test_several_passes_see_the_columns_of_one(self):
+        frame = pd.DataFrame(
+            {"id": [f"T-{k}" for k in range(50)], "tree": ["ash", "beech"] * 25, "n": np.arange(50) % 7}
+        )
+        frame, labels = frame.assign(n=frame["n"] / 2), [{tree} for tree in frame["tree"]]
+        once, twice = MLCA().fit(frame, labels), MLCA(epochs=2).fit(frame, labels)
+        assert twice.n_features_in_ == once.n_features_in_ == 2
+        rows = Recipe().fit(frame).transform(frame)
+        expected = MLCA(epochs=2, categorical_features=[0]).fit(rows, labels)
+        np.testing.assert_array_equal(twice.predict_proba(frame), expected.predict_proba(rows))
+
+    def test_what_is_saved_goes_on_as_the_original(self, tmp_path):
+        model = MLCA().partial_fit(pd.DataFrame({"k": ["u", "v"] * 5, "x": np.arange(10.0) % 4}), [{"a"}, {"b"}] * 5)
+        model.save(tmp_path / "begun.mlca")
+        loaded = load(tmp_path / "begun.mlca")
+        more = pd.DataFrame({"k": [f"lots of words here {i}" for i in range(10)], "x": np.arange(10.0)})
+        for each in (model, loaded):
+            each.partial_fit(more, [{"a"}, {"b"}] * 5)
+        assert_same(model, loaded, more)
+
+    def test_what_is_held_is_not_changed_by_others(self):
+        numbers, trees = np.arange(25.0) % 4, ["ash", "beech", "cedar", "elm", "fir"] * 5
+        frame = pd.Series(numbers, copy=False).to_frame("n").assign(tree=trees)
+        labels = [{tree} for tree in trees]
+        late = pd.DataFrame({"n": np.arange(25.0) % 5, "tree": trees, "late": np.arange(25.0) % 3})
+        expected = MLCA().partial_fit(frame, labels).partial_fit(late, labels)
+        model = MLCA().partial_fit(frame, labels)
+        numbers[:] = 1e3
+        model.partial_fit(late, labels)
+        np.testing.assert_array_equal(model.predict_proba(late), expected.predict_proba(late))
+
+    def test_grid_search_and_pipelines_take_frames(self):
+        model, labels = make_pipeline("passthrough", MLCA()), FRAME["priority"].eq("low").to_numpy(dtype=int)
+        assert model.fit(FRAME, labels).predict(NEW).shape == (40,)
+        search = GridSearchCV(MLCA(), {"vigilance": [0.01, 0.1]}, cv=2, error_score="raise").fit(FRAME, labels)
+        assert search.best_estimator_.n_seen_ == 300
 
 
 class TestRowsThatAreNotHeld:

@@ -280,13 +280,17 @@ class MLCA(LearnedModel):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
 
+        It also settles what the columns of frames are, if fewer rows have come than that usually takes.
+
         Parameters
         ----------
         path : path-like
             Where to; an existing file is replaced.
         """
+        from mlca.frames import settle
         from mlca.storage import write_model
 
+        settle(self)  # files hold no tables, and what is saved goes on as this does
         model = self._frozen()
         model._check_fitted()
         write_model(model, path)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 
 from mlca.base import without_mask
 from mlca.categories import resolve_categories
@@ -33,9 +32,13 @@ from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
 from mlca.tables.telling import beside, dense_row
 from mlca.targets import LabelRows, LabelSet, read_targets
+from mlca.warning import warn
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
+
+# What a model has learned, as its attributes: `fit` forgets these.
+_LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "feature_names_in_")
 
 # Of an explanation, the nodes and columns that are shown by value.
 _SHOWN_NODES = 5
@@ -162,13 +165,16 @@ def with_values(
 
 def fit(model: LearnedModel, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
-    fresh = clone(model).set_params(**model.get_params(deep=False))  # a clone has copies of them
+    fresh = model._apart()
+    for name in _LEARNED:
+        fresh.__dict__.pop(name, None)
     try:
         for _ in range(model.epochs):
             partial_fit(fresh, X, y)
+            fresh.__dict__.pop("_held", None)  # what is fitted is settled: further passes see the same columns
     finally:  # what is refused is refused before anything is learned; an interrupt leaves the rows that were
         if hasattr(fresh, "labels_"):
-            fresh.__dict__.pop("_held", None)  # what is fitted is settled
+            fresh.__dict__.pop("_held", None)
             model.__dict__ = fresh.__dict__
 
 
@@ -213,8 +219,23 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     if held is None or (not first and held.n_rows != model.n_seen_):
         model.__dict__.pop("_held", None)
         _go_on(model, X, labels, targets)
+        return
+    try:
+        again = _read_again(model, held, X, targets)
+    except ValueError as error:
+        if not held.parts:
+            raise
+        # Rows that were taken must not keep later ones out, however they would be judged by now.
+        _go_on(model, X, labels, targets)
+        settle(model)
+        warn(f"columns stay what the rows before were found to be, since by all rows so far {error}")
     else:
-        _begin_again(model, held, X, labels, targets)
+        _learn_again(model, held, again, labels, targets)
+
+
+def settle(model: LearnedModel) -> None:
+    """Let what a model knows of its columns stand, however few rows have told it."""
+    model.__dict__["_held"] = None
 
 
 def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) -> None:
@@ -224,9 +245,9 @@ def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) ->
     _learn_parts(model, _parts_of(model, recipe, X), recipe, labels, targets)
 
 
-def _parts_of(model: LearnedModel, recipe: Recipe, X: Any) -> list[Part]:
+def _parts_of(model: LearnedModel, recipe: Recipe, X: Any, first_row: int = 0) -> list[Part]:
     """Return the rows of a frame by a recipe that grows with them; what is to be refused is refused here."""
-    parts = recipe.parts(X)
+    parts = recipe.parts(X, first_row)
     Recipe.by_layout(parts[-1].layout).require_columns(X)
     return [replace(part, X=model._read_rows(part.X)) for part in parts]
 
@@ -273,29 +294,45 @@ def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, ta
     model._learn(rows, targets)
 
 
-def _begin_again(model: LearnedModel, held: Held, X: Any, labels: LabelSet, targets: LabelRows) -> None:
-    """Learn one frame more than those that are held; all of them again if the recipe reads them otherwise now."""
+class ReadAgain(NamedTuple):
+    """What the recipe of one frame more than those that are held makes of them."""
+
+    recipe: Recipe
+    parts: tuple[tuple[Any, LabelRows], ...]  # what is held then
+    begins: bool  # whether all rows are to be learned again, or the new ones alone
+    rows: Any  # of the frames that are to be learned
+    later: list[Part]  # what comes behind the rows that settle it
+
+
+def _read_again(model: LearnedModel, held: Held, X: Any, targets: LabelRows) -> ReadAgain:
+    """Read a frame with those that are held; all of them if the recipe reads them otherwise now."""
     room = deciding.FIRST_ROWS - held.n_rows
-    first, rest = X.iloc[:room], X.iloc[room:]
+    first, rest = X.iloc[:room].copy(), X.iloc[room:]  # what is held is not changed by others
     recipe = copy.copy(held.recipe).partial_fit(first)
-    later = _parts_of(model, recipe, rest) if len(rest) else []
     parts = (*held.parts, (first, _between(targets, 0, len(first))))
-    if held.parts and recipe.layout == held.recipe.layout:
-        rows = model._read_rows(recipe.encode(first))
-        set_recipe(model, recipe)
-        model.labels_ = labels
-        model._learn(rows, parts[-1][1])
-    else:
-        rows = model._read_rows(_stacked([recipe.encode(frame) for frame, _ in parts]))
+    begins = not held.parts or recipe.layout != held.recipe.layout
+    rows = _stacked([recipe.encode(frame) for frame, _ in (parts if begins else parts[-1:])])
+    later = _parts_of(model, recipe, rest, len(first)) if len(rest) else []
+    return ReadAgain(recipe, parts, begins, model._read_rows(rows), later)
+
+
+def _learn_again(model: LearnedModel, held: Held, again: ReadAgain, labels: LabelSet, targets: LabelRows) -> None:
+    """Learn what was read with the frames that are held."""
+    recipe, parts, rows = again.recipe, again.parts, again.rows
+    if again.begins:
         fresh = model._apart()  # an interrupt leaves the model of the frames before
         fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
         set_recipe(fresh, recipe)
         fresh._learn(rows, _joined([learned for _, learned in parts]))
         model.__dict__ = fresh.__dict__
+    else:
+        set_recipe(model, recipe)
+        model.labels_ = labels
+        model._learn(rows, parts[-1][1])
     if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
         recipe.warn_of_columns()  # again when it settles, by then for good
     model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts, frozenset(recipe.left_out))
-    _learn_parts(model, later, recipe, labels, _between(targets, len(first), len(X)))
+    _learn_parts(model, again.later, recipe, labels, _between(targets, parts[-1][1].n_rows, targets.n_rows))
 
 
 def make_room(model: LearnedModel, layout: Layout) -> None:

@@ -235,14 +235,15 @@ class Recipe(TransformerMixin, BaseEstimator):
         _refuse(remarks)
         return rows
 
-    def parts(self, X: Any) -> list[Part]:
+    def parts(self, X: Any, first_row: int = 0) -> list[Part]:
         """Return the rows of a table as numbers, in parts: each by what is known when its first row comes.
 
-        The recipe itself is left as it is; `by_layout` makes one of the last part's layout.
+        The recipe itself is left as it is; `by_layout` makes one of the last part's layout. Messages count rows from
+        `first_row` on.
         """
         layout, (cells, _) = self._table(), cells_of(X)
         parts, remarks = encode_growing(layout, cells, n_rows_of(cells), (), kind_by(self._wishes, layout))
-        _refuse(remarks)
+        _refuse(remarks, first_row)
         return parts
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -316,10 +317,10 @@ class Recipe(TransformerMixin, BaseEstimator):
         return layout
 
 
-def _refuse(remarks: Remarks) -> None:
+def _refuse(remarks: Remarks, first_row: int = 0) -> None:
     if remarks.faulty:
         row, problem = next(iter(remarks.faulty.items()))
-        raise ValueError(f"row {row} of X: {problem}")
+        raise ValueError(f"row {first_row + row} of X: {problem}")
 
 
 def recipe_from_json(plain: Any, n_features: int) -> Recipe:

@@ -59,7 +59,7 @@ def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, key
             else:
                 blocks.append(_block(before, section.title))
     commands = "\n".join(f"mlca reproduce {name} --out reproduction" for name in names)
-    again = f"Again, on your own machine (`--quick` takes a minute or two):\n\n```\n{commands}\n```\n"
+    again = f"Again, on your own machine (`--quick` takes some minutes):\n\n```\n{commands}\n```\n"
     text = "\n".join(filter(None, blocks))
     path.write_text(f"# {title}\n\n{again}{_own_words(before) or chr(10)}{text}", encoding="utf-8")
 

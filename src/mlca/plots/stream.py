@@ -17,6 +17,7 @@ from mlca.plots.style import (
     makes_room,
     new_axes,
     shorten,
+    widen,
 )
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 MOST_LINES = 40  # labels that get a line through the picture; of more, a tick at its top
 ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # their markers, and what the legend says
-LEAST_SPAN = 0.2  # of the measure's axis: on a shorter one noise would look like drift
 NAME_SPACING = 0.033  # of the width of the Axes: closer names would touch
 
 
@@ -79,7 +79,7 @@ def plot_stream(
         )
     last_row = max((run.records[-1].row for run in runs if run.records), default=1)
     ax.set_xlim(0, 1.02 * last_row)
-    _widen(ax)
+    widen(ax)
     _mark_labels(ax, runs[0].labels_appeared, last_row)
     _mark_alarms(ax, runs)
     ax.set_xlabel("rows learned")
@@ -88,15 +88,6 @@ def plot_stream(
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(loc="best", framealpha=0.85, edgecolor="none")
     return ax
-
-
-def _widen(ax: Axes) -> None:
-    """Let the axis of a measure, which is between 0 and 1, span no less than `LEAST_SPAN`."""
-    low, high = ax.get_ylim()
-    missing = LEAST_SPAN - (high - low)
-    if missing > 0:
-        low = min(max(low - missing / 2, -0.01), 1.01 - LEAST_SPAN)
-        ax.set_ylim(low, low + LEAST_SPAN)
 
 
 def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> dict[str, tuple[list[int], list[float]]]:

@@ -20,6 +20,7 @@ LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "+++")
 INK = "#222222"
 FAINT = "#8A8A8A"
+LEAST_SPAN = 0.2  # of a measure's axis: on a shorter one noise would look like drift
 
 
 def new_axes(width: float, height: float) -> Axes:
@@ -54,6 +55,15 @@ def known_measure(name: str) -> Measure:
 def axis_title(measure: Measure) -> str:
     """Name a measure and its good end."""
     return f"{measure.label} ({measure.better} is better)"
+
+
+def widen(ax: Axes) -> None:
+    """Let the axis of a measure, which is between 0 and 1, span no less than `LEAST_SPAN`."""
+    low, high = ax.get_ylim()
+    missing = LEAST_SPAN - (high - low)
+    if missing > 0:
+        low = min(max(low - missing / 2, -0.01), 1.01 - LEAST_SPAN)
+        ax.set_ylim(low, low + LEAST_SPAN)
 
 
 def literal(name: object) -> str:

@@ -24,7 +24,7 @@ from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.studies.averages import mean_of, troubles, worst_of
 from mlca.experiments.studies.figures import draw_critical_difference
-from mlca.experiments.studies.ranking import can_rank, rank
+from mlca.experiments.studies.ranking import can_rank, pooled, rank
 from mlca.experiments.tasks import Outcome, Task
 from mlca.metrics import MEASURES
 from mlca.metrics.registry import PAPER_MEASURES
@@ -89,7 +89,11 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         ranks = nemenyi.ranks.average()
         tables.append(_rank_table(ranked, results, measures))
         figures.append(
-            Figure("Average ranks, small datasets, six measures", draw_critical_difference(nemenyi), str(friedman))
+            Figure(
+                "Average ranks, small datasets, six measures",
+                draw_critical_difference(nemenyi),
+                pooled(friedman, nemenyi, len(PAPER_MEASURES)),
+            )
         )
     tables += [
         _differences(lines, scope, outcomes),

@@ -13,7 +13,7 @@ from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import NUMERIC, Scope
 from mlca.experiments.studies.averages import mean_of, mean_with_worst, troubles
 from mlca.experiments.studies.figures import draw_critical_difference
-from mlca.experiments.studies.ranking import can_rank, rank
+from mlca.experiments.studies.ranking import can_rank, pooled, rank
 from mlca.experiments.tasks import Outcome, Task
 from mlca.metrics import MEASURES
 from mlca.metrics.registry import PAPER_MEASURES
@@ -53,7 +53,9 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
             friedman, nemenyi = rank(results, better, titles)
             averages[group] = dict(zip((one.key for one in ranked), nemenyi.ranks.average().tolist(), strict=True))
             title = f"Average ranks, {group} datasets"
-            figures.append(Figure(title, draw_critical_difference(nemenyi), str(friedman)))
+            figures.append(
+                Figure(title, draw_critical_difference(nemenyi), pooled(friedman, nemenyi, len(PAPER_MEASURES)))
+            )
     text = INTRODUCTION.format(
         repetitions=scope.repetitions,
         origin="what the grid search of this run chose" if scope.chosen else "the paper's tuned parameters",

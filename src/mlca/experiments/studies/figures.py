@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from mlca.plots import plot_critical_difference, plot_grid, plot_nodes
-from mlca.plots.style import COLOURS, FAINT, LINE_STYLES, MARKERS, axis_title, known_measure
+from mlca.plots.style import COLOURS, FAINT, LINE_STYLES, MARKERS, axis_title, known_measure, widen
 from mlca.statistics import Nemenyi
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def draw_curves(
         }
         ax.plot(across, [float("nan") if value is None else value for value in values], label=name, **style)  # type: ignore[arg-type]
     ax.set(xlabel=across_title, ylabel=axis_title(known_measure(measure)), xticks=list(across))
+    widen(ax)
     return _framed(figure, ax, "y")
 
 
@@ -90,6 +91,7 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
     """Draw seconds over a size, both logarithmic, so that powers are straight lines."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, StrMethodFormatter
 
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
     for i, (name, seconds) in enumerate(curves.items()):
@@ -98,6 +100,8 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     ax.set(xlabel=across_title, ylabel="seconds of training")
     ax.set_xticks(sizes, [f"{size:,}" for size in sizes])
     ax.minorticks_off()
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # times seldom span the powers of ten
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     return _framed(figure, ax, "both")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.statistics import Friedman, Nemenyi, friedman_test, nemenyi_test
+from mlca.statistics import Friedman, Nemenyi, critical_difference, friedman_test, nemenyi_test
 
 # Means over folds that should tie differ in their last bits.
 DIGITS = 6
@@ -25,6 +25,18 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
     if not isinstance(better, str):
         better = [direction for direction, kept in zip(better, complete, strict=True) if kept]
     return friedman_test(rows, better, names=names), nemenyi_test(rows, better, names=names)
+
+
+def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
+    """Tell what came of tests whose rows are datasets times measures, and how far to trust it."""
+    k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
+    datasets = -(-cases // measures)
+    return (
+        f"Each dataset counts once a measure, as in the paper: {cases} cases of {datasets} datasets. "
+        "Measures of one dataset go together, so the tests claim more than they can know: with each dataset counted "
+        f"once the critical difference would be {critical_difference(k, datasets):.2f} instead of "
+        f"{nemenyi.critical_difference:.2f}.\n{str(friedman).replace(f'{cases} datasets', f'{cases} cases')}"
+    )
 
 
 def _complete(results: NDArray[np.float64]) -> NDArray[np.bool_]:

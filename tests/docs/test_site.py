@@ -40,7 +40,7 @@ def test_the_table_of_symbols_is_whole():
     assert (rules[0], rules[-1]) == (int(first), int(last))
 
 
-@pytest.mark.parametrize("page", write_figures.TABLES)
+@pytest.mark.parametrize("page", write_figures.FIGURES)
 def test_pages_have_the_figures_of_the_experiments(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     assert text == write_figures.with_figures(page, text), f"{page} has old figures: run docs/scripts/write_figures.py"

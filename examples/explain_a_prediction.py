@@ -6,9 +6,8 @@ explanation is printed, and the probabilities are computed again by hand from th
 
 import numpy as np
 
-from mlca import MLCA
+from mlca import MLCA, Explanation
 from mlca.datasets import three_discs
-from mlca.explanation import Explanation
 
 DISCS = ["left", "right", "top"]
 

@@ -9,10 +9,10 @@ import random
 from collections.abc import Iterator
 
 from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from mlca import MLCA
 from mlca.metrics import evaluate
-from mlca.targets import read_targets
 
 TYPICAL = {
     "delivery": "parcel late courier tracking address doorstep shipped waiting depot driver",
@@ -49,9 +49,9 @@ def main() -> None:
         model.partial_fit(vectoriser.transform(texts), tags)
 
         texts, tags = zip(*messages(known, 400, seed=100 + month), strict=True)
-        _, truth = read_targets(tags, model.labels_)
+        truth = MultiLabelBinarizer(classes=model.classes_).fit_transform(tags)
         rows = vectoriser.transform(texts)
-        result = evaluate(truth.to_dense(), model.predict_proba(rows), Y_pred=model.predict(rows))
+        result = evaluate(truth, model.predict_proba(rows), Y_pred=model.predict(rows))
         texts, tags = zip(*messages(MONTHS[0], 400, seed=200 + month), strict=True)
         found = model.predict_labels(vectoriser.transform(texts))
         first = sum(set(own) == labels for own, labels in zip(tags, found, strict=True)) / len(tags)

@@ -6,6 +6,7 @@ The blocks of a page run in order, in one namespace and one temporary folder: ``
 X, Y and X_new stand for the reader's own data where a page does not make them.
 """
 
+import ast
 import contextlib
 import io
 import os
@@ -21,6 +22,8 @@ import pytest
 
 from mlca.cli import main
 from tests.docs.pages import ROOT, Block, blocks_of, pages
+
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +101,17 @@ def test_times_are_no_part_of_what_a_command_prints():
     assert without_times("300 rows in 0.5 s (1,585 rows/s)") == "300 rows in # s (# rows/s)"
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda script: script.stem)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
+def test_scripts_use_what_is_public(script):
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    public = {tuple(name.rsplit(".", 1)) for name in re.findall(r"^::: (mlca[\w.]*)$", page, re.MULTILINE)}
+    nodes = ast.walk(ast.parse(script.read_text(encoding="utf-8")))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module.startswith("mlca")]
+    used = {(node.module, alias.name) for node in imports for alias in node.names}
+    assert used <= public
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_scripts_run(script, monkeypatch, capfd):
     if "river" in script.stem:
         pytest.importorskip("river")

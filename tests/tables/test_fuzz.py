@@ -1,0 +1,84 @@
+"""Damaged CSV and JSON lines: rows, faults in their places or an error that names the file, in memory in proportion."""
+
+import gzip
+import json
+import random
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from mlca.tables.batches import TableFile
+from mlca.tables.columns import Wishes
+from mlca.tables.formats import open_source
+from mlca.tables.streams import ByteStream
+from tests.datasets.test_fuzz import mutate
+
+GROWTH = 100
+INTERPRETER = 1_000_000  # what Python and NumPy take for themselves, whatever the file
+
+ROWS = [
+    {"opened": "2026-01-05 08:00", "team": "office", "hours": 1.5, "text": "paper jam, again", "tags": "printer"},
+    {
+        "opened": "2026-01-06 09:30",
+        "team": "sites",
+        "hours": None,
+        "text": 'no "wifi"\nin room 7',
+        "tags": "network|login",
+    },
+    {"opened": "2026-01-07 10:15", "team": "", "hours": -3e2, "text": "naïve é", "tags": ""},
+] * 3
+
+
+def csv_cell(value):
+    return '"' + str("" if value is None else value).replace('"', '""') + '"'
+
+
+CSV = "\n".join([",".join(ROWS[0]), *(",".join(map(csv_cell, row.values())) for row in ROWS)]).encode()
+JSON = "\n".join(map(json.dumps, ROWS)).encode()
+FILES = {"t.csv": CSV, "t.jsonl": JSON, "t.csv.gz": gzip.compress(CSV, mtime=0)}
+
+
+def read(path):
+    """Read a file as `mlca train` does, and return what it says of rows that it cannot read."""
+    faults = []
+    with ByteStream(str(path)) as stream:
+        table = TableFile(open_source(stream))
+        layout = table.decide_layout("tags", None, Wishes())
+        for batch in table.batches(layout, faults.append):
+            assert batch.X.shape[0] == len(batch.labels)
+            cells = batch.X.data if hasattr(batch.X, "indptr") else batch.X
+            assert not np.isinf(cells).any()
+    return faults
+
+
+@pytest.mark.parametrize("n_files", [200, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files(tmp_path, name, n_files):
+    seed, path = FILES[name], tmp_path / name
+    path.write_bytes(seed)
+    assert read(path) == []  # the undamaged file is read; afterwards nothing is imported for the first time
+    rng = random.Random(name)
+    place = re.compile(re.escape(str(path)) + r"(?:, line \d+)?: .")
+    told = 0
+    tracemalloc.start()
+    try:
+        for _ in range(n_files):
+            damaged = mutate(seed, rng)
+            path.write_bytes(damaged)
+            tracemalloc.reset_peak()
+            before = tracemalloc.get_traced_memory()[0]
+            try:
+                problems = read(path)
+            except ValueError as error:
+                problems = [str(error)]
+            except Exception as error:
+                raise AssertionError(damaged) from error
+            peak = tracemalloc.get_traced_memory()[1] - before
+            assert peak < GROWTH * len(damaged) + INTERPRETER, damaged
+            assert all(map(place.match, problems)), (damaged, problems)
+            told += bool(problems)
+    finally:
+        tracemalloc.stop()
+    assert n_files / 10 < told < n_files  # the damage is neither too small nor total

@@ -3,7 +3,8 @@
     python docs/scripts/write_figures.py
 
 Run it after `write_proof_pages.py` and `mlca bench`; `tests/docs/test_site.py` fails while a page says something else
-than those three. Only what stands between the comments around the figures is written.
+than those three. The table of symbols, of the learner's essay, is written in the same way. Only what stands between the
+comments around the figures is written.
 """
 
 import re
@@ -44,6 +45,7 @@ STREAM_LEARNERS = {
     "River: nearest neighbours": "River, nearest neighbours",
     "labels of the row before": "control: the labels of the row before",
 }
+ESSAY = "src/mlca/learner/__init__.py"
 BENCHED = ("scene (2,407 x 294)", "yeast (2,417 x 103)", "mediamill (30,993 x 120)")
 SPARSE = "bibtex (4,880 x 1,836)"
 ONE_BY_ONE = "test then train, one row a call, yeast"
@@ -67,7 +69,7 @@ def main() -> None:
 def with_figures(page: str, text: str) -> str:
     """Return the text of a page with the figures that the other pages have."""
     for source, lines in FIGURES[page].items():
-        begin, end = f"<!-- figures of docs/{source} -->\n", "<!-- end of figures -->\n"
+        begin, end = f"<!-- figures of {source} -->\n", "<!-- end of figures -->\n"
         before, rest = text.split(begin)
         text = before + begin + "\n".join(["", *lines(), "", ""]) + rest[rest.index(end) :]
     return text
@@ -126,6 +128,18 @@ def speeds() -> Iterator[str]:
         yield _speed(f"{what} yeast by River's interface", rates[work], *RIVERS)
 
 
+def symbols() -> Iterator[str]:
+    """Yield the lines of the table of the paper's symbols, which a narrow page can wrap."""
+    lines = (ROOT / ESSAY).read_text(encoding="utf-8").splitlines()
+    first, _, last = (number for number, line in enumerate(lines) if line.startswith("====="))
+    starts = [found.start() for found in re.finditer("=+", lines[first])]
+    for line in lines[first + 1 : last]:
+        cells = [line[begin:end].strip() for begin, end in zip(starts, [*starts[1:], None], strict=True)]
+        yield (
+            "|---" * len(starts) + "|" if line.startswith("=") else _line(*(cell.replace("|", r"\|") for cell in cells))
+        )
+
+
 def rates_of_benchmark() -> dict[str, dict[str, int]]:
     """Return the rows a second of the benchmark by what was done, then by who did it."""
     text = (ROOT / "docs" / "benchmarks.txt").read_text(encoding="utf-8")
@@ -164,9 +178,14 @@ def _line(*cells: str) -> str:
 
 
 FIGURES = {
-    "README.md": {"beyond.md": partial(comparison, BATCH), "streams-proof.md": streams, "benchmarks.txt": speed},
-    "docs/choosing.md": {"beyond.md": partial(comparison, HALVES)},
-    "docs/benchmarks.md": {"benchmarks.txt": speeds},
+    "README.md": {
+        "docs/beyond.md": partial(comparison, BATCH),
+        "docs/streams-proof.md": streams,
+        "docs/benchmarks.txt": speed,
+    },
+    "docs/choosing.md": {"docs/beyond.md": partial(comparison, HALVES)},
+    "docs/benchmarks.md": {"docs/benchmarks.txt": speeds},
+    "docs/inside.md": {ESSAY: symbols},
 }
 
 if __name__ == "__main__":

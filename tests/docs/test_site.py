@@ -33,13 +33,6 @@ def test_files_that_a_page_names_exist(page):
     assert not missing
 
 
-def test_the_table_of_symbols_is_whole():
-    name, first, last = re.search(r'--8<-- "(src/[\w./]+):(\d+):(\d+)"', (ROOT / "docs/inside.md").read_text()).groups()
-    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    rules = [number for number, line in enumerate(lines, 1) if line.startswith("=====")]
-    assert (rules[0], rules[-1]) == (int(first), int(last))
-
-
 @pytest.mark.parametrize("page", write_figures.FIGURES)
 def test_pages_have_the_figures_of_the_experiments(page):
     text = (ROOT / page).read_text(encoding="utf-8")

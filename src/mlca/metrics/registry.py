@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Better: TypeAlias = Literal["higher", "lower"]
-"""Which values of a measure are better, the higher or the lower ones."""
 
 
 @dataclass(frozen=True)

@@ -340,6 +340,41 @@ def test_a_clock_that_jumps_changes_nothing(serve, tmp_path):
     assert not [line for line in server.err.read_text().splitlines() if '"trouble"' in line or '"fault"' in line]
 
 
+# The second chunk fails when the model knows it, and its measures do not.
+FAULT = """
+from mlca.serve.measures import LogMeasures
+
+calls, add = [], LogMeasures.add
+
+def failing(self, rows):
+    calls.append(rows)
+    if len(calls) == 2:
+        raise MemoryError
+    add(self, rows)
+
+LogMeasures.add = failing
+"""
+
+
+def test_a_model_that_failed_while_it_learned_is_neither_asked_nor_saved(serve, tmp_path):
+    """It knows more than its position says: a restart would learn the same rows again."""
+    server = serve(before=FAULT)
+    server.learn(make_rows(60))
+    until(lambda: "learning has stopped: MemoryError" in server.err.read_text(), "told to the operator")
+    for path, body in (("/v1/predict", {"rows": [{"x": [1, 2, 3]}]}), ("/v1/explain", {"x": [1, 2, 3]})):
+        status, answer, headers = server.ask("POST", path, body)
+        assert (status, headers["Retry-After"]) == (503, "1"), answer
+        assert "failed while it learned" in answer["error"]["problem"]
+    assert server.ask("GET", "/v1/model/file")[0] == server.ask("GET", "/health/ready")[0] == 503
+    assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is as good as ever
+    assert server.get("/v1/model")["log_position"] == 70
+    server.stop()
+    assert not list((server.data / "snapshots").glob("*.mlca"))
+    server._before = ""
+    server.start()
+    assert_sound(server, tmp_path, make_rows(70))
+
+
 def test_it_stops_gracefully_under_load(serve, tmp_path):
     server = serve()
     acknowledged, stop = [], threading.Event()

@@ -57,6 +57,21 @@ def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
     server.post("/v1/explain", {"id": "person"}, 422)
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_nothing_of_a_row_that_only_waited_stays_on_the_disk(serve, killed):
+    """The model never knew it, so no generation tells of it; a service that is killed at once erases it later."""
+    server = serve()
+    waiting, payload = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}, struct.pack("<d", SECRET)
+    server.post("/v1/predict", {"rows": [waiting], "keep": True})
+    assert any(payload in content for content in contents(server))
+    answer = server.post("/v1/forget", {"ids": ["waiting"]})
+    assert (answer["forgotten"], answer["generation"]) == (1, 0)
+    if killed:
+        server.kill()
+        server.start()
+    until(lambda: not any(payload in content for content in contents(server)), "erased", seconds=20)
+
+
 def contents(server):
     return [path.read_bytes() for path in server.data.rglob("*") if path.is_file() and path.suffix != ".part"]
 

@@ -19,6 +19,7 @@ from mlca.serve.alarms import look
 from mlca.serve.database import LogError
 from mlca.serve.live import Learned, LiveModel, new_model
 from mlca.serve.log import Log
+from mlca.serve.refusals import RefusalError
 from mlca.serve.snapshots import Snapshots
 
 # Rows that are learned while predictions wait: some milliseconds' worth.
@@ -71,7 +72,7 @@ class Follower:
         self._saved_position = 0
         self._saved_at = time.monotonic()
         self._saving_took = 0.0
-        self._erase_due, self._erase_at = log.head.generation > 0, 0.0
+        self._erase_at = 0.0
         self._watch: Watch | None = None
         self.live: LiveModel | None = None
         self.rebuilding = False
@@ -110,7 +111,7 @@ class Follower:
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
-        except (OSError, LogError) as error:
+        except (OSError, LogError, RefusalError) as error:
             self._on_trouble(f"no snapshot could be taken ({error}); the log has everything")
         self._saving_took = time.monotonic() - began
         return path
@@ -126,7 +127,7 @@ class Follower:
                 self._tell_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
-                # Without a guess about what it knows, the model must not go on: a restart replays the log.
+                # The model is not to be trusted any more, and lets nobody ask or save it: a restart replays the log.
                 self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 
@@ -148,7 +149,7 @@ class Follower:
         live = self.live
         assert live is not None
         facts = live.facts
-        if self._erase_due and time.monotonic() >= self._erase_at:
+        if self._log.erasing_due.is_set() and time.monotonic() >= self._erase_at:
             self._erase()
         chapter = self._log.read(facts.position, facts.generation, self._limit())
         if chapter.head.position < facts.position or chapter.head.generation < facts.generation:
@@ -158,7 +159,7 @@ class Follower:
             self._rebuild(live, chapter.head.position + 1)
             return True
         if chapter.head.generation != facts.generation:
-            self._erase_due = True
+            self._log.erasing_due.set()  # also if it was forgotten at another service
             if chapter.forgotten is not None and chapter.forgotten <= facts.position:
                 self._on_event("forgotten", {"generation": chapter.head.generation})
                 self._rebuild(live, chapter.forgotten)
@@ -185,10 +186,11 @@ class Follower:
 
     def _erase(self) -> None:
         """Take what was forgotten off the disk, or try again a little later."""
+        self._log.erasing_due.clear()
         try:
             self._log.database.erase()
-            self._erase_due = False
         except LogError as error:
+            self._log.erasing_due.set()
             self._erase_at = time.monotonic() + _SNAPSHOT_SECONDS[0]
             self._on_trouble(str(error))
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mlca.recipes import recipe_of
 from mlca.serve.log import LoggedRow
 from mlca.serve.measures import LogMeasures
+from mlca.serve.refusals import unavailable
 from mlca.serve.rows import Columns, RowsOfX, unpack_rows
 from mlca.serve.tablelearning import TableLearner
 from mlca.tables.layout import TableLayout
@@ -161,6 +162,9 @@ class Learned:
 class LiveModel:
     """The model that answers.
 
+    If learning fails, nobody can say how many of the rows the model knows: from then on it neither answers, nor learns,
+    nor is saved.
+
     Parameters
     ----------
     learned : Learned
@@ -170,13 +174,17 @@ class LiveModel:
     def __init__(self, learned: Learned) -> None:
         self._guard = _Turnstile()
         self._learned = learned
+        self._failed = False
         self.facts = learned.facts()
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn some rows; return how many there were."""
         with self._guard():
-            count = self._learned.learn(rows, columns)
+            learned = self._sound()
+            self._failed = True  # until it is done
+            count = learned.learn(rows, columns)
             self._tell()
+            self._failed = False
             return count
 
     def adopt(self, generation: int) -> None:
@@ -188,7 +196,7 @@ class LiveModel:
     def become(self, learned: Learned) -> None:
         """Answer by another model from now on."""
         with self._guard():
-            self._learned = learned
+            self._learned, self._failed = learned, False
             self._tell()
 
     def predict(self, x: RowsOfX) -> Judgement:
@@ -206,26 +214,27 @@ class LiveModel:
             self._guard.leave()
 
     def _judge(self, x: RowsOfX) -> Judgement:
-        facts, model = self.facts, self._learned.model
+        facts, learned = self.facts, self._sound()
         if facts.width is None:
             return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
-        judged = model.judge(self._learned.encode(x))
+        judged = learned.model.judge(learned.encode(x))
         return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
         """Tell why a row, the only one of `x`, is judged as it is."""
         with self._guard():
-            return self.facts, self._learned.model.explain(self._learned.encode(x))
+            learned = self._sound()
+            return self.facts, learned.model.explain(learned.encode(x))
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
         """Save the model with a note of where it stands; return where that is."""
         from mlca.model import set_extra
 
         with self._guard():
-            facts, model = self.facts, self._learned.model
+            facts, learned = self.facts, self._sound()
             stands = {"position": facts.position, "generation": facts.generation}
-            set_extra(model, NOTE, about | stands | {"measures": self._learned.measures.to_json()})
-            model.save(path)
+            set_extra(learned.model, NOTE, about | stands | {"measures": learned.measures.to_json()})
+            learned.model.save(path)
             return facts
 
     @contextmanager
@@ -233,6 +242,11 @@ class LiveModel:
         """Look at the measures while nothing is learned."""
         with self._guard():
             yield self._learned.measures
+
+    def _sound(self) -> Learned:
+        if self._failed:
+            raise unavailable("the model has failed while it learned", "let the operator restart the service")
+        return self._learned
 
     def _tell(self) -> None:
         self.facts = self._learned.facts()

@@ -25,7 +25,7 @@ from typing import Any
 
 from mlca.serve.database import Database, LogError, Session
 from mlca.serve.refusals import RefusalError
-from mlca.serve.requests import Head, Request, carry_out, states_of
+from mlca.serve.requests import Forget, Head, Request, carry_out, states_of
 from mlca.serve.rows import Columns
 
 # Logs of tables are of version 2, all others of version 1, which older services read.
@@ -99,11 +99,22 @@ class Log:
     ----------
     database : Database
         Where it lives.
+
+    Attributes
+    ----------
+    head : Head
+        Where it stands, as far as this process has heard.
+    beginning : Beginning
+        What the model was before the first row.
+    erasing_due : threading.Event
+        Set while the disk may still hold what was forgotten; whoever erases it clears this first.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._moving = threading.Lock()
+        self.erasing_due = threading.Event()
+        self.erasing_due.set()  # who was killed may have left something
         with database.reading() as session:
             version, identity, parameters, start = session.execute(
                 "SELECT version, identity, parameters, start FROM mlca_log"
@@ -131,7 +142,11 @@ class Log:
                     (head.position, head.generation, *_columns_and_version(head.columns)),
                 )
         self._move_to(head)
-        if head != before:
+        # Also if it took nothing: it may be sent again, since the commit of the first one was not answered.
+        erasing = any(isinstance(request, Forget) for request in requests)
+        if erasing:
+            self.erasing_due.set()
+        if erasing or head != before:
             self.database.wake()
         return outcomes
 

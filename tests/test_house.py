@@ -106,6 +106,7 @@ def packages_of(module):
         ("learner", {"numpy", "scipy"}),
         ("kernels", set()),
         ("client", set()),
+        ("jsonrows", set()),
         ("storage", {"numpy"}),
         ("tables", {"numpy", "scipy", "sklearn", "pyarrow"}),  # frames are asked by the names of their methods
     ],

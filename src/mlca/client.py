@@ -16,16 +16,16 @@ import json
 import random
 import threading
 import time
-import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote, urlsplit
+from weakref import WeakSet
+
+from mlca.jsonrows import Row, plain_names, plain_row, plain_x
 
 __all__ = ["Batches", "Client", "Event", "ServiceError"]
-
-Row = Mapping[str, Any]
 
 # What may succeed when it is sent again.
 _AGAIN = frozenset({408, 429, 502, 503, 504})
@@ -55,8 +55,18 @@ class Event(NamedTuple):
     facts: dict[str, Any]
 
 
+class _Held:
+    """A connection that is closed along with the last who knows of it: the thread that it belongs to."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
 class Client:
-    """A service, as seen from here. Threads may share one; each has a connection of its own.
+    """A service, as seen from here. Threads may share one; each has a connection of its own, as long as it lives.
 
     Parameters
     ----------
@@ -79,7 +89,7 @@ class Client:
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
-        self._all: list[http.client.HTTPConnection] = []
+        self._all: WeakSet[_Held] = WeakSet()
 
     def __enter__(self) -> Self:
         return self
@@ -91,8 +101,9 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        while self._all:
-            self._all.pop().close()
+        with suppress(KeyError):  # there is none left
+            while True:
+                self._all.pop().connection.close()
         self._of_thread = threading.local()
 
     def learn(self, rows: Iterable[Row]) -> dict[str, Any]:
@@ -102,14 +113,15 @@ class Client:
         ----------
         rows : iterable of mappings
             Each has `x`, `labels`, and perhaps `id`. `x` is a list or an array of numbers, or a mapping or a frame's
-            row by column name: numbers, texts, dates, true, false, and None or NaN where nothing is known.
+            row by column name: numbers, texts, dates, true, false, and None or NaN where nothing is known. `labels`
+            are names, or a dict that says True or False of each.
 
         Returns
         -------
         dict
             `position` and `generation` of the log, how many were `learned`, and which ids were `duplicates`.
         """
-        return self._post("/v1/learn", {"rows": [_plain_row(row) for row in rows]})
+        return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]})
 
     def predict(
         self, rows: Iterable[Row], *, top: int = 5, keep: bool = False, min_position: int = 0, min_generation: int = 0
@@ -133,7 +145,7 @@ class Client:
             `position` and `generation` of the model, and for each of the `rows` its `id`, `labels`,
             `probabilities` and `novelty`.
         """
-        plain = [_plain_row(row, with_id=keep) for row in rows]
+        plain = [plain_row(row, with_id=keep) for row in rows]
         wishes = {"top": top, "keep": keep, "min_position": min_position, "min_generation": min_generation}
         return self._post("/v1/predict", {"rows": plain, **wishes})
 
@@ -145,12 +157,12 @@ class Client:
         rows : iterable of mappings
             Each has `id` and `labels`.
         """
-        plain = [{"id": row["id"], "labels": _plain_list(row["labels"])} for row in rows]
+        plain = [{"id": row["id"], "labels": plain_names(row["labels"])} for row in rows]
         return self._post("/v1/labels", {"rows": plain})
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
         """Tell why a row gets its labels: `x`, or a row that the service knows by its id."""
-        return self._post("/v1/explain", {"top": top} | ({"x": _plain_x(x)} if id is None else {"id": id}))
+        return self._post("/v1/explain", {"top": top} | ({"x": plain_x(x)} if id is None else {"id": id}))
 
     def forget(self, ids: Iterable[str], *, wait: bool = False) -> dict[str, Any]:
         """Erase rows; the model is rebuilt without them.
@@ -168,7 +180,7 @@ class Client:
             How many were `forgotten`, which were `unknown`, whether the model is `rebuilt`, and otherwise the
             `generation` at which it will be.
         """
-        return self._post("/v1/forget", {"ids": _plain_list(ids), "wait": wait})
+        return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
     def row_state(self, id: str) -> str:
         """Return what the service knows of an id: "unknown", "waiting", "learned" or "forgotten"."""
@@ -219,10 +231,11 @@ class Client:
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
         """Return status, content and the seconds that the service asks to wait; status 0 where nobody answered."""
-        connection: http.client.HTTPConnection | None = getattr(self._of_thread, "connection", None)
-        if connection is None:
-            connection = self._of_thread.connection = self._connect(self._timeout)
-            self._all.append(connection)
+        held: _Held | None = getattr(self._of_thread, "held", None)
+        if held is None:
+            held = self._of_thread.held = _Held(self._connect(self._timeout))
+            self._all.add(held)
+        connection = held.connection
         try:
             headers = self._headers() | ({"Content-Type": "application/json"} if body is not None else {})
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
@@ -290,7 +303,7 @@ class Batches:
 
     def learn(self, x: Any, labels: Iterable[str], id: str | None = None) -> str:
         """Hand over a row; return its id."""
-        row = _plain_row({"x": x, "labels": labels} | ({} if id is None else {"id": id}))
+        row = plain_row({"x": x, "labels": labels} | ({} if id is None else {"id": id}))
         with self._changed:
             self._changed.wait_for(lambda: len(self._rows) < 10 * self._size or self._error or self._closing)
             self._raise()
@@ -332,45 +345,6 @@ class Batches:
                 self.acknowledged += len(batch)
                 del self._rows[: len(batch)]
                 self._changed.notify_all()
-
-
-def _plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
-    """Return a row as JSON has it, with an id of its own where it has none and needs one."""
-    plain = dict(row)
-    plain["x"] = _plain_x(plain.get("x"))
-    if "labels" in plain:
-        plain["labels"] = _plain_list(plain["labels"])
-    if with_id:
-        plain.setdefault("id", uuid.uuid4().hex)
-    return plain
-
-
-def _plain_list(names: Any) -> Any:
-    """Return names as a list; a single text stays one, which the service refuses: its letters are nobody's names."""
-    return names if isinstance(names, str) else [str(name) for name in names]
-
-
-def _plain_x(x: Any) -> Any:
-    """Return lists and plain numbers in place of arrays, frames' rows and their scalars."""
-    if hasattr(x, "to_dict"):
-        x = x.to_dict()
-    if hasattr(x, "tolist"):
-        return x.tolist()
-    if isinstance(x, Mapping):
-        return {str(name): _plain_cell(value) for name, value in x.items()}
-    return [_plain_number(value) for value in x]
-
-
-def _plain_number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _plain_cell(value: Any) -> Any:
-    """Return a cell as JSON has it: dates as text, and null for all that says that nothing is known."""
-    value = _plain_number(value)
-    if not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>"):
-        return None
-    return value.isoformat() if hasattr(value, "isoformat") else value
 
 
 def _refusal(status: int, content: bytes) -> ServiceError:

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from mlca import MLCA
@@ -58,6 +59,70 @@ def test_a_single_text_is_not_taken_for_its_letters(serve):
             client.forget("r12")
         assert client.model()["generation"] == 0
         assert client.model()["log_position"] == 4
+
+
+def test_labels_are_read_as_everywhere_in_mlca(serve):
+    """A dict names those that are true, whole numbers are names; what is neither text nor a number is refused."""
+    server = serve()
+    with Client(server.url) as client:
+        taken = [{"sea": True, "sun": False}, {"sun": np.True_}, {"sea", "sun"}, np.array(["sea"]), [np.int64(7), 8]]
+        client.learn([{"x": [1, 2], "labels": labels} for labels in taken])
+        client.predict([{"id": "kept", "x": [1, 2]}], keep=True)
+        client.labels([{"id": "kept", "labels": {"sea": True, "wind": False}}])
+        assert [sorted(row[3]) for row in log_of(server.data)] == [
+            ["sea"], ["sun"], ["sea", "sun"], ["sea"], ["7", "8"], ["sea"]
+        ]  # fmt: skip
+        for labels, told in (
+            ([None], "None among"),
+            (["sea", float("nan")], "nan among"),
+            ([pd.NA], "<NA> among"),
+            ([True, False], "True among"),
+            ([1.5], "1.5 among"),
+            ({"sea": "no"}, "'sea': 'no'"),
+            ({"sea": None}, "'sea': None"),
+            ({None: True}, "None among"),
+        ):
+            with pytest.raises(ValueError, match=told):
+                client.learn([{"x": [1, 2], "labels": labels}])
+            with pytest.raises(ValueError, match=told):
+                client.labels([{"id": "kept", "labels": labels}])
+        with pytest.raises(ValueError, match="None among"):
+            client.forget(["kept", None])
+        with pytest.raises(ServiceError, match="labels is missing or no list"):
+            client.learn([{"x": [1, 2], "labels": None}])
+        with pytest.raises(TypeError, match="bytes"):
+            client.learn([{"x": [1, 2], "labels": b"sea"}])
+        assert client.model()["log_position"] == 6
+
+
+def test_connections_end_with_their_threads(shared):
+    here = psutil.Process()
+
+    def count():
+        return sum(connection.raddr and connection.raddr.port == shared.port for connection in here.net_connections())
+
+    client = Client(shared.url)
+    client.model()
+    before = count()
+    barrier = threading.Barrier(10)
+
+    def ask():
+        barrier.wait(60)
+        client.model()
+        barrier.wait(60)  # all have one at the same time
+        most.append(count())
+
+    most = []
+    threads = [threading.Thread(target=ask) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert max(most) > before
+    until(lambda: count() == before, "closed", seconds=20)
+    assert client.model()["ready"]
+    client.close()
+    assert count() == before - 1
 
 
 def test_a_stream_that_is_closed_takes_nothing_more(shared):

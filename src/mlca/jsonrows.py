@@ -1,0 +1,82 @@
+"""Rows as JSON has them, made of what programs have at hand."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+Row = Mapping[str, Any]
+
+
+def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
+    """Return a row as JSON has it, with an id of its own where it has none and needs one."""
+    plain = dict(row)
+    plain["x"] = plain_x(plain.get("x"))
+    if "labels" in plain:
+        plain["labels"] = plain_names(plain["labels"])
+    if with_id:
+        plain.setdefault("id", uuid.uuid4().hex)
+    return plain
+
+
+def plain_names(names: Any) -> Any:
+    """Return labels, or ids, as a list of text; of a dict those that are true, as everywhere in mlca.
+
+    A single text stays one, which the service refuses: its letters are nobody's names. So do None and bytes.
+
+    Examples
+    --------
+    >>> plain_names({"sea": True, "sun": False}), plain_names(("sea", 7))
+    (['sea'], ['sea', '7'])
+    >>> plain_names(["sea", None])
+    Traceback (most recent call last):
+    ValueError: None among ['sea', None] is no name, which is text or a whole number: leave it out, or write a name
+    """
+    if names is None or isinstance(names, str | bytes):
+        return names
+    if isinstance(names, Mapping):
+        return [_plain_name(name, names) for name, value in names.items() if _is_true(value, name)]
+    return [_plain_name(name, names) for name in names]
+
+
+def _plain_name(name: Any, names: Any) -> str:
+    value = _plain_number(name)
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise ValueError(
+            f"{name!r} among {names!r} is no name, which is text or a whole number: leave it out, or write a name"
+        )
+    return str(value)
+
+
+def _is_true(value: Any, name: Any) -> bool:
+    told = _plain_number(value)
+    if not isinstance(told, bool):
+        raise ValueError(
+            f"a dict of labels says True or False of each, not {name!r}: {value!r}: "
+            "write the names alone, or True where the row has the label"
+        )
+    return told
+
+
+def plain_x(x: Any) -> Any:
+    """Return lists and plain numbers in place of arrays, frames' rows and their scalars."""
+    if hasattr(x, "to_dict"):
+        x = x.to_dict()
+    if hasattr(x, "tolist"):
+        return x.tolist()
+    if isinstance(x, Mapping):
+        return {str(name): _plain_cell(value) for name, value in x.items()}
+    return [_plain_number(value) for value in x]
+
+
+def _plain_number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _plain_cell(value: Any) -> Any:
+    """Return a cell as JSON has it: dates as text, and null for all that says that nothing is known."""
+    value = _plain_number(value)
+    if not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>"):
+        return None
+    return value.isoformat() if hasattr(value, "isoformat") else value

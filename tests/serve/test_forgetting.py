@@ -76,6 +76,44 @@ def contents(server):
     return [path.read_bytes() for path in server.data.rglob("*") if path.is_file() and path.suffix != ".part"]
 
 
+# The first download takes longer than anybody waits, the second fails when its file is written.
+DOWNLOADS = """
+import time
+from mlca.serve import gate
+from mlca.serve.live import LiveModel
+
+calls, snapshot = [], LiveModel.snapshot
+gate.ANSWER_SECONDS = 3.0
+
+def late_or_never(self, path, about):
+    calls.append(path)
+    if len(calls) == 1:
+        gate.ANSWER_SECONDS = 60.0
+        time.sleep(5)
+    facts = snapshot(self, path, about)
+    if len(calls) == 2:
+        raise MemoryError
+    return facts
+
+LiveModel.snapshot = late_or_never
+"""
+
+
+def test_downloads_that_nobody_took_leave_no_model_behind(serve):
+    """It would know rows that are forgotten later."""
+    server = serve(before=DOWNLOADS)
+    server.learn(make_rows(10))
+    status, answer, _ = server.ask("GET", "/v1/model/file?min_position=10")
+    assert (status, "no answer within" in answer["error"]["problem"]) == (503, True)
+    folder = server.data / "snapshots"
+    assert list(folder.iterdir())  # still at it
+    until(lambda: not list(folder.iterdir()), "removed", seconds=20)
+    assert server.ask("GET", "/v1/model/file")[0] == 500
+    assert not list(folder.iterdir())
+    assert server.ask("GET", "/v1/model/file")[0] == 200
+    until(lambda: not list(folder.iterdir()), "removed when it was sent", seconds=20)
+
+
 def test_rows_that_wait_cost_no_generation(serve):
     server = serve()
     server.post("/v1/predict", {"rows": [{"id": "a", "x": [1, 2]}], "keep": True})

@@ -17,7 +17,7 @@ from mlca.serve import page
 from mlca.serve.bodies import encode_rows, parse_object, read_body
 from mlca.serve.explaining import explanation_to_json
 from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_whole, require_scope
-from mlca.serve.live import LiveModel
+from mlca.serve.live import Facts, LiveModel
 from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOLD, MOST_TOP, describe_routes
 from mlca.serve.predicting import Verdict
@@ -225,7 +225,12 @@ class Routes:
         live = await self._live(asked)
         if live.facts.width is None:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
-        path, facts = await asyncio.to_thread(self._export, live)
+        writing = asyncio.ensure_future(asyncio.to_thread(self._export, live))
+        try:
+            path, facts = await asyncio.shield(writing)
+        except asyncio.CancelledError:  # the thread goes on, for nobody
+            writing.add_done_callback(_remove_untaken)
+            raise
         headers = {"mlca-position": str(facts.position), "mlca-generation": str(facts.generation)}
         name = f"position-{facts.position}.mlca"
         return _TemporaryFile(path, headers=headers, media_type="application/octet-stream", filename=name)
@@ -275,15 +280,23 @@ class Routes:
         position = read_whole(plain, "min_position", 0, MOST_POSITION)
         return await self._service.live(position, read_whole(plain, "min_generation", 0, MOST_POSITION))
 
-    def _export(self, live: LiveModel) -> tuple[Path, Any]:
-        descriptor, name = tempfile.mkstemp(dir=self._service.snapshots.folder, suffix=".export.part")
-        path = Path(name)
+    def _export(self, live: LiveModel) -> tuple[Path, Facts]:
         try:
+            descriptor, name = tempfile.mkstemp(dir=self._service.snapshots.folder, suffix=".export.part")
             os.close(descriptor)
-            return path, self._service.snapshots.write(live, path)
+            path = Path(name)
+            try:
+                return path, self._service.snapshots.write(live, path)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
         except OSError:
-            path.unlink(missing_ok=True)
             raise unavailable("the model could not be written to disk") from None
+
+
+def _remove_untaken(writing: asyncio.Future[tuple[Path, Facts]]) -> None:
+    if not writing.cancelled() and writing.exception() is None:
+        writing.result()[0].unlink(missing_ok=True)
 
 
 class _TemporaryFile(FileResponse):

@@ -15,8 +15,9 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
+from mlca.metrics.stream.alarms import AlarmKind
 from mlca.serve.log import LoggedRow
 
 # Pairs that the recent measures are means of.
@@ -161,7 +162,7 @@ class Traffic:
         self._novelty: deque[float] = deque(maxlen=RECENT)
         self._unseen: deque[float] = deque(maxlen=_UNSEEN)
         self._alarms: deque[dict[str, Any]] = deque(maxlen=_ALARMS)
-        self._alarm_counts: dict[str, int] = dict.fromkeys(("drift", "new label", "novelty"), 0)
+        self._alarm_counts: dict[str, int] = dict.fromkeys(get_args(AlarmKind), 0)
         self._ticks: deque[tuple[int, int]] = deque(maxlen=_SECONDS + 1)
 
     @property

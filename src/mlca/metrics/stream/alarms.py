@@ -13,6 +13,8 @@ from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+AlarmKind = Literal["drift", "new label", "novelty"]
+
 # A stream begins with some labels; those that come later are new.
 OPENING_ROWS = 100
 
@@ -44,7 +46,7 @@ class Alarm:
     """
 
     row: int
-    kind: Literal["drift", "new label", "novelty"]
+    kind: AlarmKind
     label: Hashable | None = None
     measure: str | None = None
     before: float | None = None

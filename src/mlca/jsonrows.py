@@ -1,4 +1,4 @@
-"""Rows as JSON has them, made of what programs have at hand."""
+"""Rows as the service takes them, in JSON, made of what programs have at hand."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _flush_directory(target.parent)
+    flush_directory(target.parent)
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
@@ -130,7 +130,7 @@ def _remove_unless_locked(path: Path) -> None:
         path.unlink()
 
 
-def _flush_directory(directory: Path) -> None:
+def flush_directory(directory: Path) -> None:
     """Make a rename survive a power failure, where the system can."""
     if os.name != "posix":
         return

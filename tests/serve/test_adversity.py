@@ -183,6 +183,22 @@ def test_a_disk_that_is_read_only(nursery, small_disk, tmp_path, capsys):
         server.end()
 
 
+@pytest.mark.parametrize("port", ["99999", "65536", "-1"])
+def test_a_port_that_is_none(tmp_path, capsys, port):
+    assert main(["serve", "--data", str(tmp_path / "data"), "--port", port]) == 1
+    assert f"--port {port}: ports are whole numbers from 0 (any that is free) to 65535" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_system_without_its_locks_is_told_so(tmp_path, capsys, monkeypatch):
+    """As Windows is."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for words in (["--data", str(tmp_path), "--port", "0"], ["token", "--tokens", str(tmp_path / "t"), "--name", "a"]):
+        assert main(["serve", *words]) == 1
+        assert "mlca serve runs on Linux and macOS" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_two_processes_on_one_folder_are_one_too_many(serve, capsys):
     server = serve()
     assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1

@@ -3,6 +3,7 @@
 import json
 import socket
 import stat
+import threading
 
 import pytest
 
@@ -148,6 +149,28 @@ def test_the_file_has_hashes_only_and_is_its_owners(tmp_path, capsys):
     path.write_text('{"format": "mlca tokens", "version": 1, "tokens": [{"name": "x"}]}')
     with pytest.raises(ValueError, match="no file of tokens"):
         Tokens(path)
+
+
+def test_tokens_that_are_made_at_once_are_all_there(tmp_path):
+    path = tmp_path / "tokens.json"
+    barrier, secrets = threading.Barrier(8), {}
+
+    def make(number):
+        barrier.wait(60)
+        for turn in range(5):
+            name = f"{number}-{turn}"
+            secrets[name] = add_token(path, name, ["predict"])
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    tokens = Tokens(path)
+    assert len(secrets) == 40
+    assert {name: tokens.holder(secret).name for name, secret in secrets.items()} == {name: name for name in secrets}
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_without_tokens_only_this_machine_may_ask(shared, nursery, tmp_path, capsys):

@@ -1,9 +1,12 @@
-"""A folder belongs to one service at a time."""
+"""A folder belongs to one service at a time, and a file to one program that changes it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 
 
 class FolderLock:
@@ -16,8 +19,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: Path) -> None:
-        import fcntl
-
+        fcntl = _locks()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -37,3 +39,33 @@ class FolderLock:
     def release(self) -> None:
         """Let others have it."""
         os.close(self._descriptor)
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Change a file while nobody else does who asks for it here; the lock is its folder's, so that none is left behind.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which need not be there yet.
+    """
+    fcntl = _locks()
+    descriptor = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network folders know no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locks() -> ModuleType:
+    try:
+        import fcntl
+    except ImportError:
+        raise ValueError(
+            "mlca serve runs on Linux and macOS, whose locks on files it needs; from this system mlca.client and "
+            "mlca send can ask a service that runs there"
+        ) from None
+    return fcntl

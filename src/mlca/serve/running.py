@@ -24,6 +24,7 @@ _DRAIN = 20
 # Seconds in which the head of a request must have come, and in which a client must take what it is sent.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
+_MOST_PORT = 2**16 - 1
 
 
 def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) -> None:
@@ -191,6 +192,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _MOST_PORT:
+        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any that is free) to {_MOST_PORT}; take one")
     try:
         family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=1024)

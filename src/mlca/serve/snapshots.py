@@ -11,15 +11,15 @@ the beginning of any log, so that rows can be forgotten without replaying all of
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from mlca.replacing import flush_directory, replacing
 from mlca.serve.live import NOTE, Facts, Learned, LiveModel
 from mlca.serve.measures import LogMeasures
 
-VERSION = 1
+NOTE_VERSION = 1
 _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
 
 
@@ -52,13 +52,13 @@ class Snapshots:
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
-        _flush(self.folder)
+        flush_directory(self.folder)
         self._thin()
         return path
 
     def write(self, live: LiveModel, path: Path) -> Facts:
         """Write the model as it is now to a file of any name; return where it stands."""
-        return live.snapshot(path, {"version": VERSION, "log": self._identity})
+        return live.snapshot(path, {"version": NOTE_VERSION, "log": self._identity})
 
     def newest(self, is_right: Callable[[int, int], bool]) -> Learned | None:
         """Return the newest good one; remove those that are damaged or, by position and generation, not right."""
@@ -78,8 +78,8 @@ class Snapshots:
         try:
             model = load(path)
             note = extras_of(model)[NOTE]
-            if note["version"] != VERSION:
-                raise ValueError(f"it has format version {note['version']}, not {VERSION}")
+            if note["version"] != NOTE_VERSION:
+                raise ValueError(f"it has format version {note['version']}, not {NOTE_VERSION}")
             if note["log"] != self._identity:
                 raise ValueError("it belongs to another log")
             measures = LogMeasures.from_json(note["measures"])
@@ -94,9 +94,8 @@ class Snapshots:
     def take_in(self, content: bytes, position: int, generation: int) -> Learned | None:
         """Keep a snapshot that another service made, and return what it holds."""
         path = self.folder / _name_of(Facts(position, generation))
-        temporary = path.with_suffix(".part")
-        temporary.write_bytes(content)
-        temporary.replace(path)
+        with replacing(path) as file:
+            file.write(content)
         learned = self.read(path)
         if learned is None:
             path.unlink()
@@ -107,7 +106,7 @@ class Snapshots:
         for at, _, path in self._all():
             if at >= position:
                 path.unlink(missing_ok=True)
-        _flush(self.folder)
+        flush_directory(self.folder)
 
     def positions(self) -> list[int]:
         """Return the positions that there are snapshots of, the newest first."""
@@ -129,12 +128,3 @@ class Snapshots:
 
 def _name_of(facts: Facts) -> str:
     return f"{facts.position:012}-{facts.generation:06}.mlca"
-
-
-def _flush(folder: Path) -> None:
-    """Let what was renamed or removed survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

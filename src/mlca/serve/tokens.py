@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+
+from mlca.replacing import replacing
+from mlca.serve.folders import changing
 
 SCOPES = ("predict", "learn", "admin")
 _FORMAT, _VERSION = "mlca tokens", 1
@@ -98,23 +100,19 @@ def add_token(path: Path, name: str, scopes: list[str]) -> str:
     >>> Tokens(path).holder(secret).name, Tokens(path).holder("guess"), secret in path.read_text()
     ('sensors', None, False)
     """
-    tokens = read_tokens(path) if path.exists() else []
-    if any(token.name == name for token in tokens):
-        raise ValueError(f"{path}: {name!r} has a token already; choose another name, or take the old one out")
     secret = "mlca_" + secrets.token_urlsafe(32)
-    tokens.append(Token(name, frozenset(scopes), _digest(secret)))
-    plain = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "tokens": [{"name": t.name, "scopes": sorted(t.scopes), "sha256": t.sha256} for t in tokens],
-    }
-    temporary = path.with_name(f".{path.name}.part")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(plain, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    with changing(path):
+        tokens = read_tokens(path) if path.exists() else []
+        if any(token.name == name for token in tokens):
+            raise ValueError(f"{path}: {name!r} has a token already; choose another name, or take the old one out")
+        tokens.append(Token(name, frozenset(scopes), _digest(secret)))
+        plain = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "tokens": [{"name": t.name, "scopes": sorted(t.scopes), "sha256": t.sha256} for t in tokens],
+        }
+        with replacing(path, 0o600) as file:
+            file.write(json.dumps(plain, indent=1).encode())
     return secret
 
 

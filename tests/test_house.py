@@ -164,17 +164,24 @@ def test_extras_are_never_imported_unannounced():
             assert not heavy or module in allowed, f"{module} imports {heavy} without a word"
 
 
-def types_of(tree):
-    """Return the names of a module's classes and type aliases that are not private."""
+def names_of(tree, *kinds):
+    """Return the names that a module assigns or defines by statements of some kinds."""
     for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            names = [node.name]
+        if isinstance(node, kinds):
+            yield node.name
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            names = [target.id for target in targets if isinstance(target, ast.Name)]
-        else:
-            names = []
-        yield from (name for name in names if re.fullmatch(r"(?=.*[a-z])[A-Z]\w+", name))
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def types_of(tree):
+    """Return the names of a module's classes and type aliases that are not private."""
+    return [name for name in names_of(tree, ast.ClassDef) if re.fullmatch(r"(?=.*[a-z])[A-Z]\w+", name)]
+
+
+def functions_of(tree):
+    """Return the names of a module's functions that are not private, also of those that are assigned, as partials."""
+    return [name for name in names_of(tree, ast.FunctionDef, ast.AsyncFunctionDef) if re.match("[a-z]", name)]
 
 
 def test_one_name_one_type():
@@ -192,10 +199,9 @@ ROLES = {"configure", "run", "main", "tasks", "section", "lines_of", "partial_fi
 def test_one_name_one_function():
     places = defaultdict(list)
     for module, tree in trees().items():
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name not in ROLES:
-                places[node.name].append(module)
-    assert places["load"] == ["mlca.classifier"]
+        for name in set(functions_of(tree)) - ROLES:
+            places[name].append(module)
+    assert places["load"] == ["mlca.classifier"] and places["encode_json"] == ["mlca.serve.bodies"]
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 

@@ -11,11 +11,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from mlca.serve.changes import Forget, Keep, Label, Learn
 from mlca.serve.committing import Committer
 from mlca.serve.database import LogError
 from mlca.serve.log import Log, create_log, open_log
 from mlca.serve.refusals import RefusalError
-from mlca.serve.requests import Forget, Keep, Label, Learn
 from mlca.serve.rows import Columns
 from mlca.serve.sqlite import SQLite
 

@@ -10,9 +10,9 @@ what is sent, and reads and writes what is large in a thread, so that nobody wai
 row's `x`, a list of numbers, or with `tablerows` the cells of a table, and refuses whatever could trip a later stage:
 the log is replayed for ever, so nothing may become durable that cannot be learned. What is refused is told with its
 place and a remedy (`refusals`), texts of a request as `naming` lets them be shown. The request goes to the thread of
-`committing`, which writes what many clients sent in one commit of the `log`; when that is on the disk the client hears
-its position. `sqlite` and `postgresql` are the two places where a log can live; what it asks of them stands in
-`database`.
+`committing`, which writes what many clients sent, their `changes`, in one commit of the `log`; when that is on the disk
+the client hears its position. `sqlite` and `postgresql` are the two places where a log can live; what it asks of them
+stands in `database`.
 
 The thread of `learning` follows the log: reads the rows behind the model's position, learns them (those of a table by a
 recipe: `tablelearning`), takes `snapshots` now and then, and rebuilds the model when rows were forgotten. `live` is the
@@ -21,7 +21,7 @@ once and others in a thread (`gathering` is what its thread and that of `committ
 prequential ones belong to the log and travel with the model, rates and latencies to the process, and so do `alarms`.
 
 On the way out, `explaining` makes JSON of an explanation, `events` streams to whoever listens, `page` is what a browser
-shows of it, `metrics` what Prometheus collects, `diary` what the operator reads, written by a thread of its own;
+shows of it, `prometheus` what Prometheus collects, `diary` what the operator reads, written by a thread of its own;
 `openapi` is the contract in a form that programs read. `service` holds all of it together, and by
 `folders` the folder for itself.
 

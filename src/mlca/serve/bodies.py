@@ -139,7 +139,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Made once: json.dumps and json.loads would make theirs anew for every request.
-encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
 # With a step of Python for every number, between two of which the event loop can have its turn.
 _decode_slowly = json.JSONDecoder(
@@ -165,4 +165,4 @@ def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
     >>> encode_rows({"position": 7}, [{"id": "a"}, {"id": "b"}])
     b'{"position":7,"rows":[{"id":"a"},{"id":"b"}]}'
     """
-    return f'{encode(about)[:-1]},"rows":[{",".join(map(encode, rows))}]}}'.encode()
+    return f'{encode_json(about)[:-1]},"rows":[{",".join(map(encode_json, rows))}]}}'.encode()

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from mlca.serve.changes import LogChange
 from mlca.serve.database import InDoubtError, LogError
 from mlca.serve.gathering import Gatherer
 from mlca.serve.log import Log, Receipt
 from mlca.serve.refusals import RefusalError, unavailable
-from mlca.serve.requests import Request
 
 # Requests that one transaction takes, and that may wait: 50 commits a second are a slow disk's.
 _TOGETHER = 64
 _WAITING = 512
 
-_Job = tuple[Request, "Future[Receipt]"]
+_Job = tuple[LogChange, "Future[Receipt]"]
 
 
 class Committer:
@@ -39,14 +39,14 @@ class Committer:
         self._jobs = Gatherer("mlca-committer", self._commit, _TOGETHER, lambda job: 1)
         self.start, self.stop = self._jobs.start, self._jobs.stop
 
-    def submit(self, request: Request) -> Future[Receipt]:
-        """Hand in a request; the future has its receipt once it is durable."""
+    def submit(self, change: LogChange) -> Future[Receipt]:
+        """Hand in a change; the future has its receipt once it is durable."""
         if self._jobs.n_waiting >= _WAITING:
             raise RefusalError(
                 429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
             )
         future: Future[Receipt] = Future()
-        self._jobs.put((request, future))
+        self._jobs.put((change, future))
         return future
 
     def _commit(self, jobs: list[_Job]) -> None:
@@ -55,7 +55,7 @@ class Committer:
         if not jobs:
             return
         try:
-            outcomes = self._log.write([request for request, _ in jobs])
+            outcomes = self._log.write([change for change, _ in jobs])
         except LogError as error:
             self._on_trouble(str(error))
             outcome = "so nothing of this request was taken"

@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from mlca.serve.bodies import encode
+from mlca.serve.bodies import encode_json
 from mlca.serve.diary import tell
 from mlca.serve.measures import Traffic
 from mlca.serve.refusals import RefusalError, unavailable
@@ -50,7 +50,7 @@ class JSONAnswer(Response):
 
     def render(self, content: Any) -> bytes:
         """Return the content as it is sent."""
-        return encode(content).encode()
+        return encode_json(content).encode()
 
 
 class Gate:

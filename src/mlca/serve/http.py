@@ -15,14 +15,14 @@ from starlette.responses import FileResponse, PlainTextResponse, Response, Strea
 
 from mlca.serve import page
 from mlca.serve.bodies import encode_rows, parse_object, read_body
+from mlca.serve.changes import Forget, Keep, Label, Learn
 from mlca.serve.explaining import explanation_to_json
 from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_whole, require_scope
 from mlca.serve.live import Facts, LiveModel
-from mlca.serve.metrics import prometheus
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOLD, MOST_TOP, describe_routes
 from mlca.serve.predicting import Verdict
+from mlca.serve.prometheus import prometheus_text
 from mlca.serve.refusals import RefusalError, bad_row, unavailable
-from mlca.serve.requests import Forget, Keep, Label, Learn
 from mlca.serve.rows import (
     Columns,
     RequestRows,
@@ -244,7 +244,7 @@ class Routes:
 
     async def metrics(self, request: Request) -> Response:
         """Tell Prometheus everything that can be counted."""
-        text = await self._service.ask_log(lambda: prometheus(self._service))
+        text = await self._service.ask_log(lambda: prometheus_text(self._service))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def alive(self, request: Request) -> Response:

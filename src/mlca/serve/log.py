@@ -10,7 +10,7 @@ Forgetting raises the generation and notes the first position that it touched. W
 position p in generation g is still right if no later generation touched a position up to p.
 
 The SQL here is understood by SQLite and PostgreSQL alike; what differs between them is a `Database`, in `sqlite`
-and `postgresql`; what can be written is in `requests`. Wall-clock times are kept for people to look at; nothing
+and `postgresql`; what can be written is in `changes`. Wall-clock times are kept for people to look at; nothing
 is ordered or decided by them.
 """
 
@@ -23,9 +23,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlca.serve.changes import Forget, Head, LogChange, carry_out, states_of
 from mlca.serve.database import Database, LogError, Session
 from mlca.serve.refusals import RefusalError
-from mlca.serve.requests import Forget, Head, Request, carry_out, states_of
 from mlca.serve.rows import Columns
 
 # Logs of tables are of version 2, all others of version 1, which older services read.
@@ -85,7 +85,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a request: how many rows were taken, the ids of the others, and where the log stands."""
+    """What became of a change: how many rows were taken, the ids of the others, and where the log stands."""
 
     head: Head
     taken: int
@@ -125,14 +125,14 @@ class Log:
             raise LogError(f"the log has format version {version}; this mlca reads {known}: use the mlca that wrote it")
         self.beginning = Beginning(identity, json.loads(parameters), None if start is None else bytes(start))
 
-    def write(self, requests: Sequence[Request]) -> list[Receipt | RefusalError]:
-        """Carry out requests in one transaction; a refused one leaves no trace and disturbs no other."""
+    def write(self, changes: Sequence[LogChange]) -> list[Receipt | RefusalError]:
+        """Carry out changes in one transaction; a refused one leaves no trace and disturbs no other."""
         outcomes: list[Receipt | RefusalError] = []
         with self.database.writing() as session:
             before = head = _head(session)
-            for request in requests:
+            for change in changes:
                 try:
-                    head, taken, others = carry_out(session, head, request)
+                    head, taken, others = carry_out(session, head, change)
                     outcomes.append(Receipt(head, taken, others))
                 except RefusalError as refusal:
                     outcomes.append(refusal)
@@ -143,7 +143,7 @@ class Log:
                 )
         self._move_to(head)
         # Also if it took nothing: it may be sent again, since the commit of the first one was not answered.
-        erasing = any(isinstance(request, Forget) for request in requests)
+        erasing = any(isinstance(change, Forget) for change in changes)
         if erasing:
             self.erasing_due.set()
         if erasing or head != before:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look_at_novelty
 from mlca.serve.bodies import Aside
+from mlca.serve.changes import LogChange
 from mlca.serve.committing import Committer
 from mlca.serve.database import Database, LogError
 from mlca.serve.diary import tell
@@ -24,7 +25,6 @@ from mlca.serve.log import Log, Receipt, create_log, open_log
 from mlca.serve.measures import Traffic
 from mlca.serve.predicting import Predictor
 from mlca.serve.refusals import RefusalError, unavailable
-from mlca.serve.requests import Request
 from mlca.serve.rows import TABLE, Columns, RequestRows
 from mlca.serve.snapshots import Snapshots
 from mlca.serve.sqlite import SQLite
@@ -143,9 +143,9 @@ class Service:
         self.folder.release()
         tell("stopped", position=self.log.head.position)
 
-    async def write(self, request: Request) -> Receipt:
-        """Make a request durable."""
-        return await asyncio.wrap_future(self.committer.submit(request))
+    async def write(self, change: LogChange) -> Receipt:
+        """Make a change of the log durable."""
+        return await asyncio.wrap_future(self.committer.submit(change))
 
     async def ask_log(self, question: Callable[[], Told]) -> Told:
         """Return what the log says, asked in a thread that waits for nothing else; refuse while it cannot be read."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mlca.serve.service import Service
 
 
-def prometheus(service: Service) -> str:
+def prometheus_text(service: Service) -> str:
     """Return everything that can be counted."""
     return "\n".join(_lines(service)) + "\n"
 

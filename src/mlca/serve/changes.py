@@ -1,7 +1,7 @@
-"""What is written to the log: rows to learn, rows that wait, labels for them, and rows that must go.
+"""What changes the log: rows to learn, rows that wait, labels for them, and rows that must go.
 
-Each request is carried out within a transaction that is the only one writing. It is checked as a whole before any of
-it is written, so that a refused request leaves no trace, and others can share its transaction.
+Each change is carried out within a transaction that is the only one writing. It is checked as a whole before any of
+it is written, so that a refused one leaves no trace, and others can share its transaction.
 """
 
 from __future__ import annotations
@@ -64,20 +64,20 @@ class Forget:
     ids: list[str]
 
 
-Request = Learn | Keep | Label | Forget
+LogChange = Learn | Keep | Label | Forget
 
 
 Written = tuple[Head, int, list[str]]
 
 
-def _learn(session: Session, head: Head, request: Learn) -> Written:
-    columns = _agreed(head, request.columns)
-    known = states_of(session, request.ids)
+def _learn(session: Session, head: Head, change: Learn) -> Written:
+    columns = _agreed(head, change.columns)
+    known = states_of(session, change.ids)
     new: list[tuple[Any, ...]] = []
     completed: list[tuple[Any, ...]] = []
     duplicates = []
     position, now, seen = head.position, time.time(), set()
-    for id, x, labels in zip(request.ids, request.x, request.labels, strict=True):
+    for id, x, labels in zip(change.ids, change.x, change.labels, strict=True):
         if id in seen or known.get(id, "waiting") != "waiting":
             duplicates.append(id)
             continue
@@ -89,11 +89,11 @@ def _learn(session: Session, head: Head, request: Learn) -> Written:
     return Head(position, head.generation, columns), position - head.position, duplicates
 
 
-def _keep(session: Session, head: Head, request: Keep) -> Written:
-    columns = _agreed(head, request.columns)
-    known = dict(states_of(session, request.ids))
+def _keep(session: Session, head: Head, change: Keep) -> Written:
+    columns = _agreed(head, change.columns)
+    known = dict(states_of(session, change.ids))
     new, others = [], []
-    for id, x, predicted in zip(request.ids, request.x, request.predicted, strict=True):
+    for id, x, predicted in zip(change.ids, change.x, change.predicted, strict=True):
         if id in known:
             others.append(id)
             continue
@@ -103,15 +103,15 @@ def _keep(session: Session, head: Head, request: Keep) -> Written:
     return Head(head.position, head.generation, columns), len(new), others
 
 
-def _label(session: Session, head: Head, request: Label) -> Written:
-    known = dict(states_of(session, request.ids))
-    for number, id in enumerate(request.ids):
+def _label(session: Session, head: Head, change: Label) -> Written:
+    known = dict(states_of(session, change.ids))
+    for number, id in enumerate(change.ids):
         if id not in known:
             remedy = "send the row with its x to /v1/learn, or check the id"
             raise bad_row(number, "id", "no row waits under this id", remedy)
     labelled, duplicates = [], []
     position, now = head.position, time.time()
-    for id, labels in zip(request.ids, request.labels, strict=True):
+    for id, labels in zip(change.ids, change.labels, strict=True):
         if known[id] != "waiting":
             duplicates.append(id)
             continue
@@ -122,10 +122,10 @@ def _label(session: Session, head: Head, request: Label) -> Written:
     return Head(position, head.generation, head.columns), len(labelled), duplicates
 
 
-def _forget(session: Session, head: Head, request: Forget) -> Written:
-    known = states_of(session, request.ids)
-    gone = [id for id in dict.fromkeys(request.ids) if known.get(id) in ("waiting", "learned")]
-    unknown = [id for id in request.ids if id not in known]
+def _forget(session: Session, head: Head, change: Forget) -> Written:
+    known = states_of(session, change.ids)
+    gone = [id for id in dict.fromkeys(change.ids) if known.get(id) in ("waiting", "learned")]
+    unknown = [id for id in change.ids if id not in known]
     first = _first_position(session, gone)
     session.execute_many(
         "UPDATE mlca_rows SET x = NULL, labels = NULL, predicted = NULL, at = NULL WHERE id = ?", [(id,) for id in gone]
@@ -141,9 +141,9 @@ def _forget(session: Session, head: Head, request: Forget) -> Written:
 _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: _forget}
 
 
-def carry_out(session: Session, head: Head, request: Request) -> Written:
-    """Write a request; return where the log stands then, how many rows were taken, and the ids of the others."""
-    written: Written = _WRITERS[type(request)](session, head, request)
+def carry_out(session: Session, head: Head, change: LogChange) -> Written:
+    """Carry out a change; return where the log stands then, how many rows were taken, and the ids of the others."""
+    written: Written = _WRITERS[type(change)](session, head, change)
     return written
 
 

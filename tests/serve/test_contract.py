@@ -3,7 +3,10 @@
 import asyncio
 import gc
 import json
+import shlex
+import shutil
 import socket
+import subprocess
 import threading
 
 import numpy as np
@@ -15,8 +18,23 @@ from mlca import MLCA, load
 from mlca.serve.bodies import AT_ONCE, MOST_BYTES, Aside
 from mlca.serve.events import MOST_LISTENERS, Events
 from mlca.serve.refusals import RefusalError
+from tests.docs.pages import ROOT, blocks_of
 from tests.serve.running import until
 from tests.serve.streams import log_of, make_rows
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_page_shows_what_curl_sends_and_gets(serve):
+    server = serve()
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    block = next(block.text for block in blocks_of(page) if block.text.startswith("$ curl"))
+    examples = block.removeprefix("$ ").split("\n$ ")
+    assert len(examples) == 2
+    for example in examples:
+        command, answer = example.strip().rsplit("\n", 1)
+        words = shlex.split(command.replace("\\\n", "").replace("http://127.0.0.1:8000", server.url))
+        done = subprocess.run([*words, "--silent", "--max-time", "60"], capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, answer)
 
 
 def test_a_stream_from_the_first_row_on(serve):

@@ -16,7 +16,7 @@ ROUTES = [
     ("POST", "/v1/predict", {"rows": [{"x": [1, 2, 3]}]}, "predict"),
     ("POST", "/v1/explain", {"x": [1, 2, 3]}, "predict"),
     ("POST", "/v1/learn", {"rows": [{"id": "n", "x": [1, 2, 3], "labels": []}]}, "learn"),
-    ("POST", "/v1/labels", {"rows": [{"id": "n", "labels": []}]}, "learn"),
+    ("POST", "/v1/labels", {"rows": [{"id": "r0", "labels": []}]}, "learn"),
     ("POST", "/v1/forget", {"ids": ["n"]}, "admin"),
     ("GET", "/v1/rows?id=n", None, "learn"),
     ("GET", "/v1/model", None, "predict"),

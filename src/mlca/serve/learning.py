@@ -127,7 +127,7 @@ class Follower:
                 self._tell_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
-                # The model is not to be trusted any more, and lets nobody ask or save it: a restart replays the log.
+                # A model that has failed itself lets nobody ask or save it from now on: a restart replays the log.
                 self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 

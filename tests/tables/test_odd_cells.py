@@ -9,7 +9,7 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.tables import Recipe
-from mlca.tables.dates import as_days
+from mlca.tables.dates import as_days, in_words
 from mlca.tables.kinds import Categorical, Date, Ignored, Numeric
 
 SIZES = [float(i * i % 7) for i in range(20)]
@@ -65,6 +65,15 @@ def test_times_of_numpy_among_objects():
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:00-05:00"])
 def test_a_moment_beyond_the_calendar_is_no_date(moment):
     assert as_days(moment) is None
+
+
+@pytest.mark.parametrize("day", ["0001-01-01", "1969-12-31", "1970-01-05", "2024-02-29", "9999-12-31"])
+def test_days_of_the_whole_calendar_are_told_as_dates(day):
+    assert in_words(as_days(day)) == in_words(as_days(day) + 0.75) == day
+
+
+def test_a_number_of_eight_digits_is_no_date():
+    assert as_days("20240131") is None and as_days("20240131T00:00") == as_days("2024-01-31")
 
 
 class Nameless:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -87,8 +87,15 @@ def phase(days: float, cycle: Cycle) -> tuple[float, float]:
 
 
 def in_words(days: float) -> str:
-    """Return a time as a date."""
+    """Return a time as a date; as days where the calendar has none.
+
+    Examples
+    --------
+    >>> in_words(1.5), in_words(-5000.0), in_words(1e9)
+    ('1970-01-06', '1956-04-28', '1e+09 days')
+    """
     try:
-        return datetime.fromtimestamp((days + 4) * 86_400, UTC).strftime("%Y-%m-%d")
-    except (ValueError, OverflowError, OSError):
+        # Counted from the beginning: of times before 1970 Windows makes no date by itself.
+        return (_BEGINNING + timedelta(days=days)).date().isoformat()
+    except (ValueError, OverflowError):
         return f"{days:.4g} days"

@@ -154,6 +154,15 @@ class TestMixedFrames:
         assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # of nodes that the new rows have not moved
         assert not np.isnan(nodes[known:, -2:]).any()
 
+    def test_what_speaks_for_a_label_stays_with_its_column_when_another_comes(self):
+        frame = FRAME[["hours", "priority"]]
+        model = MLCA(vigilance=0.1).partial_fit(frame, TOPICS)
+        names, before = recipe_of(model).get_feature_names_out().tolist(), model.background_.toarray()
+        assert names == ["hours", "priority"] and before.any(axis=0).all()
+        model.partial_fit(frame[:1].assign(floor=3.0), TOPICS[:1])  # one row: the similarity is not computed anew
+        assert recipe_of(model).get_feature_names_out().tolist() == [*names, "floor"]
+        np.testing.assert_array_equal(model.background_.toarray(), np.pad(before, ((0, 0), (0, 1))))
+
     def test_a_late_column_gives_nearly_the_model_that_had_known_of_it(self):
         known = NUMBERS.assign(c=NUMBERS["c"].where(NUMBERS.index >= 60))
         start = MLCA().fit(known, LABELS)

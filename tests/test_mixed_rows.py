@@ -1,5 +1,7 @@
 """Categories and gaps as users of MLCA meet them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -56,6 +58,18 @@ def test_a_row_of_nothing_but_gaps_gets_the_labels_frequencies(table):
     X, Y = table
     model = MLCA().fit(X, Y)
     np.testing.assert_allclose(model.predict_proba(np.full((1, 4), np.nan))[0], Y.mean(axis=0))
+
+
+def test_gaps_are_asked_of_what_is_known_by_then(table):
+    """A learner that has met no gap answers rows with gaps by another of the same knowledge, which must keep up."""
+    X, Y = table
+    learned = np.nan_to_num(X)
+    model = MLCA().fit(learned[:75], Y[:75])
+    model.predict_proba(X)
+    model.partial_fit(learned[75:], np.column_stack([Y[75:], learned[75:, 1] > 0]))
+    found = model.predict_proba(X)
+    np.testing.assert_array_equal(found, pickle.loads(pickle.dumps(model)).predict_proba(X))
+    assert found.shape == (150, 3) and found[:, 2].any()
 
 
 def test_what_speaks_for_a_label_is_told_of_the_column_of_a_category(table):

@@ -200,6 +200,18 @@ class TestNames:
         with pytest.raises(ValueError, match=r"`classes` must list label names, not 'hot'; write \['hot'\]"):
             read_targets([["hot"]], None, classes="hot")
 
+    def test_classes_that_are_named_later_are_names_too(self):
+        labels, _ = read_targets(NAMES, None, ["sea"])
+        assert read_targets(NAMES, labels, ["sea", "sun", "snow"])[0].names == ("sea", "sun", "snow")
+        with pytest.raises(ValueError, match="`classes`"):
+            read_targets(NAMES, labels, ["sea", "sun", float("nan")])
+
+    def test_classes_that_come_later_stand_behind_in_the_order_of_their_coming(self):
+        labels, _ = read_targets(["m", "k"])
+        later, rows = rows_of(["z", "b", "k", "z"], labels)
+        assert later.names == ("k", "m", "z", "b")
+        assert rows == [["z"], ["b"], ["k"], ["z"]]
+
     def test_numbered_labels_take_no_names_for_columns(self):
         numbered, _ = read_targets(INDICATOR)
         with pytest.raises(ValueError, match="to_numpy"):
@@ -368,6 +380,18 @@ def test_a_sparse_y_with_a_column_beyond_its_last_is_refused():
     y.indices[0] = 10_000
     with pytest.raises(ValueError, match="must be < 2"):
         read_targets(y)
+
+
+def test_a_cell_of_a_sparse_y_that_is_stored_twice_is_their_sum():
+    y = sparse.csr_array((np.ones(4), [0, 0, 1, 0], [0, 2, 4]))
+    with pytest.raises(ValueError, match=r"row 0, column 0 holds 2\.0"):
+        read_targets(y)
+
+
+def test_a_sparse_y_stays_as_it_is():
+    y = sparse.csr_array((np.array([1, 0, 1]), [1, 0, 1], [0, 2, 3]))
+    assert rows_of(y)[1] == [[1], [1]]
+    assert y.data.tolist() == [1, 0, 1] and y.indices.tolist() == [1, 0, 1] and y.nnz == 3
 
 
 def test_truth_in_no_form_at_all_is_refused_as_targets_are():

@@ -42,6 +42,10 @@ def test_a_forecast_that_comes_true_has_no_error():
     assert calibration_error(true, 1 - proba) == pytest.approx((0.4 + 1) / 2)
 
 
+def test_what_is_certain_is_in_the_last_bin():
+    assert calibration_error([[0, 1]], [[1.0, 0.95]]) == pytest.approx(0.475)  # of .975, half came true
+
+
 def test_scores_are_refused():
     with pytest.raises(ValueError, match=r"proba is 1\.5 at row 0, label 1"):
         calibration_error([[1, 0]], [[0.2, 1.5]])

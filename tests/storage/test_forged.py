@@ -56,6 +56,14 @@ def put(array, place, value):
     return array
 
 
+def moved(counts, place, to):
+    """One row of the first label counted in another bin."""
+    counts = counts.copy()
+    counts[0, place] -= 1
+    counts[0, to] += 1
+    return counts
+
+
 def both(first, second):
     def apply(header, arrays):
         first(header, arrays)
@@ -131,6 +139,11 @@ FORGERIES = {
         set_array("tally", lambda a: np.array([a[0], a[1], a[0] - 1, a[1] - a[0]])),
         "miss the votes of a single node",
     ),
+    "a vote too few": (
+        "learned",
+        set_array("tally", lambda a: np.array([a[0], a[1], a[0] - 2, a[1] - a[0] + 1])),
+        "'tally' has nodes that never voted",
+    ),
     "early": ("learned", set_parameter("resolved", window=200), "'tally' has learned before"),
     "empty group": ("learned", set_array("group_counts", lambda a: put(a, 0, 0)), "'group_counts' has a centre"),
     "group too large": ("learned", set_array("group_counts", lambda a: a + 1000), "'group_counts' counts more"),
@@ -159,6 +172,11 @@ FORGERIES = {
             set_array("without", lambda a: put(a, (0, a[0].argmax()), a[0].max() - 1)),
             set_array("without", lambda a: put(a, (0, 55), 1)),
         ),
+        "votes of more nodes than there are",
+    ),
+    "a vote of one node more": (
+        "few nodes",
+        lambda header, a: a.update(without=moved(a["without"], a["without"][0].argmax(), a["tally"][0] + 1)),
         "votes of more nodes than there are",
     ),
     "waiting labels": ("waiting", set_array("waiting.indices", lambda a: a + 2), "'waiting' has an index"),

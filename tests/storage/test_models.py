@@ -114,6 +114,12 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
         loaded.partial_fit(X, Y)
 
 
+@pytest.mark.parametrize("n_jobs", [None, 1, -1, -2])
+def test_any_way_to_count_threads_is_kept(tmp_path, n_jobs):
+    small_model(n_jobs=n_jobs)[0].save(tmp_path / "m")
+    assert load(tmp_path / "m").n_jobs == n_jobs
+
+
 def test_parameters_of_numpy_and_generators_are_saved_as_json_has_them(tmp_path):
     chosen = {"n_neighbors": np.int64(5), "vigilance": np.float32(0.25), "random_state": np.random.RandomState(3)}
     model, X, _ = small_model(**chosen)

@@ -55,14 +55,15 @@ def many_rows(n):
 
 SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
 NOT_FINITE = "holds numbers that are not finite"
+ANOTHER_TIME = "'similarity.tally' has the similarity computed anew at another time"
 LAST = 2**63 - 1
 FIRST = -(2**63)
 
 # name: (file, change, message)
 FORGERIES = {
-    "due in the past": ("calibrated", setting("similarity.tally", 0, 140), "computed anew at another time"),
-    "due a row too late": ("calibrated", setting("similarity.tally", 0, 176), "computed anew at another time"),
-    "never due": ("calibrated", setting("similarity.tally", 0, LAST), "computed anew at another time"),
+    "due in the past": ("calibrated", setting("similarity.tally", 0, 140), ANOTHER_TIME),
+    "due a row too late": ("calibrated", setting("similarity.tally", 0, 176), ANOTHER_TIME),
+    "never due": ("calibrated", setting("similarity.tally", 0, LAST), ANOTHER_TIME),
     "too many knots": ("calibrated", setting("similarity.tally", 1, 18), SIMILARITY),
     "knots that wrap": ("calibrated", setting("similarity.tally", 1, FIRST), SIMILARITY),
     "no knots": ("calibrated", setting("similarity.tally", 1, 0), SIMILARITY),

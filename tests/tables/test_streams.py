@@ -7,8 +7,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from scipy import sparse
 
-from mlca.datasets import read_arff, read_mulan_xml, read_xc
+from mlca.datasets import LabelledTable, read_arff, read_mulan_xml, read_xc
 from mlca.tables import streams
 from mlca.tables.formats import READERS, open_source
 from mlca.tables.sources import Fault
@@ -23,14 +24,24 @@ TEXTS = {
 }
 
 
-def rows_of(path, format):
+def read(path, format):
+    """Return the names of a table's columns and its rows."""
     with ByteStream(path) as stream:
-        return list(open_source(stream, format).rows())
+        source = open_source(stream, format)
+        return source.columns, list(source.rows())
 
 
 # Every way to read a text: by a source of a table, or whole, as a dataset.
-READ = {format: lambda path, format=format: rows_of(path, format) for format in TEXTS}
+READ = {format: lambda path, format=format: read(path, format) for format in TEXTS}
 READ |= {"read_arff": read_arff, "read_xc": read_xc}
+
+
+def told(content):
+    """Return names and values of what was read, which can be compared."""
+    if not isinstance(content, LabelledTable):
+        return content
+    parts = (part.toarray() if sparse.issparse(part) else part for part in (content.X, content.Y))
+    return content.feature_names, content.label_names, *(part.tolist() for part in parts)
 
 
 def text_of(name):
@@ -84,9 +95,10 @@ class TestPlain:
             READ[name](path)
 
     def test_a_byte_order_mark_is_no_part_of_the_text(self, tmp_path, name):
-        path = tmp_path / "file"
-        path.write_bytes(b"\xef\xbb\xbf" + text_of(name))
-        READ[name](path)
+        plain, marked = tmp_path / "plain", tmp_path / "marked"
+        plain.write_bytes(text_of(name))
+        marked.write_bytes(b"\xef\xbb\xbf" + text_of(name))
+        assert told(READ[name](marked)) == told(READ[name](plain))
 
 
 def test_all_text_formats_are_here():
@@ -98,7 +110,7 @@ def test_standard_input_is_bounded_too(monkeypatch):
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
     with pytest.raises(ValueError, match=r"standard input, line \d+: the file grows"):
-        rows_of("-", "csv")
+        read("-", "csv")
 
 
 @pytest.mark.parametrize(
@@ -113,7 +125,7 @@ def test_standard_input_is_bounded_too(monkeypatch):
 def test_xc_is_held_to_what_it_announces_everywhere(tmp_path, text, line, problem):
     path = tmp_path / "file"
     path.write_text(text)
-    number, fault = rows_of(path, "xc")[-1]
+    number, fault = read(path, "xc")[1][-1]
     assert number == line and isinstance(fault, Fault) and problem in fault.problem
     with pytest.raises(ValueError, match=rf"file, line {line}: .*{problem}"):
         read_xc(path)

@@ -57,18 +57,32 @@ def test_two_jobs_give_what_one_gives_and_a_failure_stops_nothing(serial, made_u
     assert "ValueError: vigilance" in failed.trouble
 
 
+# `mlca reproduce`, killed when its fifth outcome is in the store.
+KILLED_RUN = """
+import os, signal, sys
+from mlca.cli import main
+from mlca.experiments.store import Store
+put, left = Store.put, 5
+def put_and_die(store, outcome):
+    global left
+    put(store, outcome)
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+Store.put = put_and_die
+main(sys.argv[1:])
+"""
+
+
 def test_a_killed_run_goes_on_where_it_was(made_up_data, tmp_path):
     words = ["reproduce", "comparison", "--datasets", "emotions", "--algorithms", "mlknn", "mcic", "mlsaknn"]
     words += ["--out", str(tmp_path / "out")]
     path = tmp_path / "out" / "results.sqlite"
-    run = subprocess.Popen([sys.executable, "-m", "mlca", *words], stdout=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: finished(path) >= 5)
-    finally:
-        run.send_signal(signal.SIGKILL)
-        run.wait()
+    command = [sys.executable, "-c", KILLED_RUN, *words]
+    run = subprocess.run(command, stdout=subprocess.DEVNULL, timeout=240, check=False)
+    assert run.returncode == -signal.SIGKILL
     before = rows(path)
-    assert 5 <= len(before) < 60
+    assert len(before) == 5
     subprocess.run([sys.executable, "-m", "mlca", *words], check=True, stdout=subprocess.DEVNULL)
     after = rows(path)
     assert len(after) == 60
@@ -83,17 +97,11 @@ def wait_until(condition, seconds=240.0):
         time.sleep(0.02)
 
 
-def finished(path):
-    return len(rows(path)) if path.exists() else 0
-
-
 def rows(path):
     """Return when each task was finished, and what it took: another run would take another time."""
     database = sqlite3.connect(path, timeout=60)
     try:
         return {key: rest for key, *rest in database.execute("SELECT key, finished, seconds, measured FROM results")}
-    except sqlite3.OperationalError:
-        return {}
     finally:
         database.close()
 

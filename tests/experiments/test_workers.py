@@ -53,12 +53,15 @@ def test_a_worker_does_not_outlive_the_one_who_started_it():
         "print(worker._process.pid, flush=True)\n"
         f"worker.do({LONG!r}, {fingerprint()!r}, None)\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-    child = psutil.Process(int(parent.stdout.readline()))
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    assert psutil.wait_procs([child], timeout=30)[1] == []
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:
+        try:
+            child = psutil.Process(int(parent.stdout.readline()))
+        finally:
+            parent.kill()
+    outlived = psutil.wait_procs([child], timeout=30)[1]
+    for process in outlived:
+        process.kill()
+    assert outlived == []
 
 
 def test_other_code_is_refused():

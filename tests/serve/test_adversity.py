@@ -448,16 +448,20 @@ def test_a_log_of_a_newer_version_is_refused(serve, capsys):
 def test_the_command_itself_starts_tells_where_and_stops(tmp_path):
     """Without the nursery: the way users start it."""
     command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
-    with (tmp_path / "err").open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        line = process.stdout.readline()
-        assert line.startswith("mlca serve: http://127.0.0.1:"), Path(tmp_path / "err").read_text()
-        port = int(line.rsplit(":", 1)[1].rstrip("/\n"))
-        assert ask(port, "GET", "/health/live")[0] == 200
-        assert ask(port, "POST", "/v1/learn", {"rows": make_rows(2)})[0] == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
-        process.stdout.close()
+    with (
+        (tmp_path / "err").open("w") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,
+    ):
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("mlca serve: http://127.0.0.1:"), Path(tmp_path / "err").read_text()
+            port = int(line.rsplit(":", 1)[1].rstrip("/\n"))
+            assert ask(port, "GET", "/health/live")[0] == 200
+            assert ask(port, "POST", "/v1/learn", {"rows": make_rows(2)})[0] == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
     assert len(log_of(tmp_path / "data")) == 2
 
 

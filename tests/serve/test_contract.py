@@ -198,9 +198,11 @@ def test_two_first_requests_agree_on_columns(serve):
 )
 def test_bodies_that_are_none(shared, body, status):
     shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
-    found, answer, _ = shared.ask("POST", "/v1/learn", body)
+    found, answer, headers = shared.ask("POST", "/v1/learn", body)
     assert found == status
     assert answer["error"]["remedy"]
+    # What is left of a body that is too long would be taken for the next request.
+    assert (headers.get("connection") == "close") == (status == 413)
 
 
 @settings(max_examples=60)

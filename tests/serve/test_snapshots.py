@@ -92,6 +92,17 @@ def test_one_of_another_log_is_not_believed(snapshots, told, tmp_path):
     assert "another log" in told[0]
 
 
+def test_those_that_know_a_forgotten_row_are_dropped_and_no_others(snapshots):
+    live = LiveModel(Learned(MLCA()))
+    for _ in range(3):
+        grow(live, 10)
+        snapshots.save(live)
+    snapshots.drop_from(21)
+    assert snapshots.positions() == [20, 10]
+    snapshots.drop_from(20)  # its last row is the one
+    assert snapshots.positions() == [10]
+
+
 def test_old_ones_are_thinned_out_but_reach_back(snapshots):
     live = LiveModel(Learned(MLCA(vigilance=0.3)))
     for _ in range(40):

@@ -162,6 +162,22 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
     assert names(path.parent) == ["model.mlca"]
 
 
+@needs_posix
+def test_what_takes_the_place_of_a_file_is_on_the_disk_before(tmp_path, model, monkeypatch):
+    """No test takes the power away; but a name must not be on the disk before what it names."""
+    steps = []
+
+    def noting(act, inode):
+        return lambda *places: steps.append((act.__name__, inode(places[0]))) or act(*places)
+
+    monkeypatch.setattr(os, "fsync", noting(os.fsync, lambda file: (os.fstat(file).st_ino, os.fstat(file).st_size)))
+    monkeypatch.setattr(os, "replace", noting(os.replace, lambda path: (path.stat().st_ino, path.stat().st_size)))
+    path = tmp_path / "model.mlca"
+    model.save(path)
+    written, folder = (path.stat().st_ino, path.stat().st_size), (tmp_path.stat().st_ino, tmp_path.stat().st_size)
+    assert steps == [("fsync", written), ("replace", written), ("fsync", folder)]
+
+
 WRITES_HALF = """
 import os, sys
 from mlca.replacing import replacing

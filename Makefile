@@ -7,6 +7,8 @@ JOBS ?= 2
 SPREAD = -n $$(($(JOBS) + 1)) --dist worksteal
 # Branches of the rooms that everything rests on; `make test COVERAGE=` runs without.
 COVERAGE ?= --cov
+# pytest looks at all of them together, this at each file.
+COVERED = $(if $(COVERAGE),$(BIN)/python tests/covered.py)
 INSTALL := pip install --quiet --disable-pip-version-check
 # What was built is out of date when one of these changes; Python files are used where they lie.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard build_backend/*.py src/kernels/* src/kernels/peers/*)
@@ -67,10 +69,12 @@ checked: | $(BIN)/pip
 
 test: checked  ## lint, types and every test but the longest
 	$(BIN)/pytest $(SPREAD) -m 'not slow' $(COVERAGE)
+	$(COVERED)
 
 test-all: checked  ## the longest tests too, and those of compiled code on kernels that notice their own mistakes
 	@$(MAKE) --no-print-directory $(VENV)/.all
 	$(BIN)/pytest $(SPREAD) -m 'not sanitized' --hypothesis-profile thorough $(COVERAGE)
+	$(COVERED)
 	$(MAKE) --no-print-directory sanitized
 
 # Kernels that stop at a foreign byte of memory or at undefined behaviour, in an environment that borrows the packages of

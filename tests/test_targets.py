@@ -169,6 +169,12 @@ class TestNames:
     def test_a_nul_at_the_end_of_a_name_is_part_of_it(self):
         assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
 
+    @pytest.mark.parametrize("large", [2**63, 2**63 + 1])
+    def test_large_whole_numbers_stay_whole_numbers(self, large):
+        told = read_targets([{5}, {large}])[0].to_array().tolist()
+        assert told == [5, large]
+        assert {type(name) for name in told} == {int}
+
     def test_a_dict_means_its_true_keys(self):
         assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]
 

@@ -80,12 +80,14 @@ class LabelSet:
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
-        """Return the names as an array: of their own type if they share one, else of objects."""
+        """Return the names as an array: of their own type if they share one that NumPy keeps, else of objects."""
         kinds = {type(name) for name in self.names}
-        if any(isinstance(name, str) and name.endswith("\0") for name in self.names):
-            kinds.clear()  # NumPy's own text forgets such an end
         if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
-            return np.array(self.names)
+            array, names = np.array(self.names), [plain(name) for name in self.names]
+            told = array.tolist()
+            # NumPy makes fractions of large whole numbers, and its text forgets a NUL at the end.
+            if told == names and isinstance(names[0], type(told[0])):
+                return array
         array = np.empty(len(self.names), dtype=object)
         array[:] = self.names
         return array

@@ -10,7 +10,10 @@ import pytest
 from mlca import MLCA, load
 from mlca.tables import Recipe
 from mlca.tables.dates import as_days, in_words
+from mlca.tables.formats import open_source
 from mlca.tables.kinds import Categorical, Date, Ignored, Numeric
+from mlca.tables.labels import LabelReader, decide_labels
+from mlca.tables.streams import ByteStream
 
 SIZES = [float(i * i % 7) for i in range(20)]
 
@@ -97,3 +100,14 @@ def test_a_comma_behind_a_leading_zero_is_a_decimal_comma(cells):
     column, numbers = decided(cells * 10)
     assert isinstance(column, Numeric) and column.comma
     np.testing.assert_array_equal(numbers[:2], [float(cell.replace(",", ".")) for cell in cells])
+
+
+@pytest.mark.parametrize("tags", ['"sea|sun"', '["sea", "sun"]'])
+def test_a_gap_among_labels_is_no_label_called_nan(tmp_path, tags):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"size": 1, "tags": {cell}}}\n' for cell in ("NaN", tags, "null", '""')))
+    with ByteStream(str(path)) as stream:
+        source = open_source(stream)
+        rows = [cells for _, cells in source.rows()]
+    labels = LabelReader(decide_labels(source, rows, "tags", None), source.columns)
+    assert [labels.read(cells) for cells in rows] == [[], ["sea", "sun"], [], []]

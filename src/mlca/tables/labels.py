@@ -11,7 +11,7 @@ from mlca.tables.columns import MOSTLY, names_of, some
 from mlca.tables.layout import LabelLayout
 from mlca.tables.mulan_xml import read_mulan_xml
 from mlca.tables.sources import Fault, Source
-from mlca.targets.text import list_in_text
+from mlca.targets.text import is_missing_label, list_in_text
 
 SEPARATORS = ("|", ";", ",")
 
@@ -43,7 +43,7 @@ def decide_labels(
     if len(columns) > 1 or patterns:
         return LabelLayout("flags", columns, patterns=patterns)
     place = source.columns.index(columns[0])
-    cells = [row[place] for row in rows if row[place] not in (None, "")]
+    cells = [row[place] for row in rows if not _names_nothing(row[place])]
     if separator is not None:
         return LabelLayout("separated", columns, separator)
     if any(isinstance(cell, list) for cell in cells) or _mostly(_looks_like_list, cells):
@@ -101,13 +101,13 @@ class LabelReader:
 
     def _separated(self, cells: Sequence[Any]) -> list[str] | Fault:
         cell = cells[self._places[0]]
-        text = "" if cell is None else as_text(cell)
+        text = "" if _names_nothing(cell) else as_text(cell)
         names = text.split(self._separator) if self._separator is not None else [text]
         return [name for name in map(str.strip, names) if name]
 
     def _list(self, cells: Sequence[Any]) -> list[str] | Fault:
         cell = cells[self._places[0]]
-        if cell is None or cell == "":
+        if _names_nothing(cell):
             return []
         names = list_in_text(cell) if isinstance(cell, str) else cell
         if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
@@ -123,6 +123,10 @@ class LabelReader:
             if bit:
                 names.append(name)
         return names
+
+
+def _names_nothing(cell: Any) -> bool:
+    return is_missing_label(cell) or cell == ""
 
 
 def _shown(cell: Any) -> str:

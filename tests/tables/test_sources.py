@@ -51,6 +51,11 @@ class TestDelimited:
         assert rows[0] == (2, "byte 0xe9 is not UTF-8; convert the file, for example: iconv -f latin1 -t utf-8")
         assert rows[1] == (4, ["3", "é"])
 
+    def test_a_row_with_both_faults_costs_one_row(self, write):
+        _, rows = read(write(b'a,b\n1,"\xe9"y\n3,4\n'), "csv")
+        assert [line for line, _ in rows] == [2, 3]
+        assert rows[1][1] == ["3", "4"]
+
     def test_columns_without_a_name_get_one(self, write):
         assert read(write(",a, b ,\n0,1,2,3\n"))[0] == ("unnamed 1", "a", "b", "unnamed 4")
 

@@ -90,6 +90,7 @@ class DelimitedSource:
             except csv.Error as error:
                 long = "; write JSON lines if it is meant, which may be longer" if "limit" in str(error) else ""
                 yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
+                self._faulty.clear()  # one fault a row: the next one may be sound
 
 
 def _is_number(text: str) -> bool:

@@ -18,3 +18,6 @@ MOST_ROWS_OF_OUR_RULE = 2**40
 MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20
 MOST_JOBS = 2**10
+
+# Seeds are drawn below 2^31; those that users give may be larger.
+MOST_SEED = 2**63 - 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlca.categories import check_categories
 from mlca.learner.parameters import Parameters
-from mlca.limits import MOST_NEIGHBORS, MOST_WINDOW
+from mlca.limits import MOST_JOBS, MOST_NEIGHBORS, MOST_SEED, MOST_WINDOW
 from mlca.options import CHOICES, without_effect
 from mlca.validation import check_choice, check_flag, check_real, check_whole
 from mlca.warning import warn
@@ -39,14 +39,14 @@ def check_parameters(asked: Mapping[str, Any]) -> None:
     check_whole("epochs", asked["epochs"], at_least=1)
     if asked["n_jobs"] is not None:
         check_n_jobs(asked["n_jobs"])
-    if asked["attributes"] == "clustered" and isinstance(asked["random_state"], int | np.integer):
-        check_whole("random_state", asked["random_state"], at_least=0)
+    if isinstance(asked["random_state"], int | np.integer):
+        check_whole("random_state", asked["random_state"], at_least=0, at_most=MOST_SEED)
     _warn_of_idle_ones(asked)
 
 
 def check_n_jobs(n_jobs: Any) -> None:
     """Raise ValueError if this is no number of threads. Whoever asks a model may have set it after learning."""
-    check_whole("n_jobs", n_jobs)
+    check_whole("n_jobs", n_jobs, at_least=-MOST_JOBS, at_most=MOST_JOBS)
     if n_jobs == 0:
         raise ValueError("n_jobs must be a number of threads, or -1 for one a core, not 0")
 

@@ -17,7 +17,7 @@ from mlca.learner.checking import State, check_one_label_each, state_schema
 from mlca.learner.core import n_labels_of
 from mlca.learner.parameters import Parameters
 from mlca.learner.state import capture, restore
-from mlca.limits import MOST_JOBS
+from mlca.limits import MOST_SEED
 from mlca.model import LearnedModel, extras_of
 from mlca.replacing import replacing
 from mlca.storage.archive import read_archive, read_array, write_archive
@@ -28,9 +28,6 @@ Kind = TypeVar("Kind", bound=LearnedModel)
 
 FORMAT = "mlca model"
 VERSION = 3
-
-# Seeds are drawn below 2^31; those that users give may be larger.
-_MOST_SEED = 2**63
 
 
 def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
@@ -203,11 +200,9 @@ def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes:
 def _read_asked_for(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     """Return a model with the parameters that its user asked for."""
     model = _new_model(parameters, kind)
-    seed, n_jobs = model.random_state, model.n_jobs
-    if seed is not None and (type(seed) is not int or not 0 <= seed < _MOST_SEED):
-        raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a number from 0 to {_MOST_SEED - 1}")
-    if n_jobs is not None and (type(n_jobs) is not int or not 1 <= abs(n_jobs) <= MOST_JOBS):
-        raise ValueError(f"n_jobs is {n_jobs!r:.80}; a file holds None or up to {MOST_JOBS}, not 0")
+    seed = model.random_state
+    if seed is not None and type(seed) is not int:
+        raise ValueError(f"random_state is {seed!r:.80}; a file holds None or a whole number")
     return model
 
 
@@ -217,7 +212,7 @@ def _read_resolved(parameters: dict[str, Any], kind: type[LearnedModel]) -> Para
     if parameters.keys() != names:
         raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
     seed, settings = parameters["seed"], {name: parameters[name] for name in names - {"seed"}}
-    if type(seed) is not int or not 0 <= seed < _MOST_SEED:
+    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
         raise ValueError(f"seed is {seed!r:.80}")
     found = settings["vigilance"] is None
     _new_model(settings | {"vigilance": "auto"} if found else settings, kind)

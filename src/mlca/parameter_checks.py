@@ -23,8 +23,9 @@ _compared_values = attrgetter(*_COMPARED)
 
 def check_parameters(asked: Mapping[str, Any]) -> None:
     """Raise ValueError on a parameter that cannot be, and warn of those that change nothing."""
-    if asked["vigilance"] != "auto":
-        check_real("vigilance", asked["vigilance"], at_least=0, below=1)
+    vigilance = asked["vigilance"]
+    if not isinstance(vigilance, str) or vigilance != "auto":
+        check_real("vigilance", vigilance, at_least=0, below=1)
     check_whole("n_neighbors", asked["n_neighbors"], at_least=2, at_most=MOST_NEIGHBORS)
     check_whole("window", asked["window"], at_least=2, at_most=MOST_WINDOW)
     check_real("smoothing", asked["smoothing"], above=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -22,7 +23,7 @@ def check_real(
     at_most: float | None = None,
 ) -> None:
     """Raise ValueError unless `value` is a finite number within the bounds that are given."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not np.isfinite(float(value)):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not _is_finite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
     _check_bounds(name, value, {"above": above, "at least": at_least, "below": below, "at most": at_most})
 
@@ -36,7 +37,7 @@ def check_whole(name: str, value: Any, *, at_least: int | None = None, at_most: 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise ValueError unless `value` is one of the words in `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, not {value!r}")
 
@@ -56,6 +57,13 @@ def refuse_arguments(unsupported: dict[str, Any]) -> None:
         )
     if unsupported:
         raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> None:

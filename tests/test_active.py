@@ -1,5 +1,7 @@
 """Which rows to label next, and which labels to doubt."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -123,6 +125,18 @@ def test_a_node_does_not_vote_on_itself():
     (found,) = suspicious_labels(Nodes(X, Y, counts), 1)
     assert (found.node, found.share) == (11, 1.0)
     assert found.expected < 0.4  # the frequency alone, which its 40 rows of 69 make .58, has three votes
+
+
+def test_many_labels_are_voted_on_in_the_room_of_a_few_tables():
+    rng = np.random.default_rng(0)
+    model = Nodes(rng.normal(size=(400, 2)), rng.integers(0, 2, size=(400, 500)))
+    tracemalloc.start()
+    try:
+        suspicious_labels(model, 3)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 12 * 400 * 500 * 8
 
 
 def test_models_of_few_nodes_and_small_wishes():

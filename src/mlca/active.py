@@ -178,7 +178,9 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     nodes = _Places(model).of(_matrix(model.weights_))
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
-    said = np.einsum("v,nvk->nk", votes, shares[voters])
+    said = np.zeros_like(shares)
+    for vote, voter in zip(votes, voters.T, strict=True):  # all at once would be twenty tables of all labels
+        said += vote * shares[voter]
     return shares, (said + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
 
 

@@ -101,7 +101,35 @@ def test_the_header_of_a_second_file_is_no_row(call, tmp_path):
     assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
 
 
+def test_a_file_that_is_not_there_is_named(model, call, tmp_path):
+    for words in (["predict", model, tmp_path / "no.csv"], ["predict", tmp_path / "no.csv", model]):
+        answer = refused(
+            call(*words), f"mlca predict: {tmp_path / 'no.csv'}: No such file or directory; check the name"
+        )
+        assert "Errno" not in answer[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--holdout", "abc"], "argument --holdout: 'abc' is no share between 0 and 1"),
+        (["train", "--vigilance", "abc"], "argument --vigilance: 'abc' is neither a number nor auto"),
+        (["predict", "--threshold", "abc"], "argument --threshold: 'abc' is no probability between 0 and 1"),
+        (["update", "--wait", "abc"], "argument --wait: 'abc' is no number of seconds"),
+    ],
+)
+def test_what_is_no_number_is_told_in_words(call, words, message):
+    refused(call(*words), message, code=2)
+
+
 class TestTrainingOptions:
+    def test_too_few_rows_to_tune_on(self, call, tmp_path):
+        few = write_csv(tmp_path / "few.csv", ROWS[:15])
+        words = ["train", few, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune"]
+        refused(call(*words), "and 15 rows leave too few with labels to compare choices by; give more rows")
+        write_csv(few, ROWS[:25])
+        assert call(*words)[0] == 0
+
     def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
         refused(answer, "--holdout 0.0001 keeps none of the 80 rows apart; give a larger share")

@@ -68,8 +68,16 @@ def main(words: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ImportError) as error:
-        print(f"mlca {args.command}: {shown_lines(error)}", file=sys.stderr)
+        print(f"mlca {args.command}: {shown_lines(_in_words(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print(f"mlca {args.command}: interrupted", file=sys.stderr)
         return 130
+
+
+def _in_words(error: Exception) -> str:
+    """Return what went wrong: of a file its name first, rather than the system's number of the error."""
+    if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
+        return str(error)
+    remedy = "; check the name, and the folder that it is sought from" if isinstance(error, FileNotFoundError) else ""
+    return f"{os.fsdecode(error.filename)}: {error.strerror}{remedy}"

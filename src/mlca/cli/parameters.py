@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from math import isnan
 from typing import Any, Literal
 
+from mlca.cli.tablefiles import as_float
 from mlca.options import ATTRIBUTES, DECISIONS, DRIFTS, PUBLISHED, RULES, SIMILARITIES, VOTES, without_effect
 
 _PARAMETERS = {
@@ -93,4 +95,9 @@ def refuse_idle_parameters(args: argparse.Namespace, chosen: dict[str, Any]) -> 
 
 
 def _vigilance(word: str) -> float | Literal["auto"]:
-    return "auto" if word == "auto" else float(word)
+    if word == "auto":
+        return "auto"
+    vigilance = as_float(word)
+    if isnan(vigilance):
+        raise argparse.ArgumentTypeError(f"{word!r} is neither a number nor auto")
+    return vigilance

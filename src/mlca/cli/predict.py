@@ -21,6 +21,7 @@ from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
     add_model_argument,
+    as_float,
     load_with_recipe,
     oddities,
     oddities_in_words,
@@ -136,9 +137,10 @@ def _separator(layout: Layout, names: list[str]) -> str:
 
 
 def _probability(word: str) -> float:
-    if not 0 <= float(word) <= 1:
+    probability = as_float(word)
+    if not 0 <= probability <= 1:
         raise argparse.ArgumentTypeError(f"{word!r} is no probability between 0 and 1")
-    return float(word)
+    return probability
 
 
 def _output(word: str) -> str:

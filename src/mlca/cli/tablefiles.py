@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,6 +52,14 @@ def positive(word: str) -> int:
     if not (word.isdecimal() and int(word) > 0):
         raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
     return int(word)
+
+
+def as_float(word: str) -> float:
+    """Return the number that a word is; NaN, which no bounds let pass, if it is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 @contextmanager

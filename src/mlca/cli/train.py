@@ -18,7 +18,7 @@ from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.learning import learn_and_save
 from mlca.cli.parameters import add_model_parameters, chosen_parameters, refuse_idle_parameters
 from mlca.cli.predictions import require_free_name
-from mlca.cli.tablefiles import Faults, add_data_arguments, opened, refuse_to_overwrite
+from mlca.cli.tablefiles import Faults, add_data_arguments, as_float, opened, refuse_to_overwrite
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _measure(
 
 
 def _share(word: str) -> float:
-    share = float(word)
+    share = as_float(word)
     if not 0 < share < 1:
         raise argparse.ArgumentTypeError(f"{word!r} is no share between 0 and 1")
     return share

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     Returns
     -------
     Tuning
+
+    Raises
+    ------
+    ValueError
+        If there are too few rows to compare the choices by.
     """
     from sklearn.base import clone
 
@@ -97,7 +103,13 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
         result = prequential(trial, _steps(batches), every=10**9, alarms=False)
         measured = result.records[-1].running
         trials.append(Trial(vigilance, attributes, measured.exact_match, measured.example_f1, trial.n_nodes_))
-    return Tuning(tuple(trials), sum(len(batch.numbers) for batch in batches))
+    n_rows = sum(len(batch.numbers) for batch in batches)
+    if any(isnan(trial.example_f1) for trial in trials):
+        raise ValueError(
+            f"--tune predicts the labels of all but the first {_STEP} rows, and {n_rows:,} rows leave too few with "
+            "labels to compare choices by; give more rows, or leave --tune out"
+        )
+    return Tuning(tuple(trials), n_rows)
 
 
 def _steps(batches: Sequence[Batch]) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:

@@ -21,6 +21,7 @@ from mlca.cli.tablefiles import (
     add_data_arguments,
     add_label_arguments,
     add_model_argument,
+    as_float,
     load_to_learn,
     opened,
     tell_differences,
@@ -67,7 +68,7 @@ def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
 
 
 def _seconds(word: str) -> float:
-    seconds = float(word)
+    seconds = as_float(word)
     if not 0 <= seconds < 1e9:
         raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds")
     return seconds

@@ -91,6 +91,10 @@ class TestRanks:
         for better in ("higher", "lower"):
             assert rank_results(results, better, missing="worst").table[0].tolist() == [1, 2.5, 2.5]
 
+    def test_a_way_with_missing_results_that_there_is_not(self):
+        with pytest.raises(ValueError, match="missing is 'wrst': pass 'raise' or 'worst'"):
+            rank_results([[0.3, np.nan], [0.4, 0.1]], missing="wrst")
+
     @settings(deadline=None)
     @given(result_tables())
     def test_shared_ranks_add_up(self, results):

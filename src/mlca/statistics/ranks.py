@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,8 @@ def rank_results(
     kNN   1.750
     slow  3.000
     """
+    if missing not in get_args(Missing):
+        raise ValueError(f"missing is {missing!r}: pass {' or '.join(map(repr, get_args(Missing)))}")
     values = np.ma.asarray(results, dtype=np.float64).filled(np.nan)  # a masked result is a missing one
     if values.ndim != 2 or values.shape[0] < 1 or values.shape[1] < 2:
         raise ValueError(

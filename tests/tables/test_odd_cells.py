@@ -9,6 +9,7 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.tables import Recipe
+from mlca.tables.cells import numbers_among, plain_numbers
 from mlca.tables.dates import as_days, in_words
 from mlca.tables.formats import open_source
 from mlca.tables.kinds import Categorical, Date, Ignored, Numeric
@@ -63,6 +64,24 @@ def test_times_of_numpy_among_objects():
     spans, numbers = decided([np.timedelta64(1, "h"), np.timedelta64(90, "s"), np.timedelta64("NaT")] * 5)
     assert isinstance(spans, Numeric)
     np.testing.assert_array_equal(numbers[:3], [3600.0, 90.0, np.nan])
+
+
+def test_moments_and_spans_of_nanoseconds_are_no_numbers_of_them():
+    days, _ = decided([np.datetime64(f"2024-03-{day:02}", "ns") for day in range(1, 11)])
+    assert isinstance(days, Date)
+    spans, numbers = decided([np.timedelta64(second, "s").astype("timedelta64[ns]") for second in (1, 90)] * 5)
+    assert isinstance(spans, Numeric)
+    np.testing.assert_array_equal(numbers[:2], [1.0, 90.0])
+
+
+@pytest.mark.parametrize("cells", [["1_000", 3.5], [3.5, "1_000"], [3.5, np.datetime64("2024-01-01", "ns")]])
+def test_what_is_no_number_alone_is_none_beside_others(cells):
+    assert plain_numbers(cells) is None
+    assert numbers_among(cells).tolist() == [3.5]
+
+
+def test_numbers_and_numbers_in_text_are_numbers():
+    assert plain_numbers([3.5, "4", True, 2]).tolist() == [3.5, 4.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:00-05:00"])

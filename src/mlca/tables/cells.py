@@ -17,6 +17,8 @@ from mlca.targets.text import is_missing_label
 # 1.234,5 and 1234,5: a decimal comma, perhaps with points between thousands.
 _COMMA_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 
+_PLAIN = frozenset({str, int, float, bool})
+
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
 _BITS: dict[Hashable, bool] = {
@@ -54,6 +56,8 @@ def _number(cell: Any, comma: bool) -> float:
             if _COMMA_NUMBER.fullmatch(cell.strip()) is None:
                 raise ValueError(cell)
             cell = cell.replace(".", "").replace(",", ".")
+    if isinstance(cell, np.datetime64):
+        raise ValueError(str(cell))
     if isinstance(cell, timedelta):
         cell = cell.total_seconds()
     elif isinstance(cell, np.timedelta64):
@@ -98,11 +102,14 @@ def as_bit(cell: Any) -> bool | None:
 
 def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     """Return a column of numbers quickly, or None if some cell needs a closer look."""
+    kinds = set(map(type, cells))
+    if not kinds <= _PLAIN:  # `float` also takes times of NumPy, in whatever unit they are
+        return None
+    if str in kinds and "_" in "".join(cells if len(kinds) == 1 else [cell for cell in cells if type(cell) is str]):
+        return None
     try:
         numbers = np.fromiter(map(float, cells), np.float64, len(cells))
-        if len(cells) and isinstance(cells[0], str) and "_" in "".join(cells):
-            return None
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return None
     return numbers if bool((np.abs(numbers) <= LARGEST_VALUE).all()) else None
 

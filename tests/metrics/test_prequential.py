@@ -255,6 +255,14 @@ class TestMLCA:
         assert 0.8 < second.windowed.exact_match < 1.0
         assert second.n_nodes == model.n_nodes_ > first.n_nodes
 
+    def test_nodes_of_both_faces(self):
+        X, Y = blobs(60)
+        ours, rivers = MLCA(), MLCAClassifier()
+        of_arrays = prequential(ours, zip(X, Y, strict=True), every=20)
+        of_dicts = prequential(rivers, zip(X, Y, strict=True), every=20)
+        assert of_dicts.records[-1].n_nodes == rivers.n_nodes > 0
+        assert [r.n_nodes for r in of_dicts.records] == [r.n_nodes for r in of_arrays.records]
+
     def test_by_row_and_by_name(self):
         X, Y = blobs(120)
         names = [[name for name, true in zip("xyz", y, strict=True) if true] for y in Y]

@@ -59,6 +59,9 @@ class Adapter(Protocol):
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
         """Ask the model how new the rows are to it, 0 to 1; None where it cannot tell."""
 
+    def n_nodes(self) -> int | None:
+        """Return how many nodes the model has; None if it is not made of nodes."""
+
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Bring predicted label sets to the columns of the batch."""
 
@@ -116,6 +119,10 @@ class ArrayAdapter:
             return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
         except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
             return None
+
+    def n_nodes(self) -> int | None:
+        """Return how many nodes the model has; None if it is not made of nodes."""
+        return getattr(self._model, "n_nodes_", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put the predicted columns where the labels of the stream are."""
@@ -180,6 +187,10 @@ class RiverAdapter:
             return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
         except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
             return None
+
+    def n_nodes(self) -> int | None:
+        """Return how many nodes the model has, as trees of River tell, too; None if it is not made of nodes."""
+        return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
         """Put what is predicted in the columns of the labels."""

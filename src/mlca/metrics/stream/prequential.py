@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.metrics.inputs import Truth
-from mlca.metrics.stream.adapters import StreamBatch, adapter_of
+from mlca.metrics.stream.adapters import Adapter, StreamBatch, adapter_of
 from mlca.metrics.stream.alarms import Alarm, Watch
 from mlca.metrics.stream.records import Prequential, Record
 from mlca.metrics.stream.tally import Tally
@@ -132,10 +132,10 @@ def _test_then_train(
             raised += _look(watch, n_rows, batch, predicted, novelty)
         n_rows += batch.targets.n_rows
         if n_rows // every > recorded // every:
-            yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
+            yield _record(model, adapter, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
             recorded = n_rows
     if labels is not None and n_rows > recorded:
-        yield _record(model, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
+        yield _record(model, adapter, tally, labels, n_rows, (n_rows - recorded) / clock.restart())
 
 
 def _look(
@@ -156,13 +156,15 @@ def _names_by_row(matrix: Truth, batch: StreamBatch) -> list[list[Hashable]]:
     return [names[start:stop] for start, stop in pairwise(matrix.indptr.tolist())]
 
 
-def _record(model: Any, tally: Tally, labels: LabelSet, n_rows: int, rows_per_second: float) -> Record:
+def _record(
+    model: Any, adapter: Adapter, tally: Tally, labels: LabelSet, n_rows: int, rows_per_second: float
+) -> Record:
     return Record(
         row=n_rows,
         running=tally.running(),
         windowed=tally.windowed(),
         n_labels=len(labels.names),
-        n_nodes=getattr(model, "n_nodes_", None),
+        n_nodes=adapter.n_nodes(),
         rows_per_second=rows_per_second,
         model_bytes=pickled_size(model),
         segments=getattr(model, "segments_", ()),

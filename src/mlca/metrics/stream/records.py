@@ -48,7 +48,7 @@ class Record:
     n_labels : int
         Labels named so far.
     n_nodes : int or None
-        The model's `n_nodes_`, if it has nodes.
+        How many nodes the model has (`n_nodes_`, `n_nodes` in River), if it has nodes.
     rows_per_second : float
         Rows predicted and learned a second of the model's own time, since the previous record.
     model_bytes : int or None

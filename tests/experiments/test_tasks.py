@@ -1,3 +1,4 @@
+import inspect
 import os
 import shutil
 import subprocess
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import mlca
 from mlca import kernels
-from mlca.experiments.tasks import Task, in_order
+from mlca.experiments import rivals
+from mlca.experiments.tasks import RIVER_PREFIX, Task, in_order
 
 TASK = Task("fold", "MLCA", (("vigilance", 0.1),), "flags", repetition=0, fold=1)
 
@@ -40,11 +42,7 @@ def test_every_field_is_part_of_the_key():
 
 
 def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp_path):
-    copy = tmp_path / "mlca"
-    shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for level in kernels.available():  # an editable install keeps compiled modules elsewhere
-        module = Path(kernels.load_level(level).__file__)
-        shutil.copy(module, copy / module.name)
+    copy = _copy_package(tmp_path)
     key = _key_in(tmp_path)
     for name in ("plots/style.py", "experiments/studies/nodes.py"):
         _append_comment(copy / name)
@@ -53,14 +51,38 @@ def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp
     assert _key_in(tmp_path) != key
 
 
+def test_another_river_changes_the_keys_of_its_learners_alone(tmp_path):
+    _copy_package(tmp_path)
+    rivers = Task("prequential", rivals.RiverLogistic.__name__, (), "flags")
+    keys = [_key_in(tmp_path, task) for task in (TASK, rivers)]
+    (tmp_path / "river-0.dist-info").mkdir()
+    (tmp_path / "river-0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: river\nVersion: 0\n")
+    assert _key_in(tmp_path) == keys[0]
+    assert _key_in(tmp_path, rivers) != keys[1]
+
+
+def test_learners_of_river_are_called_so():
+    rivers = {name for name in rivals.__all__ if "river" in inspect.getsource(getattr(rivals, name))}
+    assert rivers == {name for name in rivals.__all__ if name.startswith(RIVER_PREFIX)}
+
+
+def _copy_package(folder):
+    copy = folder / "mlca"
+    shutil.copytree(Path(mlca.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for level in kernels.available():  # an editable install keeps compiled modules elsewhere
+        module = Path(kernels.load_level(level).__file__)
+        shutil.copy(module, copy / module.name)
+    return copy
+
+
 def _append_comment(path):
     path.write_text(path.read_text() + "# changed\n")
 
 
-def _key_in(folder):
+def _key_in(folder, task=TASK):
     # An editable install finds its own sources before any path.
     ask = "import sys; sys.meta_path[:] = [one for one in sys.meta_path if 'Redirect' not in type(one).__name__]; "
-    ask += f"from mlca.experiments.tasks import Task; print({TASK!r}.key)"
+    ask += f"from mlca.experiments.tasks import Task; print({task!r}.key)"
     environment = os.environ | {"PYTHONPATH": str(folder)}
     return subprocess.run(
         [sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True

@@ -3,7 +3,8 @@
 A result depends on the task and on the code. The fingerprint of the code is a hash of the package's
 sources, not its version: a version stays while code changes, and results of different code must never
 stand in one table. Sources that only plan, draw and write are left out, or else a new colour in a
-figure would cost a day of computing. Versions of the numeric libraries are in: they may change last bits.
+figure would cost a day of computing. Versions of the numeric libraries are in: they may change last bits. So is that
+of River, for its own learners alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ Value: TypeAlias = str | float | int
 Work: TypeAlias = Literal["stream", "fold", "growth", "prequential"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
+
+# What the classes of River's learners are called by, in `rivals`.
+RIVER_PREFIX = "River"
 
 # Nothing in here can change the result of a task.
 WITHOUT_INFLUENCE = (
@@ -101,7 +105,8 @@ class Task:
     @property
     def key(self) -> str:
         """What a result is stored under: a hash of the task and of the code."""
-        return hashlib.sha256(f"{fingerprint()}\n{self.to_json()}".encode()).hexdigest()
+        code = f"{fingerprint()} {_river()}" if self.algorithm.startswith(RIVER_PREFIX) else fingerprint()
+        return hashlib.sha256(f"{code}\n{self.to_json()}".encode()).hexdigest()
 
     def __str__(self) -> str:
         parameters = " ".join(f"{name}={value}" for name, value in self.parameters)
@@ -162,3 +167,8 @@ def fingerprint() -> str:
         if not any(name == part or name.startswith(f"{part}/") for part in WITHOUT_INFLUENCE):
             digest.update(f"{name}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def _river() -> str:
+    return f"river {version('river')}"

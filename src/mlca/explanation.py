@@ -209,7 +209,8 @@ class Explanation:
         if len(self.trust) > 1:
             yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in self.trust)
         if self.novelty is not None:
-            yield f"Novelty {self.novelty:.3f}: so many of the rows learned were nearer to what was known before them."
+            nearer = f"{self.novelty:.0%} were nearer to what was known before them."
+            yield f"Novelty {self.novelty:.3f}: of the rows learned, {nearer}"
 
     def _likeliest(self, p: NDArray[np.float64]) -> list[int]:
         """Return the entries to show, the likeliest first: all that are predicted, and others up to a number."""

@@ -27,7 +27,7 @@ STORE = "results.sqlite"
 
 QUICK_NOTICE = (
     "A quick look (--quick): few folds and seeds, small datasets, short streams. "
-    "Its figures show that everything runs; they are none to cite."
+    "Its figures show that everything runs; do not cite them."
 )
 
 

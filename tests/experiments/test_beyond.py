@@ -1,5 +1,7 @@
 """What the studies beyond the paper make of outcomes, here made up so that the right answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -185,6 +187,22 @@ def test_the_control_is_in_plain_sight():
     little = table(section, "Average ranks, streams whose order says little")
     assert "Streams: flags, emotions, yeast." in little.note
     assert cells(little, "MLCA()") == (1.0, 1.0, 1.0, 1.0, 1.0, 3)
+
+
+def test_a_curve_says_how_many_rows_a_point_is():
+    scope, found = streamed(by_order)
+    task = streams.stream_task(LAST_LABELS, "scene", None)
+    curve = {
+        "row": [1200, 2400],
+        "rows_a_point": 1200,
+        "changes": [],
+        "micro_f1": [0.4, 0.5],
+        "exact_match": [0.1, 0.2],
+    }
+    found[task] = replace(found[task], pictures={"curve": curve})
+    figures = {figure.title: figure for figure in streams.section(scope, found).figures}
+    drawn = figures["Micro F1 over the rows of scene, order of the file"]
+    assert drawn.note == "Each point is over the 1,200 rows up to it."
 
 
 def test_a_learner_is_ranked_beside_the_published_over_what_it_finished():

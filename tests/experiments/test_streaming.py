@@ -95,8 +95,19 @@ def test_each_row_is_predicted_before_it_is_learned(made_up_data):
     assert found.values["rows_per_second"] > 0
     assert found.values["model_bytes"] > 0
     curve = found.pictures["curve"]
-    assert curve["row"][-1] == 194
-    assert len(curve["row"]) == len(curve["micro_f1"]) == 40
+    assert curve["row"] == [100, 123, 147, 170, 194]
+    assert curve["rows_a_point"] == 100
+    for end, measured in zip(curve["row"], curve["micro_f1"], strict=True):
+        rows = slice(end - 100, end)
+        assert measured == pytest.approx(stream_measures(true[rows], repeated[rows])["micro_f1"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("n_rows", "n_points", "rows_a_point"), [(60, 1, 60), (1000, 10, 100), (8000, 40, 200)])
+def test_points_of_a_curve_are_over_many_rows(n_rows, n_points, rows_a_point):
+    task = Task("prequential", "LastLabels", (), "tree", size=n_rows, arrangement="none")
+    curve = do(task, lambda begins: None).pictures["curve"]
+    assert curve["row"] == list(range(rows_a_point, n_rows + 1, rows_a_point))
+    assert (len(curve["row"]), curve["rows_a_point"]) == (n_points, rows_a_point)
 
 
 def test_a_shuffle_is_another_order_of_the_same_rows(made_up_data):

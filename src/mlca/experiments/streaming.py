@@ -8,7 +8,6 @@ for which nothing can be predicted yet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from time import process_time
 from typing import Any
 
@@ -25,8 +24,10 @@ from mlca.metrics.stream.adapters import adapter_of
 from mlca.metrics.stream.prequential import pickled_size
 
 STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
-STRETCHES = 40  # of a curve
 
+# Points of a curve, and rows that each is over at least: of fewer rows chance alone would draw a drift.
+FEWEST_POINTS, MOST_POINTS = 5, 40
+POINT_ROWS = 100
 
 GENERATORS: dict[str, Any] = {"hyperplane": rotating_hyperplane, "RBF": random_rbf, "tree": random_tree}
 
@@ -115,11 +116,14 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Measure stretch by stretch."""
-    ends = np.unique(np.linspace(0, len(predicted), STRETCHES + 1).astype(int))
-    stretches = [stream_measures(stream.Y[begin:end], predicted[begin:end]) for begin, end in pairwise(ends)]
-    drawn = {name: [round(one[name], 4) for one in stretches] for name in ("micro_f1", "exact_match")}
-    return {"row": ends[1:].tolist(), "changes": list(stream.changes), **drawn}
+    """Measure over the rows up to each point; of a short stream points have rows in common."""
+    n_rows = len(predicted)
+    n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
+    width = min(max(n_rows // n_points, POINT_ROWS), n_rows)
+    ends = np.unique(np.linspace(width, n_rows, n_points).astype(int))
+    points = [stream_measures(stream.Y[end - width : end], predicted[end - width : end]) for end in ends]
+    drawn = {name: [round(one[name], 4) for one in points] for name in ("micro_f1", "exact_match")}
+    return {"row": ends.tolist(), "rows_a_point": width, "changes": list(stream.changes), **drawn}
 
 
 def stream_measures(true: NDArray[np.uint8], predicted: NDArray[np.uint8]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.streaming import GENERATORS
 from mlca.experiments.studies.averages import mean_of, troubles
-from mlca.experiments.studies.figures import draw_over_rows
+from mlca.experiments.studies.figures import draw_over_rows, note_over_rows
 from mlca.experiments.tasks import Outcome, Task, in_order
 
 DATASETS = ("emotions", "medical", "enron", "yeast", "scene")
@@ -205,7 +205,8 @@ def _figures(planned: Sequence[tuple[str, Mapping[str, Task]]], outcomes: Mappin
             if task in outcomes and "curve" in outcomes[task].pictures
         }
         if curves:
-            figures.append(Figure(f"Exact match over the rows, {title}", draw_over_rows(curves, "exact_match")))
+            drawn = draw_over_rows(curves, "exact_match")
+            figures.append(Figure(f"Exact match over the rows, {title}", drawn, note_over_rows(curves)))
     return figures
 
 

@@ -88,6 +88,11 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
     return _framed(figure, ax, "y")
 
 
+def note_over_rows(curves: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what is to be said below such a picture: how many rows a point is."""
+    return f"Each point is over the {next(iter(curves.values()))['rows_a_point']:,} rows up to it."
+
+
 def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) -> str:
     """Draw seconds over a size, both logarithmic, so that powers are straight lines."""
     import matplotlib.pyplot as plt

@@ -14,7 +14,7 @@ from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import NUMERIC, Scope
 from mlca.experiments.streaming import STREAM_MEASURES
 from mlca.experiments.studies.averages import mean_of, troubles
-from mlca.experiments.studies.figures import draw_critical_difference, draw_over_rows
+from mlca.experiments.studies.figures import draw_critical_difference, draw_over_rows, note_over_rows
 from mlca.experiments.studies.ranking import can_rank, rank
 from mlca.experiments.tasks import Outcome, Task, in_order
 from mlca.metrics import MEASURES
@@ -245,7 +245,7 @@ def _curves(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
                 curves[line.title] = outcome.pictures["curve"]
         if curves:
             title = f"Micro F1 over the rows of {dataset}, order of the file"
-            figures.append(Figure(title, draw_over_rows(curves, "micro_f1")))
+            figures.append(Figure(title, draw_over_rows(curves, "micro_f1"), note_over_rows(curves)))
     return figures
 
 

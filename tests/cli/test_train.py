@@ -192,7 +192,7 @@ def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
     assert recipe.layout.labels.separator == "|"
     again = load(model).partial_fit([[1.0, 60, 3]], [{"cold"}])
     again.save(tmp_path / "again.mlca")
-    assert recipe_of(load(tmp_path / "again.mlca")) == recipe
+    assert recipe_of(load(tmp_path / "again.mlca")).to_json() == recipe.to_json()
     again.fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "other.mlca")
     assert recipe_of(load(tmp_path / "other.mlca")) is None
 

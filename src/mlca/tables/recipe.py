@@ -267,14 +267,6 @@ class Recipe(TransformerMixin, BaseEstimator):
         """Return the recipe as JSON has it."""
         return {**self.layout.to_json(), "growth": [list(note) for note in self.growth]}
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Recipe):
-            return NotImplemented
-        return self.to_json() == other.to_json()
-
-    def __hash__(self) -> int:
-        return id(self)
-
     def _begin(self, cells: Mapping[str, Sequence[Any]]) -> None:
         check_whole("text_features", self.text_features, at_least=1)
         if self.text_features > MOST_PLACES:

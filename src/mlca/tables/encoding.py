@@ -127,7 +127,7 @@ def encode_growing(
     remarks : Remarks
         What was odd: of categories, those that there is no room for.
     """
-    steps = growth(layout, cells, unusable, decide)
+    steps = layout_steps(layout, cells, unusable, decide)
     X, remarks = encode(steps[-1][1], cells, n_rows)
     ends = [*(row for row, _ in steps[1:]), n_rows]
     parts = [
@@ -138,7 +138,7 @@ def encode_growing(
     return parts, remarks
 
 
-def growth(
+def layout_steps(
     layout: TableLayout,
     cells: CellsByColumn,
     unusable: Collection[int] = (),

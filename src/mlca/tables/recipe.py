@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.tables import columns as deciding
 from mlca.tables.cells import as_text, is_missing
 from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
-from mlca.tables.encoding import Part, Remarks, encode, encode_growing, growth, kind_by
+from mlca.tables.encoding import Part, Remarks, encode, encode_growing, kind_by, layout_steps
 from mlca.tables.frame_cells import cells_of, joined, n_rows_of
 from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
 from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
@@ -300,7 +300,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     def _grow(self, cells: Mapping[str, Sequence[Any]]) -> None:
         layout = self._table()
-        self._layout = growth(layout, cells, (), kind_by(self._wishes, layout))[-1][1]
+        self._layout = layout_steps(layout, cells, (), kind_by(self._wishes, layout))[-1][1]
 
     def _table(self) -> TableLayout:
         layout = self.layout

@@ -53,6 +53,33 @@ def test_names_of_the_package():
     assert not hasattr(mlca, "nonsense")
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "MLCA().fit(table, [['a'], ['b']])",
+        "MLCA().fit([[0.0], [1.0]], table)",
+        "hamming_loss(table, table)",
+    ],
+)
+def test_tables_of_arrow_without_pandas_say_what_is_missing(use):
+    pytest.importorskip("pyarrow")
+    code = f"""
+import sys
+class WithoutPandas:
+    def find_spec(self, name, *others):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError("there is none", name=name)
+sys.meta_path.insert(0, WithoutPandas())
+import pyarrow
+from mlca import MLCA
+from mlca.metrics import hamming_loss
+table = pyarrow.table({{"size": [0, 1]}})
+{use}
+"""
+    error = run(code).stderr.splitlines()[-1]
+    assert error == 'ImportError: a table of polars or Arrow needs pandas: pip install "mlca[frames]"'
+
+
 def installed_elsewhere(folder):
     """Copy the package, compiled modules beside Python's, as an ordinary installation has them."""
     package = folder / "mlca"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 def install(extra: str) -> str:
@@ -37,3 +38,11 @@ def needing(what: str, extra: str) -> Iterator[None]:
             raise
         missing = package or f"a package that cannot be imported ({error})"
         raise ImportError(f"{what} needs {missing}: {install(extra)}", name=error.name) from None
+
+
+def in_pandas(table: Any) -> Any:
+    """Return a table of polars or Arrow as one of pandas, anything else as it is."""
+    if not (hasattr(table, "to_pandas") and hasattr(table, "columns")):
+        return table
+    with needing("a table of polars or Arrow", "frames"):
+        return table.to_pandas()

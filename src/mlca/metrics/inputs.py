@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from mlca.optional import in_pandas
+
 LabelMatrix: TypeAlias = "ArrayLike | sp.sparray | sp.spmatrix"
 Truth: TypeAlias = "sp.csr_array[np.bool_, tuple[int, int]]"
 Scores: TypeAlias = NDArray[np.floating[Any]]
@@ -65,7 +67,7 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
     """
     if not (hasattr(Y_true, "columns") and hasattr(other, "columns")):
         return other
-    Y_true, other = _in_pandas(Y_true), _in_pandas(other)
+    Y_true, other = in_pandas(Y_true), in_pandas(other)
     true_columns, columns = list(Y_true.columns), list(other.columns)
     lacking = [label for label in true_columns if label not in set(columns)]
     extra = [label for label in columns if label not in set(true_columns)]
@@ -107,18 +109,13 @@ def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
         )
 
 
-def _in_pandas(table: Any) -> Any:
-    """Return a table of polars or Arrow as one of pandas, anything else as it is."""
-    return table.to_pandas() if hasattr(table, "to_pandas") and hasattr(table, "columns") else table
-
-
 def _refuse_masked(table: Any, name: str) -> None:
     if np.ma.is_masked(table):
         raise ValueError(f"{name} has masked cells, whose values are not known: leave such rows out, or fill the cells")
 
 
 def _as_array(table: Any) -> NDArray[Any]:
-    table = _in_pandas(table)
+    table = in_pandas(table)
     array = np.asarray(table)
     if array.dtype == object and hasattr(table, "columns"):  # as columns of pandas are that may hold NA
         with suppress(TypeError, ValueError):

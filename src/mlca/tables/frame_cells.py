@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mlca.optional import in_pandas
 from mlca.tables.cells import as_text
 
 
@@ -15,8 +16,7 @@ def as_table(X: Any) -> Any:
 
     Columns that are only numbered, 0, 1 and so on, have no names, as those of an array.
     """
-    if hasattr(X, "to_pandas") and hasattr(X, "columns"):
-        X = X.to_pandas()
+    X = in_pandas(X)
     if not (hasattr(X, "columns") and hasattr(X, "set_axis")):
         return X
     names = [str(name) for name in X.columns]

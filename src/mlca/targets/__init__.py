@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from mlca.optional import in_pandas
 from mlca.targets.classes import as_array, read_classes
 from mlca.targets.indicator import read_frame, read_indicator
 from mlca.targets.labels import Form, LabelRows, LabelSet, plain
@@ -70,8 +71,7 @@ def read_targets(
             return read_indicator(sparse.csr_array(y), None, known, classes)
         if np.ma.is_masked(y):
             raise ValueError("y has masked cells, whose labels are not known: leave such rows out, or fill the cells")
-        if hasattr(y, "to_pandas") and hasattr(y, "columns"):  # a table of polars or Arrow
-            y = y.to_pandas()
+        y = in_pandas(y)
         if hasattr(y, "columns") and hasattr(y, "to_numpy"):
             return read_frame(y, known, classes)
         if hasattr(y, "__array__"):

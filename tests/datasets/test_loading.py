@@ -16,6 +16,7 @@ from mlca.datasets import CATALOGUE, DownloadError, load_dataset, summarize
 from mlca.datasets.catalogue import Archive, Entry, entry_of
 from mlca.datasets.filesets import ExtremeText, Meka, Mulan
 from mlca.datasets.folders import cache_folder, fetch, find
+from mlca.datasets.openml import fetch_from_openml
 
 HEADER = "@relation tiny\n@attribute name {p,q,r}\n@attribute a numeric\n@attribute b {0,1}\n"
 ARFF = HEADER + "@attribute y {0,1}\n@attribute z {0,1}\n@data\n"
@@ -300,6 +301,13 @@ def test_openml(openml, places, catalogue):
     n_requests = len(openml.requests)
     load_dataset("tiny")
     assert len(openml.requests) == n_requests
+
+
+def test_what_cannot_be_written_leaves_nothing_unfinished(openml, places):
+    (places["cache"] / "tiny-openml.arff").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"tiny-openml\.arff"):
+        fetch_from_openml("tiny", 4, places["cache"])
+    assert sorted(path.name for path in places["cache"].iterdir()) == ["tiny-openml.arff", "tiny-openml.xml"]
 
 
 def test_openml_that_stalls_gives_way_to_the_public_address(openml, catalogue):

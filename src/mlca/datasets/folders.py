@@ -12,6 +12,7 @@ from pathlib import Path
 from mlca.datasets.catalogue import Archive, Entry
 from mlca.datasets.download import DownloadError, download
 from mlca.datasets.filesets import FileSet, locate
+from mlca.replacing import replacing
 from mlca.tables.streams import MOST_GROWTH, room_for
 
 
@@ -128,10 +129,5 @@ def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, room: int
         room -= member.file_size
         if room < 0:
             raise ValueError(f"{archive.url}: the archive grows to more than {MOST_GROWTH} times its size")
-        part = folder / f"{ours}.{uuid.uuid4().hex}.part"
-        try:
-            with contents.open(member) as packed, part.open("wb") as file:
-                shutil.copyfileobj(packed, file)
-            part.replace(folder / ours)
-        finally:
-            part.unlink(missing_ok=True)
+        with contents.open(member) as packed, replacing(folder / ours) as file:
+            shutil.copyfileobj(packed, file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 from sklearn.datasets import fetch_openml
+
+from mlca.replacing import replacing
 
 
 def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float = 30.0) -> None:
@@ -39,8 +40,10 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
         raise ValueError(f"OpenML's dataset {name!r}, version {version}, has targets other than TRUE and FALSE")
     folder.mkdir(parents=True, exist_ok=True)
     labels = "".join(f"<label name={quoteattr(label)}/>\n" for label in found.target_names)
-    _write(folder / f"{name}-openml.xml", f"<labels>\n{labels}</labels>\n")
-    _write(folder / f"{name}-openml.arff", _as_arff(name, X, Y == "TRUE", found))
+    written = {"xml": f"<labels>\n{labels}</labels>\n", "arff": _as_arff(name, X, Y == "TRUE", found)}
+    for suffix, text in written.items():
+        with replacing(folder / f"{name}-openml.{suffix}") as file:
+            file.write(text.encode())
 
 
 def _ask(name: str, version: int, timeout: float) -> Any:
@@ -74,13 +77,6 @@ def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:
 def _quoted(name: str) -> str:
     escaped = name.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 @contextmanager

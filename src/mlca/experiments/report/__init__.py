@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import csv
 import io
-import uuid
 from pathlib import Path
 
 from mlca.experiments.report.cells import known_or_not_available
@@ -24,6 +23,7 @@ from mlca.experiments.report.markdown import markdown_page
 from mlca.experiments.report.names import FIGURES, TABLES, name_sections
 from mlca.experiments.report.page import html_page
 from mlca.experiments.report.sections import Figure, Report, Section, Table
+from mlca.replacing import replacing
 
 __all__ = ["Figure", "Report", "Section", "Table", "write_report"]
 
@@ -63,7 +63,9 @@ def write_report(report: Report, folder: Path) -> list[Path]:
         folder / "report.md": markdown_page(report, sections),
     }
     for path, text in (parts | pages).items():
-        _replace(path, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            file.write(text.encode())
     return [*pages, *parts]
 
 
@@ -73,14 +75,3 @@ def _csv(table: Table) -> str:
     writer.writerow(table.columns)
     writer.writerows([known_or_not_available(value) for value in row] for row in table.rows)
     return file.getvalue()
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

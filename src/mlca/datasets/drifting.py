@@ -14,7 +14,7 @@ meaning changes is the same for all streams (`_is_changed`), and so is what the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +23,11 @@ from sklearn.utils import check_random_state
 
 from mlca.datasets.concepts import N_COLUMNS, Centroids, Concept, DrawnLabels, DrawnRows, Hyperplanes, LabelTree, Size
 
-Change = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
-CHANGES = ("none", "sudden", "gradual", "incremental", "recurrent")
+Change: TypeAlias = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
+CHANGES: tuple[Change, ...] = get_args(Change)
+
+# Of labels that keep their rows: they can be rotated or not, nothing between.
+Rotation: TypeAlias = Literal["sudden", "gradual", "recurrent"]
 
 
 def rotating_hyperplane(
@@ -180,9 +183,7 @@ def random_tree(
     return _stream(lambda seed: LabelTree(seed, size, moving), n_rows, change, chunk, random_state)
 
 
-def rotate_labels(
-    Y: Any, change: Literal["sudden", "gradual", "recurrent"] = "sudden", *, random_state: Any = 0
-) -> NDArray[np.uint8] | sp.csr_array:
+def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0) -> NDArray[np.uint8] | sp.csr_array:
     """Change the meaning of the labels of a dataset: from some row on every label moves one column to the right.
 
     The last becomes the first. Rows, label sets' sizes and how labels go together stay as they are, so what a model
@@ -214,8 +215,8 @@ def rotate_labels(
     """
     sparse = sp.issparse(Y)
     labels = sp.coo_array(Y if sparse else np.asarray(Y, dtype=np.uint8))
-    if change not in ("sudden", "gradual", "recurrent"):
-        raise ValueError(f"change is {change!r}: choose 'sudden', 'gradual' or 'recurrent'")
+    if change not in get_args(Rotation):
+        raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, get_args(Rotation)))}")
     n_rows, n_labels = labels.shape
     coin = np.random.default_rng(_seeds(random_state)[2])
     changed = _is_changed(change, np.arange(n_rows), n_rows, coin)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
@@ -13,8 +13,10 @@ from mlca.datasets.folders import by_hand, fetch, find
 from mlca.datasets.table import LabelledTable
 from mlca.optional import needing
 
+Subset: TypeAlias = Literal["all", "train", "test"]
 
-def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", as_frame: bool = False) -> Bunch:
+
+def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -> Bunch:
     """Load a multi-label dataset of the field by its name.
 
     The dataset is looked for in the folder that ``MLCA_DATA`` names, then in the cache, and
@@ -56,8 +58,8 @@ def load_dataset(name: str, *, subset: Literal["all", "train", "test"] = "all", 
         ...
     ValueError: no dataset is called 'emotion'; there are flags, emotions, birds, ...
     """
-    if subset not in ("all", "train", "test"):
-        raise ValueError(f"subset is {subset!r}: choose 'all', 'train' or 'test'")
+    if subset not in get_args(Subset):
+        raise ValueError(f"subset is {subset!r}: choose one of {', '.join(map(repr, get_args(Subset)))}")
     entry = entry_of(name)
     if subset != "all" and not entry.official_split:
         raise ValueError(f"{entry.name} has no official split; load all of it and split it yourself")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ from mlca.peers.glocal_factors import Factors, Penalties, settled
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
+
+Cost: TypeAlias = Literal["reference", "consistent"]
 
 PHASE_TOLERANCES = (1e-3, 1e-6)
 
@@ -115,7 +117,7 @@ class GLOCAL(ScoreClassifier):
         rank: int = 20,
         max_rounds: int = 15,
         max_steps: int = 60,
-        cost: str = "reference",
+        cost: Cost = "reference",
         random_state: Any = 0,
     ) -> None:
         self.lambda3 = lambda3
@@ -157,7 +159,7 @@ class GLOCAL(ScoreClassifier):
             check_real(name, getattr(self, name), at_least=0)
         for name in ("k", "g", "rank", "max_rounds", "max_steps"):
             check_whole(name, getattr(self, name), at_least=1)
-        check_choice("cost", self.cost, ("reference", "consistent"))
+        check_choice("cost", self.cost, get_args(Cost))
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows, and before learning that the mask of known labels fits them."""

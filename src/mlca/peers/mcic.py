@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import floor, log, sqrt
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from mlca.base import Rows, StreamClassifier
 from mlca.kernels import native
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
+
+Center: TypeAlias = Literal["reference", "exact"]
 
 
 class MCIC(StreamClassifier):
@@ -98,7 +100,7 @@ class MCIC(StreamClassifier):
         maturity: float = 2,
         speed: int = 100,
         initial_labels: int = 5,
-        center: str = "reference",
+        center: Center = "reference",
     ) -> None:
         self.theta = theta
         self.decay = decay
@@ -132,7 +134,7 @@ class MCIC(StreamClassifier):
         check_real("maturity", self.maturity, above=1)
         check_whole("speed", self.speed, at_least=1)
         check_whole("initial_labels", self.initial_labels, at_least=0)
-        check_choice("center", self.center, ("reference", "exact"))
+        check_choice("center", self.center, get_args(Center))
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
         self._n_seen = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from mlca.kernels import native
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
+
+Kernel: TypeAlias = Literal["rbf", "linear", "precomputed"]
 
 GIB = 2**30
 BLOCK_CELLS = 2**22  # queries are judged in blocks whose kernel has about this many cells
@@ -108,7 +110,7 @@ class MLODM(ScoreClassifier):
         gamma: float = 0.5,
         max_sweeps: int = 4,
         *,
-        kernel: str = "rbf",
+        kernel: Kernel = "rbf",
         tol: float = 1e-6,
         max_gib: float = 2.0,
         random_state: Any = 0,
@@ -129,7 +131,7 @@ class MLODM(ScoreClassifier):
         check_real("C", self.C, above=0)
         check_real("gamma", self.gamma, above=0)
         check_whole("max_sweeps", self.max_sweeps, at_least=1)
-        check_choice("kernel", self.kernel, ("rbf", "linear", "precomputed"))
+        check_choice("kernel", self.kernel, get_args(Kernel))
         check_real("tol", self.tol, above=0)
         check_real("max_gib", self.max_gib, above=0)
 

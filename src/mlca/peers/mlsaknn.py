@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from mlca.base import Rows, StreamClassifier
 from mlca.peers.mlsaknn_window import Window
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
+
+Metric: TypeAlias = Literal["subset accuracy", "hamming score"]
 
 _CHOICES_OF_K = np.array([1, 3, 5, 7])
 
@@ -106,7 +109,7 @@ class MLSAkNN(StreamClassifier):
         m_min: int = 50,
         penalty: float = 1,
         reduction: float = 0.5,
-        metric: str = "subset accuracy",
+        metric: Metric = "subset accuracy",
         reference: bool = True,
     ) -> None:
         self.m_max = m_max
@@ -129,7 +132,7 @@ class MLSAkNN(StreamClassifier):
         if self.penalty != np.inf:
             check_real("penalty", self.penalty, at_least=0)
         check_real("reduction", self.reduction, above=0, below=1)
-        check_choice("metric", self.metric, ("subset accuracy", "hamming score"))
+        check_choice("metric", self.metric, get_args(Metric))
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
         self._window = Window(self.m_max, n_features, shared_masks=self.reference)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from mlca.peers.muenl_ranking import PairwiseRanking, linear_scores
 from mlca.peers.scoring import ScoreClassifier
 from mlca.targets import LabelRows, LabelSet
 from mlca.validation import check_choice, check_real, check_whole
+
+Gradient: TypeAlias = Literal["reference", "exact"]
 
 REFINING_SWEEPS = 5
 
@@ -116,7 +118,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         sweeps: int = 20,
         *,
         steps: int = 10,
-        gradient: str = "reference",
+        gradient: Gradient = "reference",
         n_trees: int = 100,
         tree_rows: int = 128,
         max_height: int = 5,
@@ -210,7 +212,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     def _check_parameters(self) -> None:
         check_real("lambda1", self.lambda1, at_least=0)
         check_real("lambda2", self.lambda2, at_least=0)
-        check_choice("gradient", self.gradient, ("reference", "exact"))
+        check_choice("gradient", self.gradient, get_args(Gradient))
         check_real("radius_ratio", self.radius_ratio, at_least=0)
         check_real("detection_threshold", self.detection_threshold, at_least=0, at_most=1)
         check_whole("min_leaf", self.min_leaf, at_least=1)

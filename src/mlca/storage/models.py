@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from mlca.model import LearnedModel, extras_of
 from mlca.replacing import replacing
 from mlca.storage.archive import read_archive, read_array, write_archive
 from mlca.storage.header import HEADER, checksum, read_json
-from mlca.targets import LabelSet
+from mlca.targets import Form, LabelSet
 
 Kind = TypeVar("Kind", bound=LearnedModel)
 
@@ -277,7 +277,7 @@ def _plain_columns(columns: Any) -> Any:
 
 def _read_labels(header: dict[str, Any]) -> LabelSet:
     names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
-    if form not in (None, "indicator", "names") or (single and form is not None):
+    if form not in (None, *get_args(Form)) or (single and form is not None):
         raise ValueError(f"tells labels in the form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
         raise ValueError("names a label by a fraction")

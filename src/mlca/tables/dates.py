@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 Cycle: TypeAlias = Literal["year", "week", "day"]
 
-CYCLES: tuple[Cycle, ...] = ("year", "week", "day")
+CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 _LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
 # 31.12.2024, perhaps with a time behind it, is a date in one way only; 12/11/2024 in two, and is taken as none.

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.tables.cells import as_bit, as_number, as_text, is_missing, plain_numbers
-from mlca.tables.dates import Cycle, as_days, phase
+from mlca.tables.dates import CYCLES, Cycle, as_days, phase
 from mlca.tables.dates import in_words as date_in_words
 from mlca.tables.words import hashed, seed_of
 
@@ -359,8 +359,8 @@ def column_from_json(plain: Any) -> Column:
 MOST_PLACES = 2**20
 
 _POSSIBLE_CYCLES = [
-    tuple(cycle for cycle, wanted in zip(("year", "week", "day"), chosen, strict=True) if wanted)
-    for chosen in np.ndindex(2, 2, 2)
+    tuple(cycle for cycle, wanted in zip(CYCLES, chosen, strict=True) if wanted)
+    for chosen in np.ndindex(*[2] * len(CYCLES))
 ]
 
 

@@ -1,6 +1,7 @@
 """Model files: what comes back is what was saved, and nothing else ever comes back."""
 
 import json
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 
@@ -121,11 +122,16 @@ def test_any_way_to_count_threads_is_kept(tmp_path, n_jobs):
 
 
 def test_parameters_of_numpy_and_generators_are_saved_as_json_has_them(tmp_path):
-    chosen = {"n_neighbors": np.int64(5), "vigilance": np.float32(0.25), "random_state": np.random.RandomState(3)}
+    chosen = {
+        "n_neighbors": np.int64(5),
+        "vigilance": np.float32(0.25),
+        "smoothing": Fraction(1, 2),
+        "random_state": np.random.RandomState(3),
+    }
     model, X, _ = small_model(**chosen)
     model.save(tmp_path / "m")
     loaded = load(tmp_path / "m")
-    assert (loaded.n_neighbors, loaded.vigilance, loaded.random_state) == (5, 0.25, None)
+    assert (loaded.n_neighbors, loaded.vigilance, loaded.smoothing, loaded.random_state) == (5, 0.25, 0.5, None)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 

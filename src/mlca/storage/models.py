@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from itertools import pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -260,6 +261,8 @@ def _plain_parameters(model: LearnedModel) -> dict[str, Any]:
     for name, value in model.get_params().items():
         if isinstance(value, np.generic):
             value = value.item()
+        if not isinstance(value, int) and isinstance(value, Real):  # such as a fraction
+            value = float(value)
         if name == "categorical_features":
             value = _plain_columns(value)
         plain[name] = value if isinstance(value, str | int | float | list | None) else None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mlca import MLCA, load
+from mlca.cli import build_parser
 from mlca.recipes import recipe_of
 from mlca.tables.kinds import Ignored
 from tests.cli.weather import HEADER, run, weather, write_csv
@@ -120,6 +121,42 @@ def test_a_file_that_is_not_there_is_named(model, call, tmp_path):
 )
 def test_what_is_no_number_is_told_in_words(call, words, message):
     refused(call(*words), message, code=2)
+
+
+class TestOptionsGivenTwice:
+    def test_columns_are_gathered(self, call, tmp_path):
+        header = ["wind", "site", "temp", "tag_a", "tag_b", "tag_c"]
+        rows = [[i % 7, i % 3, i % 5, i % 2, int(i % 3 == 0), [str(int(i % 5 == 0))]] for i in range(30)]
+        path = write_csv(tmp_path / "flags.csv", rows, header)
+        at_once, one_by_one = tmp_path / "at_once.mlca", tmp_path / "one_by_one.mlca"
+        assert call("train", path, "--labels", "tag_a,tag_b,tag_c", "--ignore", "wind,site", "--out", at_once)[0] == 0
+        labels = ["--labels", "tag_a", "--labels", "tag_b,tag_c"]
+        assert call("train", path, *labels, "--ignore", "wind", "--ignore", "site", "--out", one_by_one)[0] == 0
+        assert load(one_by_one).classes_.tolist() == ["tag_a", "tag_b", "tag_c"]
+        assert recipe_of(load(one_by_one)).layout == recipe_of(load(at_once)).layout
+        assert call("update", one_by_one, path, *labels)[0] == 0
+        assert load(one_by_one).n_features_in_ == 1
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["train", "t.csv", "--id", "a", "--id", "b"],
+            ["train", "t.csv", "--out", "a.mlca", "--out", "b.mlca"],
+            ["predict", "m.mlca", "t.csv", "--on-error", "stop", "--on-error", "skip"],
+            ["send", "t.csv", "--batch", "100", "--batch", "100"],
+        ],
+    )
+    def test_one_value_is_not_replaced_by_another(self, call, words):
+        refused(call(*words), f"argument {words[-2]}: given twice, and there is room for one value", code=2)
+
+    def test_what_is_meant_by_default_is_not_gathered(self, tmp_path, call):
+        words = ["serve", "token", "--tokens", tmp_path / "tokens", "--name", "me"]
+        assert call(*words, "--scopes", "learn", "--scopes", "admin")[0] == 0
+        assert json.loads((tmp_path / "tokens").read_text())["tokens"][0]["scopes"] == ["admin", "learn"]
+
+    def test_datasets_of_an_experiment_are_gathered(self):
+        words = ["reproduce", "comparison", "--datasets", "scene", "yeast", "--datasets", "emotions"]
+        assert build_parser().parse_args(words).datasets == ["scene", "yeast", "emotions"]
 
 
 class TestTrainingOptions:

@@ -8,7 +8,7 @@ answers before NumPy could have been loaded.
 What several commands share stands beside them: `tablefiles` opens a user's files and tells of rows that cannot be read,
 `parameters` are those of a new model as options, `learning` goes through a file while a bar of `progress` moves,
 `locking` lets updates of one model take turns, `tuning` chooses by the first rows, `predictions` writes what comes out,
-`sparkline` draws a curve in one line.
+`sparkline` draws a curve in one line, `repeated` says what becomes of an option that is given twice.
 
 Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the words were wrong,
 130 interrupted.
@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from mlca import __version__
+from mlca.cli.repeated import OncePerOption
 from mlca.showing import shown_lines
 
 COMMANDS = {
@@ -44,7 +45,7 @@ COMMANDS = {
 
 def build_parser() -> argparse.ArgumentParser:
     """Declare every command with its options."""
-    parser = argparse.ArgumentParser(prog="mlca", description="Continual multi-label classification.")
+    parser = OncePerOption(prog="mlca", description="Continual multi-label classification.")
     parser.add_argument("--version", action="version", version=f"mlca {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():

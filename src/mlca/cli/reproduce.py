@@ -33,8 +33,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "experiments:\n" + "\n".join(f"  {name:12}{purpose}" for name, purpose in EXPERIMENTS.items())
     parser.add_argument("experiment", metavar="EXPERIMENT", choices=tuple(EXPERIMENTS), help="one of those below")
     parser.add_argument("--quick", action="store_true", help="few folds and seeds, small datasets, short streams")
-    parser.add_argument("--datasets", metavar="NAME", nargs="+", help="only these; default: the paper's")
-    parser.add_argument("--algorithms", metavar="NAME", nargs="+", help="only these, such as mlca-i or mlknn")
+    parser.add_argument(
+        "--datasets", action="extend", metavar="NAME", nargs="+", help="only these; default: the paper's"
+    )
+    parser.add_argument(
+        "--algorithms", action="extend", metavar="NAME", nargs="+", help="only these, such as mlca-i or mlknn"
+    )
     parser.add_argument(
         "--seeds", metavar="N", type=_positive(int), help="seeds of the stream and folds of 2 x 10-fold; default 20"
     )

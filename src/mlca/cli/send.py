@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.progress import Progress
+from mlca.cli.repeated import Gathered
 from mlca.cli.tablefiles import Faults, add_data_arguments, positive
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_arguments(parser)
     parser.add_argument("--to", metavar="URL", required=True, help="the service, such as http://127.0.0.1:8000")
-    parser.add_argument("--labels", metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label")
+    parser.add_argument(
+        "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label"
+    )
     parser.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
     parser.add_argument(
         "--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)"

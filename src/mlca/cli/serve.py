@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 from mlca.cli.parameters import add_model_parameters, chosen_parameters
+from mlca.cli.repeated import Gathered
 from mlca.optional import needing
 
 
@@ -20,7 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     token.add_argument("--tokens", metavar="FILE", required=True, help="the file that gets its hash")
     token.add_argument("--name", required=True, help="whose it is; stands in the service's log")
     token.add_argument(
-        "--scopes", default="predict", help="what it is good for: predict, learn, admin, with commas (default predict)"
+        "--scopes",
+        action=Gathered,
+        default="predict",
+        help="what it is good for: predict, learn, admin, with commas (default predict)",
     )
     parser.add_argument("--data", metavar="DIR", help="the folder of log and snapshots")
     parser.add_argument("--model", metavar="MODEL", help="a model to go on from, when the log is new")

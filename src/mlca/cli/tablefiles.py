@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlca.cli.repeated import Gathered
 from mlca.showing import shown
 
 if TYPE_CHECKING:
@@ -36,14 +37,16 @@ def add_data_arguments(parser: argparse.ArgumentParser) -> None:
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a row that cannot be read (default: stop, and write nothing)",
+        help="what to do with a row that cannot be read (default: stop, and write no file)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare where labels are, for models that were trained in Python and do not know."""
-    parser.add_argument("--labels", metavar="COLUMNS", help="where labels are, if the model was trained in Python")
+    parser.add_argument(
+        "--labels", action=Gathered, metavar="COLUMNS", help="where labels are, if the model was trained in Python"
+    )
     parser.add_argument("--separator", metavar="TEXT", help="what stands between them (default: | ; or , if found)")
 
 

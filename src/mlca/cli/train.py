@@ -18,6 +18,7 @@ from mlca.cli.evaluate import measure, nan_as_null
 from mlca.cli.learning import learn_and_save
 from mlca.cli.parameters import add_model_parameters, chosen_parameters, refuse_idle_parameters
 from mlca.cli.predictions import require_free_name
+from mlca.cli.repeated import Gathered
 from mlca.cli.tablefiles import Faults, add_data_arguments, as_float, opened, refuse_to_overwrite
 from mlca.showing import shown
 
@@ -41,17 +42,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_arguments(parser)
     parser.add_argument("--out", metavar="MODEL", required=True, help="where the model goes; an old file is replaced")
-    columns = parser.add_argument_group("columns", "names with commas between them; patterns such as tag_* are welcome")
+    columns = parser.add_argument_group(
+        "columns", "names with commas between them, or one an option; patterns such as tag_* are welcome"
+    )
     columns.add_argument(
         "--labels",
+        action=Gathered,
         metavar="COLUMNS",
         help="one column of labels, or one column of 0 and 1 a label, or Mulan's XML file",
     )
     columns.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
-    columns.add_argument("--numeric", metavar="COLUMNS", help="columns of numbers")
-    columns.add_argument("--categorical", metavar="COLUMNS", help="columns of categories")
-    columns.add_argument("--text", metavar="COLUMNS", help="columns of free text, learned by their words")
-    columns.add_argument("--ignore", metavar="COLUMNS", help="columns that are not learned")
+    columns.add_argument("--numeric", action=Gathered, metavar="COLUMNS", help="columns of numbers")
+    columns.add_argument("--categorical", action=Gathered, metavar="COLUMNS", help="columns of categories")
+    columns.add_argument(
+        "--text", action=Gathered, metavar="COLUMNS", help="columns of free text, learned by their words"
+    )
+    columns.add_argument("--ignore", action=Gathered, metavar="COLUMNS", help="columns that are not learned")
     columns.add_argument("--id", metavar="COLUMN", help="says which row it is: not learned, and carried by `predict`")
     columns.add_argument("--decimal", choices=(".", ","), help="how fractions are written (default: the cells tell)")
     parser.add_argument(

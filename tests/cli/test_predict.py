@@ -103,6 +103,16 @@ def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "new.csv", "p.csv"]
 
 
+def test_a_failure_ends_what_goes_to_standard_output(model, call, tmp_path):
+    """Rows before it may have been sent, as docs/cli.md says: whole lines, and an exit code that tells."""
+    path = write_csv(tmp_path / "long.csv", weather(1200, 6))
+    _, whole, _ = call("predict", model, path)
+    path.write_text(path.read_text() + "oops\n")
+    code, out, err = call("predict", model, path)
+    assert code == 1 and "long.csv, line 1202: the row has 1 cells" in err
+    assert whole.startswith(out) and out.endswith("\n") and len(out) < len(whole)
+
+
 def test_a_file_that_does_not_fit_gives_no_output(model, call, tmp_path):
     (tmp_path / "other.csv").write_text("temp,season\n1,winter\n")
     code, out, err = call("predict", model, tmp_path / "other.csv")

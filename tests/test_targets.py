@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from enum import Enum
 from itertools import pairwise
 
 import numpy as np
@@ -174,6 +175,19 @@ class TestNames:
         told = read_targets([{5}, {large}])[0].to_array().tolist()
         assert told == [5, large]
         assert {type(name) for name in told} == {int}
+
+    @pytest.mark.parametrize("form", [list, tuple, pd.Series])
+    def test_members_of_enumerations_are_what_they_stand_for(self, form):
+        text = Enum("Tag", {"RED": "red", "REED": "reed"}, type=str)
+        number = Enum("Code", {"LOW": 3, "HIGH": 7}, type=int)
+        for members in (text, number):
+            values = [member.value for member in members]
+            labels, rows = rows_of(form([*members, *members]))
+            assert (labels.names, rows) == (tuple(values), [[value] for value in values * 2])
+            labels, rows = rows_of([{member, member.value} for member in members], None, classes=list(members))
+            assert (labels.names, rows) == (tuple(values), [[value] for value in values])
+            assert {type(name) for name in labels.names} == {type(values[0])}
+            assert labels.to_array().dtype.kind in "Ui"
 
     def test_a_dict_means_its_true_keys(self):
         assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from mlca.targets.labels import LabelRows, LabelSet, number_names
+from mlca.targets.labels import LabelRows, LabelSet, number_names, plain
 from mlca.targets.text import is_missing_label, list_in_text
 from mlca.warning import warn
 
@@ -19,8 +19,9 @@ _SEPARATORS = (",", ";", "|")
 
 def as_array(rows: Sequence[Any]) -> NDArray[Any]:
     """Return classes as an array; NumPy alone would make text of numbers among text."""
-    texts = sum(isinstance(row, str) for row in rows)
-    return np.array(rows, dtype=object if 0 < texts < len(rows) else None)
+    classes = [plain(row) for row in rows]
+    texts = sum(isinstance(name, str) for name in classes)
+    return np.array(classes, dtype=object if 0 < texts < len(classes) else None)
 
 
 def read_classes(
@@ -33,6 +34,8 @@ def read_classes(
             "one iterable of names per row, such as [[name] for name in y]"
         )
     y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        y = np.fromiter(map(plain, y), dtype=object, count=len(y))
     _refuse_what_is_no_class(y)
     if y.dtype.kind not in "biuUS":
         check_classification_targets(y)

@@ -15,6 +15,9 @@ from mlca.targets.text import is_missing_label
 
 Form: TypeAlias = Literal["indicator", "names"]
 
+# Types whose values need no closer look.
+_PLAIN_NAMES = frozenset({str, int, bool})
+
 
 class LabelRows(NamedTuple):
     """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
@@ -132,5 +135,20 @@ def require_name(name: Hashable, where: str) -> None:
 
 
 def plain(name: Any) -> Any:
-    """Take NumPy scalars out of their wrapping: np.int64(3) and 3 are the same label."""
-    return name.item() if isinstance(name, np.generic) else name
+    """Take a name out of its wrapping: np.int64(3), a member 3 of an enumeration and 3 are the same label.
+
+    Examples
+    --------
+    >>> from enum import Enum
+    >>> Tag = Enum("Tag", {"RED": "red"}, type=str)
+    >>> plain(Tag.RED), plain(np.int64(3)), plain(True)
+    ('red', 3, True)
+    """
+    if type(name) in _PLAIN_NAMES:
+        return name
+    if isinstance(name, np.generic):
+        return name.item()
+    # Asked by `str` a member of an enumeration would tell its name there, and NumPy would cut that off.
+    if isinstance(name, str):
+        return str.__str__(name)
+    return int.__int__(name) if isinstance(name, int) else name

@@ -273,7 +273,15 @@ def bad_rows(X, Y, last):
 
 BAD_BATCHES = {
     "infinity": (lambda X, Y: bad_rows(X, Y, np.inf), "infinity"),
-    "overflow": (lambda X, Y: bad_rows(X, Y, 1e200), "overflow"),
+    "infinity in sparse rows": (
+        lambda X, Y: (sparse.csr_array(bad_rows(X, Y, np.inf)[0]), Y),
+        "infinity .*row 999, column 3 of X holds inf; write NaN if it is not known",
+    ),
+    "overflow": (lambda X, Y: bad_rows(X, Y, -1e200), "row 999, column 3 of X holds -1e.200, .* overflow; rescale"),
+    "overflow in sparse rows": (
+        lambda X, Y: (sparse.csr_array(bad_rows(X, Y, 1e200)[0]), Y),
+        "row 999, column 3 of X holds 1e.200, .* overflow; rescale",
+    ),
     "columns": (lambda X, Y: (X[:, :3], Y), "3 features"),
     "length": (lambda X, Y: (X, Y[:-1]), "X has 1000 rows but y has 999"),
     "not bits": (lambda X, Y: (X, Y + 1), "row 11, column 0 holds"),

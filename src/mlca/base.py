@@ -17,6 +17,7 @@ from __future__ import annotations
 import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal, Self, TypeAlias, Union
 from weakref import WeakKeyDictionary
 
@@ -220,7 +221,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if is_plain(X):
             rows: Rows = X
             if not np.isfinite(X).all():
-                check_array(X, ensure_all_finite=self._finite, estimator=self, input_name="X")
+                self._checked(X)
         else:
             checked = self._checked(X)
             rows = _canonical(checked) if sparse.issparse(checked) else checked
@@ -233,19 +234,24 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
                 "rows to partial_fit"
             )
+        check = partial(
+            check_array,
+            without_mask(X),
+            accept_sparse="csr" if self._accepts_sparse else False,
+            dtype=np.float64,
+            order="C",
+            estimator=self,
+            input_name="X",
+        )
         try:
-            return check_array(
-                without_mask(X),
-                accept_sparse="csr" if self._accepts_sparse else False,
-                dtype=np.float64,
-                order="C",
-                ensure_all_finite=self._finite,
-                estimator=self,
-                input_name="X",
-            )
-        except ValueError:
+            return check(ensure_all_finite=self._finite)
+        except ValueError as error:
             _refuse_words(X)
-            raise
+            if "infinity" not in str(error):
+                raise
+            place = place_beyond(np.finfo(np.float64).max, check(ensure_all_finite=False), X)
+            remedy = "write NaN if it is not known" if self._allows_gaps else "correct it"
+            raise ValueError(f"{str(error).rstrip('.')}: {place}; {remedy}, or leave the row out") from None
 
     @property
     def _finite(self) -> bool | Literal["allow-nan"]:
@@ -326,6 +332,19 @@ def require_as_many(rows: Rows, targets: LabelRows | None) -> None:
 def is_plain(X: Any) -> bool:
     """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
     return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
+
+
+def place_beyond(bound: float, rows: Any, X: Any) -> str:
+    """Tell where the first value stands that is larger than a bound, by the names of X's columns if it has any."""
+    if sparse.issparse(rows):
+        first = int(np.argmax(np.abs(rows.data) > bound))
+        row, column = int(np.searchsorted(rows.indptr, first, side="right")) - 1, int(rows.indices[first])
+        value = rows.data[first]
+    else:
+        row, column = divmod(int(np.argmax(np.abs(rows) > bound)), rows.shape[1])
+        value = rows[row, column]
+    name = repr(X.columns[column]) if hasattr(X, "columns") else column
+    return f"row {row}, column {name} of X holds {value:g}"
 
 
 def _refuse_words(X: Any) -> None:

@@ -20,7 +20,8 @@ def bad_rows(X):
     infinite = X.copy()
     infinite[3, 1] = np.inf
     return {
-        "infinity": (infinite, "infinity"),
+        "infinity": (infinite, "infinity .* row 3, column 1 of X holds inf; .* leave the row out"),
+        "infinity in a frame": (pd.DataFrame(infinite).add_prefix("x"), "infinity .* row 3, column 'x1' of X"),
         "no rows": (X[:0], "0 sample"),
         "one dimension": (X[:, 0], "Expected 2D array"),
         "words": (np.full(X.shape, "word"), "could not convert string to float|dtype='numeric'"),

@@ -313,6 +313,20 @@ class TestMany:
         plain = load(tmp_path / "model.mlca")
         assert plain.classes_.tolist() == ["l", "m"] and plain.feature_names_in_.tolist() == ["a", "b", "c"]
 
+    def test_rows_without_labels_are_learned_rows(self, tmp_path):
+        model = learned([({"a": float(i)}, {}) for i in range(30)])
+        X = np.arange(30.0)[:, None]
+        plain = MLCA(recency=True).fit(X, [[]] * 30)
+        asked = [3.0, 14.5, 300.0]
+        assert [model.novelty_one({"a": a}) for a in asked] == plain.novelty([[a] for a in asked]).tolist()
+        assert model.novelty_one({"a": 3.0}) < 1
+        assert str(model.explain_one({"a": 3.0})) and model.predict_one({"a": 3.0}) == {}
+        model.save(tmp_path / "model.mlca")
+        twin = MLCAClassifier.load(tmp_path / "model.mlca")
+        for each in (model, twin):
+            each.learn_one({"a": 31.0}, {"l": True})
+        assert_same_state(inside(model), inside(twin))
+
     def test_what_a_file_cannot_hold_is_refused(self, tmp_path):
         with pytest.raises(ValueError, match="nothing is learned yet"):
             MLCAClassifier().save(tmp_path / "model.mlca")

@@ -218,7 +218,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Explanation
             The nodes that voted and every number on the way from their label counts to the posterior.
         """
-        if not self._labels:
+        if not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
         features = [str(feature) for feature in self._features] or ["nothing"]
         learner = self._learner.settled()
@@ -237,7 +237,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
             raise ValueError(f"feature {odd[0]!r} has no text for a name; a file can hold features named by text")
-        if not self._features or not self._labels:
+        if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to save")
         model = self._plain_model()
         model._learner = self._learner
@@ -295,7 +295,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         dict
-            For each label, the probability that it is false and that it is true. Empty before anything is learned.
+            For each label, the probability that it is false and that it is true. Empty before a label is learned.
         """
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
@@ -311,7 +311,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         dict
-            True or False for each label. Empty before anything is learned.
+            True or False for each label. Empty before a label is learned.
         """
         decisions = self._answers(x).chosen()[0].tolist() if self._labels else []
         return dict(zip(self._labels, decisions, strict=True))
@@ -336,7 +336,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         """
         if self.decision != "calibrated":
             raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
-        if not self._labels:
+        if not self._learner.n_seen:
             return 1.0
         return float(self._learner.settled().novelty(self._known_row(x))[0])
 

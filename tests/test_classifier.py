@@ -346,6 +346,7 @@ class TestBadInput:
             ("n_jobs", "two", "whole number"),
             ("n_jobs", 5000, "at most 1024"),
             ("n_jobs", -5000, "at least -1024"),
+            ("max_nodes", 2**63, "at most 9223372036854775807"),
             ("random_state", -1, "at least 0"),
             ("random_state", 2**63, "at most 9223372036854775807"),
             ("random_state", True, "whole number"),

@@ -19,5 +19,8 @@ MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20
 MOST_JOBS = 2**10
 
+# Compiled code counts nodes in 64 bits; no model gets near, so that a bound as large as sys.maxsize is no bound.
+MOST_NODES = 2**63 - 1
+
 # Seeds are drawn below 2^31; those that users give may be larger.
 MOST_SEED = 2**63 - 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlca.categories import check_categories
 from mlca.learner.parameters import Parameters
-from mlca.limits import MOST_JOBS, MOST_NEIGHBORS, MOST_SEED, MOST_WINDOW
+from mlca.limits import MOST_JOBS, MOST_NEIGHBORS, MOST_NODES, MOST_SEED, MOST_WINDOW
 from mlca.options import CHOICES, without_effect
 from mlca.validation import check_choice, check_flag, check_real, check_whole
 from mlca.warning import warn
@@ -33,7 +33,7 @@ def check_parameters(asked: Mapping[str, Any]) -> None:
         check_choice(name, asked[name], words)
     check_flag("recency", asked["recency"])
     if asked["max_nodes"] is not None:
-        check_whole("max_nodes", asked["max_nodes"], at_least=2)
+        check_whole("max_nodes", asked["max_nodes"], at_least=2, at_most=MOST_NODES)
     if asked["decision"] != "calibrated" and (asked["recency"] or asked["drift"] != "off"):
         raise ValueError('recency and drift="follow" mix calibrated probabilities: they need decision="calibrated"')
     check_categories(asked["categorical_features"])

@@ -95,6 +95,7 @@ FORGERIES = {
     "huge smoothing": ("learned", set_parameter("resolved", smoothing=10**400), "smoothing must be a finite number"),
     "smoothing of no kind": ("learned", set_parameter("resolved", smoothing=[1]), "smoothing must be"),
     "neighbours": ("few nodes", set_parameter("resolved", n_neighbors=2**31), "n_neighbors must be"),
+    "nodes": ("learned", set_parameter("resolved", max_nodes=2**63), "max_nodes must be at least 2 and at most"),
     "window": ("waiting", set_parameter("resolved", window=2**40), "window must be"),
     "threads": ("learned", set_parameter("parameters", n_jobs=10**6), "n_jobs must be at least -1024 and at most 1024"),
     "no thread": ("learned", set_parameter("parameters", n_jobs=0), "n_jobs must be a number of threads"),

@@ -321,6 +321,19 @@ class TestPlainFrames:
         with pytest.raises(ValueError, match="feature names"):
             model.predict(NUMBERS.rename(columns={"a": "z"}))
 
+    @pytest.mark.parametrize("other", [1.5, "word"])
+    def test_columns_that_were_not_learned_are_left_out(self, other):
+        model = MLCA().fit(NUMBERS, LABELS)
+        wider = NUMBERS.assign(other=other)[["c", "other", "a", "b"]]
+        np.testing.assert_array_equal(model.predict_proba(wider), model.predict_proba(NUMBERS))
+        assert model.score(wider, LABELS) == model.score(NUMBERS, LABELS)
+        np.testing.assert_array_equal(model.explain(wider.iloc[4]).distances, model.explain(NUMBERS.iloc[4]).distances)
+
+    def test_columns_without_names_are_counted(self):
+        model = MLCA().fit(NUMBERS.to_numpy(), LABELS)
+        with pytest.raises(ValueError, match="X has 4 features, but MLCA is expecting 3"):
+            model.predict(pd.DataFrame(np.zeros((2, 4))))
+
     def test_gaps_are_those_of_an_array(self):
         rng = np.random.default_rng(6)
         gaps = NUMBERS.mask(rng.random(NUMBERS.shape) < 0.2)

@@ -106,9 +106,9 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    if set(known) == set(X.columns) and known != list(X.columns):
-        return X[known]
-    return X
+    # Numbered columns are those of an array, of which none is left out.
+    fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
+    return X[known] if fits and known != list(X.columns) else X
 
 
 def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:

@@ -83,7 +83,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> int | None:
     """Raise as `replacing` would; return the permissions of the file that is there, None if there is none."""
     target = Path(os.path.realpath(path))
     try:
-        mode = target.stat().st_mode
+        mode = Path(path).stat().st_mode  # of /dev/stdout the real path is no file where it is a pipe
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent)) from None

@@ -36,6 +36,13 @@ def test_the_table_is_not_overwritten_by_what_is_made_of_it(table, model, call, 
     assert table.read_bytes() == before
 
 
+@pytest.mark.skipif(os.name != "posix", reason="there is no /dev/stdout")
+def test_a_model_does_not_go_into_a_pipe(table):
+    done = run(["train", table, "--labels", "tags", "--out", "/dev/stdout"])
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"/dev/stdout: a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
+
+
 class TestLabelsElsewhere:
     def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()

@@ -83,6 +83,17 @@ class TestJsonLines:
         with pytest.raises(ValueError, match="no line holds a JSON object"):
             read(write("[1]\n", "x.jsonl"))
 
+    @pytest.mark.parametrize("content", ['[{"a": 1}, {"a": 2}]', '[\n  {\n    "a": 1\n  }\n]\n', '\ufeff [{"a": 1},\n'])
+    @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+    def test_an_array_is_told_from_lines(self, write, content, name):
+        with pytest.raises(ValueError, match="the file is a JSON array; write JSON lines"):
+            read(write(content, name))
+
+    def test_a_name_that_an_object_has_twice(self, write):
+        _, rows = read(write('{"a": 1}\n{"b": 1, "a": 2, "a": 2}\n{"a": {"c": 1, "c": 2}}\n', "x.jsonl"))
+        assert [line for line, _ in rows] == [1, 2, 3] and rows[0][1] == [1]
+        assert "'a' is named twice in an object" in rows[1][1] and "'c' is named twice" in rows[2][1]
+
 
 class TestArff:
     HEAD = "% a comment\n@relation r\n@attribute a numeric\n@attribute b {no, yes}\n@data\n"

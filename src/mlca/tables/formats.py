@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from mlca.tables.arff import ArffSource
 from mlca.tables.delimited import DelimitedSource
-from mlca.tables.jsonlines import JsonLinesSource
+from mlca.tables.jsonlines import ARRAY, JsonLinesSource
 from mlca.tables.parquet import ParquetSource
 from mlca.tables.sources import Source
 from mlca.tables.streams import ByteStream
@@ -64,7 +64,7 @@ def _by_content(first: bytes) -> str:
     text = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"PAR1"):
         return "parquet"
-    if text.startswith(b"{"):
+    if text.startswith(b"{") or ARRAY.match(text):
         return "jsonl"
     if text.startswith(b"%") or text[:9].lower() == b"@relation":
         return "arff"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
@@ -13,6 +14,9 @@ from mlca.tables.streams import ByteStream, undecodable
 # Objects whose names are the columns. A name that turns up later is not read, and told.
 FIRST_OBJECTS = 1000
 MOST_UNREAD = 20
+
+# How an array of objects begins, which is no row but the whole file.
+ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
 class JsonLinesSource:
@@ -33,6 +37,11 @@ class JsonLinesSource:
         self.nominal: dict[str, tuple[str, ...]] = {}
         self.unread: set[str] = set()
         self.label_columns: tuple[str, ...] = ()
+        if ARRAY.match(stream.peek()):
+            raise ValueError(
+                f"{self.name}: the file is a JSON array; write JSON lines, one object a line, for instance with "
+                "jq -c '.[]'"
+            )
         objects = _objects(stream.lines())
         first = list(islice(objects, FIRST_OBJECTS))
         self._objects = chain(first, objects)
@@ -62,7 +71,10 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
             yield number, Fault(problem)
             continue
         try:
-            found = json.loads(line)
+            found = json.loads(line, object_pairs_hook=_named_once)
+        except _NamedTwiceError as error:
+            yield number, Fault(str(error))
+            continue
         except (ValueError, RecursionError) as error:
             yield number, Fault(f"not JSON ({error})")
             continue
@@ -70,3 +82,17 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
             yield number, found
         else:
             yield number, Fault(f"expected one JSON object a line, found a {type(found).__name__}")
+
+
+class _NamedTwiceError(ValueError):
+    """An object names something twice."""
+
+
+def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; `json` alone would keep the last of two values and say nothing."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in found if names.count(name) > 1)
+        raise _NamedTwiceError(f"{twice!r} is named twice in an object; leave one out, or rename it")
+    return found

@@ -66,7 +66,8 @@ class Server:
         self.starts += 1
         base = self.folder / f"{self._name}-{self.data.name}-{self.starts}"
         self.out, self.err = base.with_suffix(".out"), base.with_suffix(".err")
-        words = ["serve", "--data", str(self.data), "--port", "0", *map(str, self._words)]
+        port = [] if "--port" in self._words else ["--port", "0"]
+        words = ["serve", "--data", str(self.data), *port, *map(str, self._words)]
         self.pid = self._nursery.order(
             words=words,
             out=str(self.out),

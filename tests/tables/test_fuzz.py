@@ -2,9 +2,7 @@
 
 import gzip
 import json
-import random
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from mlca.tables.batches import TableFile
 from mlca.tables.columns import Wishes
 from mlca.tables.formats import open_source
 from mlca.tables.streams import ByteStream
-from tests.datasets.test_fuzz import mutate
+from tests.damage import read_damaged
 
 GROWTH = 100
 INTERPRETER = 1_000_000  # what Python and NumPy take for themselves, whatever the file
@@ -56,29 +54,10 @@ def read(path):
 @pytest.mark.parametrize("n_files", [200, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_files(tmp_path, name, n_files):
-    seed, path = FILES[name], tmp_path / name
-    path.write_bytes(seed)
-    assert read(path) == []  # the undamaged file is read; afterwards nothing is imported for the first time
-    rng = random.Random(name)
+    path = tmp_path / name
     place = re.compile(re.escape(str(path)) + r"(?:, line \d+)?: .")
     told = 0
-    tracemalloc.start()
-    try:
-        for _ in range(n_files):
-            damaged = mutate(seed, rng)
-            path.write_bytes(damaged)
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            try:
-                problems = read(path)
-            except ValueError as error:
-                problems = [str(error)]
-            except Exception as error:
-                raise AssertionError(damaged) from error
-            peak = tracemalloc.get_traced_memory()[1] - before
-            assert peak < GROWTH * len(damaged) + INTERPRETER, damaged
-            assert all(map(place.match, problems)), (damaged, problems)
-            told += bool(problems)
-    finally:
-        tracemalloc.stop()
+    for damaged, problems in read_damaged(path, FILES[name], read, n_files, GROWTH, INTERPRETER):
+        assert all(map(place.match, problems)), (damaged, problems)
+        told += bool(problems)
     assert n_files / 10 < told < n_files  # the damage is neither too small nor total

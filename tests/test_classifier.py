@@ -1,6 +1,7 @@
 """The scikit-learn face of MLCA."""
 
 import pickle
+from fractions import Fraction
 
 import joblib
 import numpy as np
@@ -366,6 +367,10 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"vigilance was 0\.01 .* is 0\.5"):
             model.partial_fit(*stream)
         assert model.fit(*stream).n_nodes_ < 300
+
+    @pytest.mark.parametrize("third", [Fraction(1, 3), np.longdouble(1) / 3])
+    def test_learning_goes_on_with_a_number_that_was_rounded(self, stream, third):
+        assert MLCA(vigilance=third, smoothing=third, decision="bayes").fit(*stream).partial_fit(*stream).n_seen_ == 600
 
     @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_labels", "explain"])
     def test_nothing_is_predicted_before_learning(self, stream, method):

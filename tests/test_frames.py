@@ -1,6 +1,7 @@
 """Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,17 @@ class TestMixedFrames:
     def test_portions_do_not_matter(self, cuts):
         """Wherever the stream is cut, behind a category that comes late as well."""
         assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
+
+    def test_a_seed_that_is_drawn_is_drawn_once_in_whatever_portions_rows_come(self):
+        frame = NUMBERS.assign(tree=["ash"] * 10 + ["ash", "beech"] * 55)
+        models = []
+        for cuts in ((0, 120), (0, 5, 20, 120)):
+            model = MLCA.published("MLCA-C", random_state=np.random.RandomState(0))
+            for start, stop in pairwise(cuts):
+                model.partial_fit(frame[start:stop], LABELS[start:stop])
+            models.append(model)
+        assert models[0]._learner.parameters == models[1]._learner.parameters
+        assert_same(*models, frame)
 
     def test_categories_that_come_late_might_have_been_known_from_the_start(self):
         declared = FRAME.assign(priority=FRAME["priority"].astype("category"))

@@ -182,7 +182,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one.
 
-        What else is known of the columns is handed to `_begin`.
+        What else is known beforehand is handed to `_begin`.
         """
         fresh = self._apart()
         validate_data(fresh, X, reset=True, skip_check_array=True)

@@ -310,15 +310,17 @@ class MLCA(LearnedModel):
     def _categories(self, n_features: int) -> tuple[int, ...]:
         return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))
 
-    def _begin(self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None) -> None:
+    def _begin(
+        self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None, seed: int | None = None
+    ) -> None:
         told = self._categories(n_features) if categories is None else categories
-        parameters = replace(self._draw_parameters(), categorical_features=told)
+        parameters = replace(self._draw_parameters(seed), categorical_features=told)
         self._learner = Learner(parameters, n_features, sparse_rows)
 
-    def _draw_parameters(self) -> Parameters:
-        if isinstance(self.random_state, int | np.integer):
+    def _draw_parameters(self, seed: int | None = None) -> Parameters:
+        if seed is None and isinstance(self.random_state, int | np.integer):
             seed = int(self.random_state)
-        else:
+        elif seed is None:
             seed = int(check_random_state(self.random_state).randint(2**31))
         return Parameters(
             vigilance=None if self.vigilance == "auto" else float(self.vigilance),

@@ -321,7 +321,8 @@ def _learn_again(model: LearnedModel, held: Held, again: ReadAgain, labels: Labe
     recipe, parts, rows = again.recipe, again.parts, again.rows
     if again.begins:
         fresh = model._apart()  # an interrupt leaves the model of the frames before
-        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
+        seed = model._learner.parameters.seed if held.parts else None  # drawn once, in whatever portions rows come
+        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal, seed=seed)
         set_recipe(fresh, recipe)
         fresh._learn(rows, _joined([learned for _, learned in parts]))
         model.__dict__ = fresh.__dict__

@@ -267,6 +267,17 @@ class TestStreamsOfFrames:
             each.partial_fit(more, [{"a"}, {"b"}] * 5)
         assert_same(model, loaded, more)
 
+    def test_a_save_that_fails_settles_nothing(self, tmp_path):
+        begun = pd.DataFrame({"k": ["u", "v"] * 5, "x": np.arange(10.0) % 4}), [{"a"}, {"b"}] * 5
+        model, expected = MLCA().partial_fit(*begun), MLCA().partial_fit(*begun)
+        with pytest.raises(FileNotFoundError):
+            model.save(tmp_path / "nowhere" / "begun.mlca")
+        more = pd.DataFrame({"k": [f"lots of words here {i}" for i in range(10)], "x": np.arange(10.0)})
+        for each in (model, expected):
+            each.partial_fit(more, [{"a"}, {"b"}] * 5)
+        assert model.n_features_in_ == expected.n_features_in_
+        assert_same(model, expected, more)
+
     def test_what_is_held_is_not_changed_by_others(self):
         numbers, trees = np.arange(25.0) % 4, ["ash", "beech", "cedar", "elm", "fir"] * 5
         frame = pd.Series(numbers, copy=False).to_frame("n").assign(tree=trees)

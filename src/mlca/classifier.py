@@ -290,10 +290,10 @@ class MLCA(LearnedModel):
         from mlca.frames import settle
         from mlca.storage import write_model
 
-        settle(self)  # files hold no tables, and what is saved goes on as this does
         model = self._frozen()
         model._check_fitted()
         write_model(model, path)
+        settle(model)  # files hold no tables, and what was saved goes on as this does
 
     def _check_parameters(self) -> None:
         check_parameters(vars(self))

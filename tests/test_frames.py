@@ -247,6 +247,11 @@ class TestStreamsOfFrames:
             with pytest.raises(ValueError, match="row 200 of X: 'soon' is no number"):
                 learn(frame, TOPICS)
 
+    @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", None])
+    def test_a_number_of_passes_that_cannot_be_is_named(self, epochs):
+        with pytest.raises(ValueError, match="epochs must be"):
+            MLCA(epochs=epochs).fit(FRAME, TOPICS)
+
     def test_several_passes_see_the_columns_of_one(self):
         frame = pd.DataFrame(
             {"id": [f"T-{k}" for k in range(50)], "tree": ["ash", "beech"] * 25, "n": np.arange(50) % 7}

@@ -131,7 +131,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     try:
         row = np.asarray(without_mask(x), dtype=np.float64)
         return row if row.ndim == 2 else row.reshape(1, -1)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
         ) from None

@@ -1,6 +1,7 @@
 """The scikit-learn face of MLCA."""
 
 import pickle
+from fractions import Fraction
 
 import joblib
 import numpy as np
@@ -259,6 +260,10 @@ class TestExplain:
         explanation = MLCA().fit(X, [names] * len(X)).explain(X[0])
         assert len(explanation.predicted) == 45 and all(f"\n{name}  " in str(explanation) for name in names)
 
+    def test_a_number_of_hundreds_of_digits_is_refused(self, stream):
+        with pytest.raises(ValueError, match=r"x is no row of numbers .*too large"):
+            MLCA().fit(*stream).explain([1, 2, 3, 10**400])
+
     def test_several_rows_are_refused(self, stream):
         X, Y = stream
         with pytest.raises(ValueError, match="one row, not 2"):
@@ -281,6 +286,10 @@ BAD_BATCHES = {
     "overflow in sparse rows": (
         lambda X, Y: (sparse.csr_array(bad_rows(X, Y, 1e200)[0]), Y),
         "row 999, column 3 of X holds 1e.200, .* overflow; rescale",
+    ),
+    "a number of hundreds of digits": (
+        lambda X, Y: ([*X.tolist()[:-1], [1, -(10**400), 2, 3]], Y),
+        "row 999, column 1 of X holds a whole number of 1329 bits, .* leave the row out",
     ),
     "columns": (lambda X, Y: (X[:, :3], Y), "3 features"),
     "length": (lambda X, Y: (X, Y[:-1]), "X has 1000 rows but y has 999"),
@@ -366,6 +375,10 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"vigilance was 0\.01 .* is 0\.5"):
             model.partial_fit(*stream)
         assert model.fit(*stream).n_nodes_ < 300
+
+    @pytest.mark.parametrize("third", [Fraction(1, 3), np.longdouble(1) / 3])
+    def test_learning_goes_on_with_a_number_that_was_rounded(self, stream, third):
+        assert MLCA(vigilance=third, smoothing=third, decision="bayes").fit(*stream).partial_fit(*stream).n_seen_ == 600
 
     @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_labels", "explain"])
     def test_nothing_is_predicted_before_learning(self, stream, method):

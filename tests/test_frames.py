@@ -1,6 +1,7 @@
 """Frames straight into a model: any kind of column, matched by name, in any portions, in Python and in the shell."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,17 @@ class TestMixedFrames:
     def test_portions_do_not_matter(self, cuts):
         """Wherever the stream is cut, behind a category that comes late as well."""
         assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
+
+    def test_a_seed_that_is_drawn_is_drawn_once_in_whatever_portions_rows_come(self):
+        frame = NUMBERS.assign(tree=["ash"] * 10 + ["ash", "beech"] * 55)
+        models = []
+        for cuts in ((0, 120), (0, 5, 20, 120)):
+            model = MLCA.published("MLCA-C", random_state=np.random.RandomState(0))
+            for start, stop in pairwise(cuts):
+                model.partial_fit(frame[start:stop], LABELS[start:stop])
+            models.append(model)
+        assert models[0]._learner.parameters == models[1]._learner.parameters
+        assert_same(*models, frame)
 
     def test_categories_that_come_late_might_have_been_known_from_the_start(self):
         declared = FRAME.assign(priority=FRAME["priority"].astype("category"))
@@ -235,6 +247,11 @@ class TestStreamsOfFrames:
             with pytest.raises(ValueError, match="row 200 of X: 'soon' is no number"):
                 learn(frame, TOPICS)
 
+    @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", None])
+    def test_a_number_of_passes_that_cannot_be_is_named(self, epochs):
+        with pytest.raises(ValueError, match="epochs must be"):
+            MLCA(epochs=epochs).fit(FRAME, TOPICS)
+
     def test_several_passes_see_the_columns_of_one(self):
         frame = pd.DataFrame(
             {"id": [f"T-{k}" for k in range(50)], "tree": ["ash", "beech"] * 25, "n": np.arange(50) % 7}
@@ -254,6 +271,17 @@ class TestStreamsOfFrames:
         for each in (model, loaded):
             each.partial_fit(more, [{"a"}, {"b"}] * 5)
         assert_same(model, loaded, more)
+
+    def test_a_save_that_fails_settles_nothing(self, tmp_path):
+        begun = pd.DataFrame({"k": ["u", "v"] * 5, "x": np.arange(10.0) % 4}), [{"a"}, {"b"}] * 5
+        model, expected = MLCA().partial_fit(*begun), MLCA().partial_fit(*begun)
+        with pytest.raises(FileNotFoundError):
+            model.save(tmp_path / "nowhere" / "begun.mlca")
+        more = pd.DataFrame({"k": [f"lots of words here {i}" for i in range(10)], "x": np.arange(10.0)})
+        for each in (model, expected):
+            each.partial_fit(more, [{"a"}, {"b"}] * 5)
+        assert model.n_features_in_ == expected.n_features_in_
+        assert_same(model, expected, more)
 
     def test_what_is_held_is_not_changed_by_others(self):
         numbers, trees = np.arange(25.0) % 4, ["ash", "beech", "cedar", "elm", "fir"] * 5

@@ -14,6 +14,7 @@ Everything is checked before anything changes: a call that refuses its input lea
 
 from __future__ import annotations
 
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
@@ -182,7 +183,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
         """Forget everything, all at once: an interrupt leaves the old model or an empty one.
 
-        What else is known of the columns is handed to `_begin`.
+        What else is known beforehand is handed to `_begin`.
         """
         fresh = self._apart()
         validate_data(fresh, X, reset=True, skip_check_array=True)
@@ -245,8 +246,8 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         )
         try:
             return check(ensure_all_finite=self._finite)
-        except ValueError as error:
-            _refuse_words(X)
+        except (ValueError, OverflowError) as error:
+            _refuse_cells(X)
             if "infinity" not in str(error):
                 raise
             place = place_beyond(np.finfo(np.float64).max, check(ensure_all_finite=False), X)
@@ -347,8 +348,8 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
     return f"row {row}, column {name} of X holds {value:g}"
 
 
-def _refuse_words(X: Any) -> None:
-    """Raise ValueError with the place of a word among the numbers of X, which NumPy does not tell."""
+def _refuse_cells(X: Any) -> None:
+    """Raise ValueError with the place of a word, or of a number of hundreds of digits; NumPy does not tell it."""
     if not isinstance(X, list | tuple | np.ndarray):
         return
     for row, cells in enumerate(X):
@@ -357,6 +358,11 @@ def _refuse_words(X: Any) -> None:
                 raise ValueError(
                     f"could not convert string to float: row {row}, column {column} of X holds {str(cell)[:40]!r}; "
                     "encode words as numbers, or give MLCA a DataFrame, whose columns may hold words"
+                )
+            if isinstance(cell, int) and abs(cell) > sys.float_info.max:
+                raise ValueError(
+                    f"row {row}, column {column} of X holds a whole number of {cell.bit_length()} bits, more than a "
+                    "float can hold; correct it, or leave the row out"
                 )
 
 

@@ -290,10 +290,10 @@ class MLCA(LearnedModel):
         from mlca.frames import settle
         from mlca.storage import write_model
 
-        settle(self)  # files hold no tables, and what is saved goes on as this does
         model = self._frozen()
         model._check_fitted()
         write_model(model, path)
+        settle(model)  # files hold no tables, and what was saved goes on as this does
 
     def _check_parameters(self) -> None:
         check_parameters(vars(self))
@@ -310,15 +310,17 @@ class MLCA(LearnedModel):
     def _categories(self, n_features: int) -> tuple[int, ...]:
         return resolve_categories(self.categorical_features, n_features, getattr(self, "feature_names_in_", None))
 
-    def _begin(self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None) -> None:
+    def _begin(
+        self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None, seed: int | None = None
+    ) -> None:
         told = self._categories(n_features) if categories is None else categories
-        parameters = replace(self._draw_parameters(), categorical_features=told)
+        parameters = replace(self._draw_parameters(seed), categorical_features=told)
         self._learner = Learner(parameters, n_features, sparse_rows)
 
-    def _draw_parameters(self) -> Parameters:
-        if isinstance(self.random_state, int | np.integer):
+    def _draw_parameters(self, seed: int | None = None) -> Parameters:
+        if seed is None and isinstance(self.random_state, int | np.integer):
             seed = int(self.random_state)
-        else:
+        elif seed is None:
             seed = int(check_random_state(self.random_state).randint(2**31))
         return Parameters(
             vigilance=None if self.vigilance == "auto" else float(self.vigilance),

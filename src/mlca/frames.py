@@ -131,7 +131,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
     try:
         row = np.asarray(without_mask(x), dtype=np.float64)
         return row if row.ndim == 2 else row.reshape(1, -1)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
         ) from None
@@ -165,12 +165,13 @@ def with_values(
 
 def fit(model: LearnedModel, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
+    model._check_parameters()
     fresh = model._apart()
     for name in _LEARNED:
         fresh.__dict__.pop(name, None)
     try:
         for _ in range(model.epochs):
-            partial_fit(fresh, X, y)
+            _learn_frame(fresh, X, y, None)
             fresh.__dict__.pop("_held", None)  # what is fitted is settled: further passes see the same columns
     finally:  # what is refused is refused before anything is learned; an interrupt leaves the rows that were
         if hasattr(fresh, "labels_"):
@@ -203,13 +204,17 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     y, classes : object
         Their labels, as `MLCA.partial_fit` takes them.
     """
+    if hasattr(model, "labels_"):
+        model._check_continuation()
+    else:
+        model._check_parameters()
+    _learn_frame(model, X, y, classes)
+
+
+def _learn_frame(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None) -> None:
     if not len(X):
         raise ValueError("X has no rows; pass one at least")
     first = not hasattr(model, "labels_")
-    if first:
-        model._check_parameters()
-    else:
-        model._check_continuation()
     labels, targets = read_targets(y, None if first else model.labels_, classes)
     if targets.n_rows != len(X):
         raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
@@ -321,7 +326,8 @@ def _learn_again(model: LearnedModel, held: Held, again: ReadAgain, labels: Labe
     recipe, parts, rows = again.recipe, again.parts, again.rows
     if again.begins:
         fresh = model._apart()  # an interrupt leaves the model of the frames before
-        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal)
+        seed = model._learner.parameters.seed if held.parts else None  # drawn once, in whatever portions rows come
+        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal, seed=seed)
         set_recipe(fresh, recipe)
         fresh._learn(rows, _joined([learned for _, learned in parts]))
         model.__dict__ = fresh.__dict__

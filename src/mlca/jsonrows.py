@@ -23,12 +23,16 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 def plain_names(names: Any) -> Any:
     """Return labels, or ids, as a list of text; of a dict those that are true, as everywhere in mlca.
 
-    A single text stays one, which the service refuses: its letters are nobody's names. So do None and bytes.
+    A single text stays one, which the service refuses: its letters are nobody's names. So does None, and bytes, which
+    JSON cannot hold.
 
     Examples
     --------
     >>> plain_names({"sea": True, "sun": False}), plain_names(("sea", 7))
     (['sea'], ['sea', '7'])
+    >>> from enum import Enum
+    >>> plain_names([Enum("Tag", {"SEA": "sea"}, type=str).SEA])
+    ['sea']
     >>> plain_names(["sea", None])
     Traceback (most recent call last):
     ValueError: None among ['sea', None] is no name, which is text or a whole number: leave it out, or write a name
@@ -46,7 +50,8 @@ def _plain_name(name: Any, names: Any) -> str:
         raise ValueError(
             f"{name!r} among {names!r} is no name, which is text or a whole number: leave it out, or write a name"
         )
-    return str(value)
+    # Asked by `str` a member of an enumeration would tell its name there instead of the label.
+    return str.__str__(value) if isinstance(value, str) else int.__repr__(value)
 
 
 def _is_true(value: Any, name: Any) -> bool:

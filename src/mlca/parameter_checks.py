@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from numbers import Real
 from operator import attrgetter
 from typing import Any
 
@@ -60,6 +61,8 @@ def require_same_parameters(asked: Any, learned: Parameters) -> None:
         before, now = getattr(learned, name), getattr(asked, name)
         if name == "vigilance" and before is None:
             before = "auto"
+        if isinstance(before, float) and not isinstance(now, int) and isinstance(now, Real):
+            now = float(now)  # as when learning began: a third, say, was rounded
         if now != before:
             raise ValueError(
                 f"{name} was {before!r} when learning began and is {now!r} "

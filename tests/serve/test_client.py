@@ -3,6 +3,7 @@
 import csv
 import json
 import threading
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -66,11 +67,12 @@ def test_labels_are_read_as_everywhere_in_mlca(serve):
     server = serve()
     with Client(server.url) as client:
         taken = [{"sea": True, "sun": False}, {"sun": np.True_}, {"sea", "sun"}, np.array(["sea"]), [np.int64(7), 8]]
+        taken += [{Enum("Tag", {"SEA": "sea"}, type=str).SEA: True}, [Enum("Code", {"SEVEN": 7}, type=int).SEVEN]]
         client.learn([{"x": [1, 2], "labels": labels} for labels in taken])
         client.predict([{"id": "kept", "x": [1, 2]}], keep=True)
         client.labels([{"id": "kept", "labels": {"sea": True, "wind": False}}])
         assert [sorted(row[3]) for row in log_of(server.data)] == [
-            ["sea"], ["sun"], ["sea", "sun"], ["sea"], ["7", "8"], ["sea"]
+            ["sea"], ["sun"], ["sea", "sun"], ["sea"], ["7", "8"], ["sea"], ["7"], ["sea"]
         ]  # fmt: skip
         for labels, told in (
             ([None], "None among"),
@@ -92,7 +94,7 @@ def test_labels_are_read_as_everywhere_in_mlca(serve):
             client.learn([{"x": [1, 2], "labels": None}])
         with pytest.raises(TypeError, match="bytes"):
             client.learn([{"x": [1, 2], "labels": b"sea"}])
-        assert client.model()["log_position"] == 6
+        assert client.model()["log_position"] == 8
 
 
 def test_connections_end_with_their_threads(shared):

@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mlca.limits import LARGEST_VALUE
 from mlca.targets import LabelRows, LabelSet, exact_share, read_targets
 
 # Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
@@ -227,6 +228,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             checked = self._checked(X)
             rows = _canonical(checked) if sparse.issparse(checked) else checked
         require_as_many(rows, targets)
+        values: NDArray[np.float64] = np.asarray(rows.data if sparse.issparse(rows) else rows)
+        if values.size and np.nanmax(np.abs(values), initial=0.0) > LARGEST_VALUE:
+            place = place_beyond(LARGEST_VALUE, rows, X)
+            raise ValueError(f"{place}, beyond {LARGEST_VALUE:g}, where squares overflow; rescale the column")
         return rows
 
     def _checked(self, X: Any) -> Any:

@@ -15,7 +15,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.base import Rows, StreamClassifier, is_plain, place_beyond, require_as_many
+from mlca.base import Rows, StreamClassifier, is_plain, require_as_many
 from mlca.kernels import native
 from mlca.learner.core import Answers, Learner, n_labels_of
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES
@@ -214,10 +214,6 @@ class LearnedModel(StreamClassifier):
         rows = super()._read_rows(X, targets)
         if rows.shape[1] > MOST_FEATURES:
             raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
-        values: NDArray[np.float64] = np.asarray(rows.data if sparse.issparse(rows) else rows)
-        if values.size and np.nanmax(np.abs(values), initial=0.0) > LARGEST_VALUE:
-            place = place_beyond(LARGEST_VALUE, rows, X)
-            raise ValueError(f"{place}, beyond {LARGEST_VALUE:g}, where squares overflow; rescale the column")
         return rows
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:

@@ -17,11 +17,12 @@ from mlca.peers import GLOCAL
 
 
 def bad_rows(X):
-    infinite = X.copy()
-    infinite[3, 1] = np.inf
+    infinite, large = X.copy(), X.copy()
+    infinite[3, 1], large[3, 1] = np.inf, -1e200
     return {
         "infinity": (infinite, "infinity .* row 3, column 1 of X holds inf; .* leave the row out"),
         "infinity in a frame": (pd.DataFrame(infinite).add_prefix("x"), "infinity .* row 3, column 'x1' of X"),
+        "a number whose square is infinite": (large, r"row 3, column 1 of X holds -1e\+200, beyond 1e\+150"),
         "no rows": (X[:0], "0 sample"),
         "one dimension": (X[:, 0], "Expected 2D array"),
         "words": (np.full(X.shape, "word"), "could not convert string to float|dtype='numeric'"),

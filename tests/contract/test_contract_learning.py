@@ -105,6 +105,16 @@ def test_no_labels_at_all(model, data):
     assert model.predict_proba(data.queries).max() <= 0.5
 
 
+def test_not_even_the_name_of_a_label(model, data):
+    if isinstance(model, GLOCAL | MLODM):
+        with pytest.raises(ValueError, match=r"y names none|every row has none or all of the labels"):
+            model.fit(data.X, [[]] * 70)
+        assert not hasattr(model, "n_features_in_")
+        return
+    assert model.fit(data.X, [[]] * 70).predict_proba(data.queries).shape == (15, 0)
+    assert model.predict_labels(data.queries) == [set()] * 15
+
+
 def test_one_label(model, data):
     if isinstance(model, MLODM):
         with pytest.raises(ValueError, match="every row has none or all of the labels"):

@@ -229,6 +229,9 @@ class TestComplaints:
         with pytest.raises(ValueError, match="real numbers"):
             metrics.coverage([[0, 1]], [["a", "b"]])
 
-    def test_places(self):
-        with pytest.raises(ValueError, match="k is 0"):
-            metrics.precision_at_k([[0, 1]], [[0.1, 0.2]], k=0)
+    @pytest.mark.parametrize("measure", [metrics.precision_at_k, metrics.ndcg_at_k])
+    def test_places(self, measure):
+        with pytest.raises(ValueError, match="k must be at least 1, not 0"):
+            measure([[0, 1]], [[0.1, 0.2]], k=0)
+        with pytest.raises(ValueError, match=r"k must be a whole number, not 1\.5"):
+            measure([[0, 1]], [[0.1, 0.2]], k=1.5)

@@ -361,6 +361,15 @@ class TestRecords:
         assert result.records[-1].n_labels == 2
 
 
+@pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sp.csr_array])
+@pytest.mark.parametrize("model", [MLCA, MLCAClassifier])
+def test_batches_without_rows_are_passed_over(form, model):
+    X, Y = np.arange(6.0).reshape(3, 2), np.array([[1, 0], [0, 1], [1, 1]])
+    none = (form(X[:0]), Y[:0])
+    result = prequential(model(), [none, (form(X), Y), none, (form(X), Y), none, (form(X[:0]), [])])
+    assert (result.records[-1].row, result.labels_appeared) == (6, {0: 0, 1: 1})
+
+
 class TestComplaints:
     def test_places(self):
         stream = [([0.0], ["sea"]), (np.zeros((2, 1)), [["sea"]])]
@@ -388,9 +397,19 @@ class TestComplaints:
             prequential(object(), SEA_AND_SUN)
 
     @pytest.mark.parametrize("option", ["every", "window"])
-    def test_counts(self, option):
-        with pytest.raises(ValueError, match=f"{option} is 0"):
-            prequential(NearestRow(), SEA_AND_SUN, **{option: 0})
+    @pytest.mark.parametrize(
+        ("count", "wanted"),
+        [(0, "at least 1"), (2.5, "a whole number"), (True, "a whole number"), ("9", "a whole number")],
+    )
+    def test_counts(self, option, count, wanted):
+        with pytest.raises(ValueError, match=f"{option} must be {wanted}, not {count!r}"):
+            prequential(NearestRow(), SEA_AND_SUN, **{option: count})
+
+    def test_what_the_model_refuses_is_told_with_its_item(self):
+        stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
+        with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as refused:
+            prequential(MLCA(), stream)
+        assert refused.value.__notes__ == ["This was item 1 of the stream, after 2 rows, which are learned."]
 
 
 def test_a_table_is_no_stream():

@@ -128,9 +128,9 @@ def test_without_smoothing_a_label_never_seen_is_impossible():
 
 
 def test_huge_values_are_compared_by_their_differences():
-    X = [[1e200], [2e200], [2.1e200], [9e200]]
-    model = MLkNN(k=1).fit(X, np.array([[0], [1], [1], [0]]))
-    assert np.isfinite(model.predict_proba(X)).all()
+    X, Y = np.array([[1.0], [2.0], [2.1], [9.0]]), np.array([[0], [1], [1], [0]])
+    small, huge = MLkNN(k=1).fit(X, Y), MLkNN(k=1).fit(X * 1e149, Y)
+    assert_array_equal(huge.predict_proba(X * 1e149), small.predict_proba(X))
 
 
 def test_too_few_rows_for_k():

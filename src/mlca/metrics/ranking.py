@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mlca.metrics.averages import mean_defined, ratio
 from mlca.metrics.inputs import LabelMatrix, Scores, Truth, true_and_scores
+from mlca.validation import check_whole
 
 BLOCK_CELLS = 2**19  # comparisons at a time: 4 MB of scores, which a cache of today holds
 
@@ -277,6 +278,5 @@ def ndcg_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
 
 
 def _require_places(k: int) -> int:
-    if k < 1:
-        raise ValueError(f"k is {k}, but at least one place must be looked at: pass k >= 1")
+    check_whole("k", k, at_least=1)
     return k

@@ -162,8 +162,10 @@ class GLOCAL(ScoreClassifier):
         check_choice("cost", self.cost, get_args(Cost))
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows, and before learning that the mask of known labels fits them."""
+        """Check rows, and before learning that there are labels and that the mask of known ones fits them."""
         rows = super()._read_rows(X, targets)
+        if targets is not None and targets.n_labels == 0:
+            raise ValueError("GLOCAL factorises the matrix of labels, but y names none: give it rows that have some")
         if targets is not None and self._observed is not None:
             wanted = (targets.n_rows, targets.n_labels)
             if self._observed.shape != wanted:

@@ -17,6 +17,7 @@ from mlca.metrics.stream.alarms import Alarm, Watch
 from mlca.metrics.stream.records import Prequential, Record
 from mlca.metrics.stream.tally import Tally
 from mlca.targets import LabelSet
+from mlca.validation import check_whole
 
 
 def prequential(
@@ -43,7 +44,8 @@ def prequential(
         matrices (and `classes_`, if labels come by name), or a multi-label model of River.
     stream : iterable of (X, Y) pairs
         Batches, or single rows: arrays with indicator matrices or label names; for River's models also
-        {feature: value} with {label: bool}. All items tell labels in the same way.
+        {feature: value} with {label: bool}. All items tell labels in the same way. A batch without rows is passed
+        over.
     every : int, default 1000
         Rows between two records. A record is taken at the end of the item that completes them, and at
         the end of the stream.
@@ -83,8 +85,8 @@ def prequential(
     >>> result.labels_appeared
     {'OR': 0, 'AND': 0, 'XOR': 1}
     """
-    _require_positive("every", every)
-    _require_positive("window", window)
+    check_whole("every", every, at_least=1)
+    check_whole("window", window, at_least=1)
     appeared: dict[Hashable, int] = {}
     records: list[Record] = []
     raised: list[Alarm] | None = [] if alarms else None
@@ -111,21 +113,28 @@ def _test_then_train(
     clock = _Stopwatch()
     n_rows = recorded = 0
     for number, item in enumerate(stream):
+        place = f"item {number} of the stream, after {n_rows} rows"
         try:
             X, Y = _as_pair(item)
+            if _has_no_rows(X, Y):
+                continue
             batch = adapter.read(X, Y, labels)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"item {number} of the stream, after {n_rows} rows: {error}") from error
+            raise ValueError(f"{place}: {error}") from error
         predicted = novelty = None
-        if labels is not None:
+        try:
+            if labels is not None:
+                with clock:
+                    sets = adapter.predict(batch)
+                    chances = adapter.predict_scores(batch) if scores else None
+                predicted = adapter.as_labels(sets, batch)
+                tally.add(batch.truth(), predicted, adapter.as_scores(chances, batch) if scores else None)
+                novelty = None if raised is None else adapter.novelty(batch)
             with clock:
-                sets = adapter.predict(batch)
-                chances = adapter.predict_scores(batch) if scores else None
-            predicted = adapter.as_labels(sets, batch)
-            tally.add(batch.truth(), predicted, adapter.as_scores(chances, batch) if scores else None)
-            novelty = None if raised is None else adapter.novelty(batch)
-        with clock:
-            adapter.learn(batch)
+                adapter.learn(batch)
+        except ValueError as error:
+            error.add_note(f"This was {place}, which are learned.")
+            raise
         labels = batch.labels
         _note_first_rows(appeared, batch, n_rows)
         if raised is not None:
@@ -221,6 +230,12 @@ def _note_first_rows(appeared: dict[Hashable, int], batch: StreamBatch, first_ro
         appeared.setdefault(batch.labels.names[column], first_row + row)
 
 
+def _has_no_rows(X: Any, Y: Any) -> bool:
+    """Whether a batch is empty, as that of an hour in which nothing came."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    return len(shape) == 2 and shape[0] == 0 and (Y.shape[0] if hasattr(Y, "shape") else len(Y)) == 0
+
+
 def _as_pair(item: Any) -> tuple[Any, Any]:
     try:
         X, Y = item
@@ -230,8 +245,3 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
             "by zip(X, Y), row by row, or pass its portions"
         ) from None
     return X, Y
-
-
-def _require_positive(name: str, rows: int) -> None:
-    if rows < 1:
-        raise ValueError(f"{name} is {rows}, but it counts rows: pass at least 1")

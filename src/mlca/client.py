@@ -14,13 +14,14 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 from weakref import WeakSet
 
 from mlca.jsonrows import Row, plain_names, plain_row, plain_x
@@ -29,6 +30,8 @@ __all__ = ["Batches", "Client", "Event", "ServiceError"]
 
 # What may succeed when it is sent again.
 _AGAIN = frozenset({408, 429, 502, 503, 504})
+# A path as it can be sent: anything else must be written with percent signs.
+_SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
@@ -81,9 +84,7 @@ class Client:
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no address of a service; it looks like http://127.0.0.1:8000")
+        parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
             raise ValueError("the token is none that `mlca serve token` makes: it has other characters than those")
         self._parts, self._token = parts, token
@@ -221,8 +222,7 @@ class Client:
         while True:
             status, content, retry_after = self._attempt(method, path, body)
             if status == 200:
-                answer: dict[str, Any] = json.loads(content)
-                return answer
+                return _answer(content)
             wait = max(pause, retry_after) * random.uniform(0.5, 1.5)
             if (status and status not in _AGAIN) or time.monotonic() + wait > deadline:
                 raise _refusal(status, content)
@@ -345,6 +345,27 @@ class Batches:
                 self.acknowledged += len(batch)
                 del self._rows[: len(batch)]
                 self._changed.notify_all()
+
+
+def _parts_of(url: str) -> SplitResult:
+    """Return the parts of an address; ValueError if no request could be sent there, however often it is tried."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").encode("idna")
+        sound = parts.scheme in ("http", "https") and host and parts.port != 0 and _SENDABLE.fullmatch(parts.path)
+    except ValueError:  # the port is no number, the host no name
+        sound = None
+    if not sound:
+        raise ValueError(f"{url!r} is no address of a service; it looks like http://127.0.0.1:8000")
+    return parts
+
+
+def _answer(content: bytes) -> dict[str, Any]:
+    try:
+        answer: dict[str, Any] = json.loads(content)
+    except ValueError:  # the page of a proxy, perhaps
+        raise _refusal(200, content) from None
+    return answer
 
 
 def _refusal(status: int, content: bytes) -> ServiceError:

@@ -3,6 +3,10 @@
 import json
 import lzma
 import os
+import shlex
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -41,6 +45,18 @@ def test_a_model_does_not_go_into_a_pipe(table):
     done = run(["train", table, "--labels", "tags", "--out", "/dev/stdout"])
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"/dev/stdout: a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("option", [["--holdout", ".2"], ["--tune"]])
+def test_a_pipe_is_not_read_twice(table, call, tmp_path, option):
+    """The second reading would wait for ever, or find nothing when the model is saved already."""
+    os.mkfifo(tmp_path / "pipe.csv")
+    words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
+    refused(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
+    assert not (tmp_path / "m.mlca").exists()
+    threading.Thread(target=lambda: (tmp_path / "pipe.csv").write_bytes(table.read_bytes()), daemon=True).start()
+    assert call("train", tmp_path / "pipe.csv", *words[:4])[0] == 0
 
 
 class TestLabelsElsewhere:
@@ -216,6 +232,36 @@ def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
     done = run(["predict", tmp_path / "m.mlca", tmp_path / "a.jsonl"], env=ascii_only)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1].startswith(b"1,\\ud800|\\u03b1,")
+    done = run(["predict", tmp_path / "m.mlca", tmp_path / "a.jsonl", "--json"], env=ascii_only)
+    assert [json.loads(line)["labels"] for line in done.stdout.splitlines()] == [["\ud800", "\u03b1"]] * 20
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes them here")
+class TestClosedStreams:
+    """A service manager may start a command without one of its three streams."""
+
+    def closing(self, stream, *words):
+        command = shlex.join([sys.executable, "-m", "mlca", *map(str, words)])
+        return subprocess.run(f"{command} {stream}", shell=True, capture_output=True, timeout=120)
+
+    def test_input(self, model, table, tmp_path):
+        before = model.read_bytes()
+        done = self.closing("<&-", "update", model, "-")
+        assert (done.returncode, model.read_bytes()) == (1, before)
+        assert done.stderr.startswith(b"mlca update: standard input is closed; name a file"), done.stderr
+
+    def test_output(self, model, table, tmp_path):
+        words = ["predict", model, table, "--out", tmp_path / "p.csv"]
+        done = self.closing(">&-", *words)
+        assert done.returncode == 1 and not (tmp_path / "p.csv").exists()
+        assert done.stderr.startswith(b"mlca predict: standard output is closed; send it somewhere"), done.stderr
+
+    def test_errors(self, model, table, tmp_path):
+        expected = run(["predict", model, table])
+        done = self.closing("2>&-", "predict", model, table)
+        assert (done.returncode, done.stdout) == (0, expected.stdout)
+        done = self.closing("2>&-", "update", model, "nowhere.csv")
+        assert (done.returncode, done.stdout) == (1, b"")
 
 
 PACKED = {

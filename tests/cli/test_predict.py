@@ -128,6 +128,27 @@ def test_labels_that_hold_every_separator_but_one(tmp_path, call):
     assert sorted(rows[0]["labels"].split(",")) == ["a|b", "c;d", "e"]
 
 
+def test_a_row_without_an_id_is_not_called_none(model, call, tmp_path):
+    path = tmp_path / "new.jsonl"
+    rows = [{"temp": 1, "humidity": 50, "season": "winter", "key": key} for key in (7, None, float("nan"))]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert call("predict", model, path, "--id", "key", "--out", tmp_path / "p.csv")[0] == 0
+    assert [row["key"] for row in csv.DictReader((tmp_path / "p.csv").open())] == ["7", "", ""]
+
+
+def test_line_ends_in_cells_end_no_row(model, call, tmp_path):
+    """Before Python 3.13 `csv` leaves a carriage return without quotes, where it ends a row for all who read it."""
+    ids = ["a\rb", "c\nd", "\re", "f\r\ng", 'h"\r']
+    path = write_csv(tmp_path / "new.csv", [[*row[:3], name, []] for row, name in zip(weather(5, 3), ids, strict=True)],
+                     ["temp", "humidity", "season", "key", "tags"])  # fmt: skip
+    code, _, err = call("predict", model, path, "--id", "key", "--out", tmp_path / "p.csv")
+    assert code == 0, err
+    with (tmp_path / "p.csv").open(newline="") as file:
+        carried = [row["key"].removeprefix("'") for row in csv.DictReader(file)]
+    assert carried == [name.strip() for name in ids]
+    assert not (tmp_path / "p.csv").read_bytes().endswith(b"\r\n")
+
+
 def test_wrong_words_are_told_by_exit_code_2(model, new, call):
     assert call("predict", model, new, "--out", "p.xlsx")[0] == 2
     assert call("predict", model, new, "--top", "0")[0] == 2

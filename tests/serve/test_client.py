@@ -4,6 +4,7 @@ import csv
 import json
 import threading
 from enum import Enum
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import numpy as np
 import pandas as pd
@@ -147,10 +148,37 @@ def test_a_service_below_a_path_is_asked_there(shared):
 def test_nobody_there_is_told_in_time():
     with pytest.raises(ServiceError, match="cannot be reached"):
         Client("http://127.0.0.1:1", patience=0.3).model()
-    with pytest.raises(ValueError, match="no address"):
-        Client("127.0.0.1:8000")
     with pytest.raises(ValueError, match="token"):
         Client("http://127.0.0.1:1", "two\r\nlines")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8000", "http://", "ftp://a", "http://a:99999", "http://a:b", "http://a..b", "http://[::1",
+     "http://a/b c", "http://a/\xe9", "http://a:0"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused_at_once(url):
+    """Some were tried for a minute, and others refused in the words of a codec."""
+    with pytest.raises(ValueError, match="is no address of a service; it looks like"):
+        Client(url)
+
+
+def test_a_page_in_place_of_an_answer():
+    """As of a proxy that asks for a password, with status 200."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<html>Log in</html>")
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(ServiceError, match="status 200, which is no answer of mlca serve: <html>Log in"):
+            Client(f"http://127.0.0.1:{server.server_port}").model()
 
 
 def test_it_goes_on_through_a_crash(serve, nursery):
@@ -267,6 +295,25 @@ def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert log_of(server.data)[-1][1] == "r3"
     code, said = send(capsys, path, server, "--id", "nokey")
     assert (code, "'nokey'" in said) == (1, True)
+
+
+def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
+    """All that had no value were called None: the first was learned, and the others were told to be known."""
+    server = serve()
+    path = tmp_path / "table.jsonl"
+    path.write_text("".join(json.dumps({"key": key, "a": 1, "tags": ["x"]}) + "\n" for key in ("r", None, None, "")))
+    code, said = send(capsys, path, server, "--id", "key")
+    assert (code, "table.jsonl, line 2: 'key' is empty; give it an id, or leave out --id" in said) == (1, True)
+    assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {"sent": 1, "known": 0, "position": 1}
+    assert [row[1] for row in log_of(server.data)] == ["r"]
+
+
+def test_a_number_that_nobody_learns_is_told_in_words(serve, tmp_path, capsys):
+    server = serve()
+    path = tmp_path / "table.csv"
+    path.write_text("a,tags\n1,x\n1e200,y\n")
+    code, said = send(capsys, path, server)
+    assert (code, "line 3: 'a' is 1e200, a number too large to be learned; rescale it" in said) == (1, True)
 
 
 def test_a_send_that_was_interrupted_goes_on(serve, table, capsys):

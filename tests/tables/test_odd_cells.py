@@ -1,5 +1,6 @@
 """Cells that no table should hold, and many do: a gap, a fault with its place, or left out, and never a guess."""
 
+import json
 from decimal import Decimal
 from pathlib import PurePath
 
@@ -130,3 +131,32 @@ def test_a_gap_among_labels_is_no_label_called_nan(tmp_path, tags):
         rows = [cells for _, cells in source.rows()]
     labels = LabelReader(decide_labels(source, rows, "tags", None), source.columns)
     assert [labels.read(cells) for cells in rows] == [[], ["sea", "sun"], [], []]
+
+
+@pytest.mark.parametrize(
+    ("separator", "cells", "problem"),
+    [
+        (None, [{"sea": True, "sun": False}], "the labels {'sea': True, 'sun': False} are no list"),
+        ("|", [["sea", "sun"]], "the labels ['sea', 'sun'] are no text with '|' between names; write them in one way"),
+        ("|", [{"sea": True}], "the labels {'sea': True} are no text with '|' between names"),
+    ],
+)
+def test_brackets_are_no_part_of_labels(tmp_path, separator, cells, problem):
+    """Objects were learned as labels such as "{'sea': True", and so were lists beside a separator."""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"x": 1, "tags": cell}) + "\n" for cell in cells))
+    with ByteStream(path) as stream:
+        source = open_source(stream)
+        rows = [row for _, row in source.rows()]
+    read = LabelReader(decide_labels(source, rows, "tags", separator), source.columns).read
+    assert [read(row).problem[: len(problem)] for row in rows] == [problem] * len(cells)
+
+
+def test_a_list_that_comes_late_is_no_text(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1, "tags": "sea|sun"}\n{"x": 2, "tags": ["sea", "sun"]}\n')
+    with ByteStream(path) as stream:
+        source = open_source(stream)
+        rows = [row for _, row in source.rows()]
+    read = LabelReader(decide_labels(source, rows[:1], "tags", None), source.columns).read
+    assert read(rows[0]) == ["sea", "sun"] and "are no text with '|' between names" in read(rows[1]).problem

@@ -1,7 +1,9 @@
 """Rows of cells out of files: every row with its line, every fault in its place."""
 
 import gzip
+from datetime import date
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -146,6 +148,20 @@ class TestParquet:
         content = (tmp_path / "t.parquet").read_bytes()
         with pytest.raises(ValueError, match="not a Parquet file, or cut short"):
             read(write(content[:-100]))
+
+    def test_dates_that_no_calendar_has(self, tmp_path):
+        """PostgreSQL's infinity is such a date: it is no date, and disturbs nobody who does not learn it."""
+        days = pa.array([0, 2**31 - 1, None], pa.date32())
+        pq.write_table(pa.table({"a": [1, 2, 3], "d": days}), tmp_path / "t.parquet")
+        _, rows = read(tmp_path / "t.parquet")
+        assert rows == [(1, [1, date(1970, 1, 1)]), (2, [2, "<value out of range: 2147483647>"]), (3, [3, None])]
+
+    def test_a_row_that_is_not_utf8(self, tmp_path):
+        ends = np.array([0, 1, 2], dtype=np.int32)
+        texts = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"a\xe9")])
+        pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
+        _, rows = read(tmp_path / "t.parquet")
+        assert rows[0] == (1, ["a"]) and rows[1][1].startswith("byte 0xe9 of column 't' is not UTF-8")
 
 
 def test_the_fraction_read_is_known_for_files(write):

@@ -113,6 +113,24 @@ def test_standard_input_is_bounded_too(monkeypatch):
         read("-", "csv")
 
 
+@pytest.mark.parametrize("name", [*TEXTS, "gzip", "semicolons"])
+def test_a_pipe_may_bring_a_byte_at_a_time(tmp_path, monkeypatch, name):
+    """What the file is was told by what happened to come first."""
+    content = {"gzip": gzip.compress(text_of("csv")), "semicolons": text_of("csv").replace(b",", b";")}.get(name)
+    content = text_of(name) if content is None else content
+    (tmp_path / "whole").write_bytes(content)
+
+    class Slow(io.BytesIO):
+        def readinto(self, buffer):
+            return super().readinto(memoryview(buffer)[:1])
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(Slow(content))))
+    with ByteStream("-") as slow, ByteStream(tmp_path / "whole") as whole:
+        slow_source, source = open_source(slow), open_source(whole)
+        assert slow_source.columns == source.columns
+        assert list(slow_source.rows()) == list(source.rows())
+
+
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [

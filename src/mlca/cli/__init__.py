@@ -22,6 +22,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from mlca import __version__
 from mlca.cli.repeated import OncePerOption
@@ -58,7 +59,13 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    if sys.stderr is None:  # closed, as by 2>&-: what is told goes nowhere, and no file gets its place
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     args = build_parser().parse_args(words)
+    if sys.stdout is None:
+        closed = f"standard output is closed; send it somewhere, such as > {os.devnull}"
+        print(f"mlca {args.command}: {closed}", file=sys.stderr)
+        return 1
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what it cannot write is shown as an escape, as in files
     try:

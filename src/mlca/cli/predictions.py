@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, TextIO
 
 from mlca.optional import needing
 from mlca.replacing import replacing
@@ -67,9 +67,19 @@ def as_cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
+class _LineEnds:
+    """Takes rows that end as `csv` must believe, which otherwise quotes no carriage return before Python 3.13."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, row: str) -> None:
+        self._file.write(row.removesuffix("\r\n") + "\n")
+
+
 class _CsvWriter:
     def __init__(self, file: IO[str], separator: str, identity: str | None) -> None:
-        self._rows = csv.writer(file, lineterminator="\n")
+        self._rows = csv.writer(_LineEnds(file), lineterminator="\r\n")
         self._separator = separator
         self._identity = identity
         self._show: Callable[[str], str] = shown if file.isatty() else str
@@ -98,10 +108,11 @@ def _novelty(prediction: Prediction) -> str:
 
 
 class _JsonLinesWriter:
-    def __init__(self, file: IO[str], identity: str | None) -> None:
+    def __init__(self, file: TextIO, identity: str | None) -> None:
         self._file = file
         self._identity = identity
-        self._ascii = file.isatty()  # a terminal is shown escapes, and obeys none
+        # A terminal is shown escapes, and obeys none; where not all can be written, those of JSON are read again.
+        self._ascii = file.isatty() or not (file.encoding or "").lower().startswith("utf")
 
     def write(self, predictions: Sequence[Prediction]) -> None:
         for prediction in predictions:

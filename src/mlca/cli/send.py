@@ -107,7 +107,7 @@ def _rows(
     on_fault: Callable[[str], None],
 ) -> Iterator[Placed]:
     """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
-    from mlca.tables.cells import as_text
+    from mlca.tables.cells import id_of
     from mlca.tables.labels import LabelReader, decide_labels
     from mlca.tables.sources import Fault
 
@@ -130,13 +130,16 @@ def _rows(
         except ValueError as error:
             on_fault(f"{source.name}, {source.place} {line}: {error}")
             continue
-        id = f"{made_up}:{count}" if args.id is None else as_text(cells[source.columns.index(args.id)])
+        id = f"{made_up}:{count}" if args.id is None else id_of(cells[source.columns.index(args.id)])
+        if not id:
+            on_fault(f"{source.name}, {source.place} {line}: {args.id!r} is empty; give it an id, or leave out --id")
+            continue
         yield line, {"id": id, "x": x, "labels": labels}
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
     """Return the cells of a row as a table's service takes them; none of it is changed: 007 stays a text."""
-    from mlca.tables.cells import as_number, as_text, is_missing, is_number
+    from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
     for name, cell in row:
@@ -145,20 +148,30 @@ def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
         elif isinstance(cell, bool):
             x[name] = cell
         else:
-            is_plain = is_number(cell) and as_text(as_number(cell)) == as_text(cell)
-            x[name] = as_number(cell) if is_plain else as_text(cell)
+            number = _within_bounds(name, cell) if is_number(cell) else None
+            x[name] = as_text(cell) if number is None or as_text(number) != as_text(cell) else number
     return x
 
 
 def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
     """Return the numbers of a row, as a service that learns nothing else takes them."""
-    from mlca.tables.cells import as_number, is_number
+    from mlca.tables.cells import is_number
 
     x = dict(row)
     for name, cell in x.items():
         if not is_number(cell):
             raise ValueError(f"{name!r} is no number, and this service takes nothing else")
-    return {name: as_number(cell) for name, cell in x.items()}
+    return {name: _within_bounds(name, cell) for name, cell in x.items()}
+
+
+def _within_bounds(name: str, cell: Any) -> float:
+    """Return the number that a cell is; ValueError if the service could not learn it."""
+    from mlca.tables.cells import as_number
+
+    try:
+        return as_number(cell)
+    except ValueError as error:
+        raise ValueError(f"{name!r} is {error}, a number too large to be learned; rescale it") from None
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:

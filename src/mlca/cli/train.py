@@ -84,8 +84,7 @@ def run(args: argparse.Namespace) -> int:
     check_replaceable(args.out)
     refuse_to_overwrite(args.out, args.data)
     require_free_name(args.id)
-    if args.holdout and args.data == "-":
-        raise ValueError("--holdout reads the file twice, and standard input can be read once; save it to a file first")
+    _require_two_readings(args)
     model, wishes, kept_apart = _new_model(args), _wishes(args), partial(is_kept_apart, share=args.holdout or 0.0)
     with opened(args) as file:
         layout = file.decide_layout(args.labels, args.separator, wishes, args.id)
@@ -120,6 +119,16 @@ def run(args: argparse.Namespace) -> int:
     return 130 if learned.interrupted else 0
 
 
+def _require_two_readings(args: argparse.Namespace) -> None:
+    """Raise ValueError if the file is to be read twice and cannot be."""
+    from mlca.tables.streams import STANDARD_INPUT, is_read_once
+
+    for option, wanted in (("--holdout", args.holdout), ("--tune", args.tune)):
+        if wanted and is_read_once(args.data):
+            named = "standard input" if args.data == STANDARD_INPUT else f"{args.data}, a pipe,"
+            raise ValueError(f"{option} reads the file twice, and {named} can be read once; save it to a file first")
+
+
 def is_kept_apart(number: int, share: float) -> bool:
     """Whether a row is kept apart: as by lot, but by its number, so that every reading of the file agrees."""
     return zlib.crc32(number.to_bytes(8, "big")) < share * 2**32
@@ -141,8 +150,6 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
     from mlca.tables.batches import BATCH_ROWS
     from mlca.tables.columns import FIRST_ROWS
 
-    if args.data == "-":
-        raise ValueError("--tune reads the file twice, and standard input can be read once; save it to a file first")
     with opened(args) as file:
         batches = list(islice(file.batches(layout, Faults(args)), -(-FIRST_ROWS // BATCH_ROWS)))
     parts = [batch.where([not kept_apart(number) for number in batch.numbers]) for batch in batches]

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES
 from mlca.tables import columns as deciding
-from mlca.tables.cells import as_text, numbers_among
+from mlca.tables.cells import as_text, id_of, numbers_among
 from mlca.tables.columns import Wishes, decide_columns, names_of
 from mlca.tables.encoding import Part, encode, encode_growing
 from mlca.tables.kinds import Column, Numeric, Text
@@ -260,7 +260,7 @@ class _TableEncoder:
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None:
         """Return what the column of ids says."""
-        return None if self._id is None else [as_text(cells[self._id]) for cells in rows]
+        return None if self._id is None else [id_of(cells[self._id]) for cells in rows]
 
     def _count(
         self,

@@ -91,6 +91,11 @@ def as_text(cell: Any) -> str:
     return str(cell)
 
 
+def id_of(cell: Any) -> str:
+    """Return what a column of ids says of a row; nothing where there is no value: no row is called None."""
+    return "" if is_missing_label(cell) else as_text(cell)
+
+
 def as_bit(cell: Any) -> bool | None:
     """Return what a cell of a label's own column says; None if it says neither yes nor no."""
     try:

@@ -46,7 +46,7 @@ def decide_labels(
     cells = [row[place] for row in rows if not _names_nothing(row[place])]
     if separator is not None:
         return LabelLayout("separated", columns, separator)
-    if any(isinstance(cell, list) for cell in cells) or _mostly(_looks_like_list, cells):
+    if any(isinstance(cell, list | dict) for cell in cells) or _mostly(_looks_like_list, cells):
         return LabelLayout("lists", columns)
     if _mostly(lambda cell: as_bit(cell) is not None, cells):
         return LabelLayout("flags", columns)
@@ -101,6 +101,9 @@ class LabelReader:
 
     def _separated(self, cells: Sequence[Any]) -> list[str] | Fault:
         cell = cells[self._places[0]]
+        if isinstance(cell, list | tuple | dict):  # whose brackets would be part of names
+            between = "" if self._separator is None else f" with {self._separator!r} between names"
+            return Fault(f"the labels {_shown(cell)} are no text{between}; write them in one way in all rows")
         text = "" if _names_nothing(cell) else as_text(cell)
         names = text.split(self._separator) if self._separator is not None else [text]
         return [name for name in map(str.strip, names) if name]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 from mlca.optional import needing
-from mlca.tables.sources import NumberedRow, require_distinct
+from mlca.tables.sources import Fault, NumberedRow, require_distinct
 from mlca.tables.streams import STANDARD_INPUT, ByteStream
 
 _ROWS_AT_A_TIME = 1000
@@ -41,12 +42,37 @@ class ParquetSource:
 
         try:
             for batch in self._file.iter_batches(_ROWS_AT_A_TIME):
-                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                columns = [_cells(name, column) for name, column in zip(self.columns, batch.columns, strict=True)]
+                for cells in zip(*columns, strict=True):
                     self._done += 1
-                    yield self._done, cells
+                    yield self._done, next((cell for cell in cells if isinstance(cell, Fault)), cells)
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{self.name}, after row {self._done}: the file is damaged ({error})") from None
 
     def fraction(self) -> float | None:
         """Return how many of the rows have been read."""
         return self._done / max(1, int(self._file.metadata.num_rows))
+
+
+def _cells(name: str, column: Any) -> list[Any]:
+    """Return a column as Python has it, with a `Fault` in place of what cannot be read."""
+    try:
+        cells: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError):
+        cells = [_cell(name, value) for value in column]
+    return cells
+
+
+def _cell(name: str, value: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return value.as_py()
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x}"
+        return Fault(f"{byte} of column {name!r} is not UTF-8; write the column as text in UTF-8, or leave it out")
+    except (ValueError, OverflowError):  # a date beyond Python's calendar, which is none, but may be left out
+        try:
+            return value.cast(pa.string()).as_py()
+        except pa.ArrowException:
+            return Fault(f"column {name!r} holds a {value.type} that cannot be read; leave the column out")

@@ -194,8 +194,48 @@ class _Bounded(io.RawIOBase):
         return len(block)
 
 
+class _Piped(io.RawIOBase):
+    """What comes through a pipe: first as much as its format is told by, however few bytes arrive at a time."""
+
+    def __init__(self, pipe: io.BufferedReader) -> None:
+        self._pipe = pipe
+        self._wanted = _FIRST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self._pipe.read1(len(buffer))
+        while block and len(block) < self._wanted and (more := self._pipe.read1(len(buffer) - len(block))):
+            block += more
+        self._wanted = 0
+        buffer[: len(block)] = block
+        return len(block)
+
+    def close(self) -> None:
+        if self._pipe is not _standard_input():
+            self._pipe.close()
+        super().close()
+
+
 def _open(path: str) -> io.BufferedReader:
-    return cast(io.BufferedReader, sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb")
+    if path != STANDARD_INPUT:
+        file = Path(path).open("rb")  # noqa: SIM115
+        return io.BufferedReader(_Piped(file), _BUFFER) if is_read_once(path) else file
+    pipe = _standard_input()
+    if pipe is None:
+        raise ValueError("standard input is closed; name a file, or send one into it: mlca ... - < FILE")
+    return io.BufferedReader(_Piped(pipe), _BUFFER)
+
+
+def _standard_input() -> io.BufferedReader | None:
+    return None if sys.stdin is None else cast(io.BufferedReader, sys.stdin.buffer)
+
+
+def is_read_once(path: str | os.PathLike[str]) -> bool:
+    """Whether what is read here cannot be read from its beginning again: standard input, or another pipe."""
+    file = Path(path)
+    return os.fspath(path) == STANDARD_INPUT or (file.exists() and not file.is_file() and not file.is_dir())
 
 
 def undecodable(text: str) -> str | None:

@@ -1,9 +1,12 @@
-"""Run the code of gallery.md, comparing.md and streams.md in docs, and put the pictures that it draws into docs/images.
+"""Draw the pictures of gallery.md, comparing.md and streams.md in docs, by the code of these pages, into docs/images.
 
-Run from the root of the repository: python -m docs.scripts.draw_gallery
+The tickets of README are drawn by their example. Run from the root of the repository:
+
+    python -m docs.scripts.draw_gallery
 """
 
-import os
+import runpy
+from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,20 +20,31 @@ from tests.docs.pages import ROOT, blocks_of
 IMAGES = ROOT / "docs" / "images"
 
 
-def draw(page: str) -> None:
-    """Run the Python blocks of a page in a folder of their own, and keep its pictures."""
+def draw_page(page: str) -> None:
+    """Run the Python blocks of a page, and keep its pictures."""
     blocks = blocks_of((ROOT / "docs" / page).read_text(encoding="utf-8"))
-    with TemporaryDirectory() as folder:
-        os.chdir(folder)
+    with TemporaryDirectory() as folder, chdir(folder):
         exec("\n".join(block.text for block in blocks if block.kind == "python"), {"__name__": page})
-        for picture in Path(folder).glob("*.png"):  # in few colours, so that it stays small
-            few = Image.open(picture).convert("RGB").quantize(128, dither=Image.Dither.NONE)
-            few.save(IMAGES / picture.name, optimize=True)
-        for picture in Path(folder).glob("*.svg"):
-            (IMAGES / picture.name).write_bytes(picture.read_bytes())
-        os.chdir(ROOT)
+        keep(Path(folder))
+
+
+def draw_example(name: str) -> None:
+    """Run an example, and keep its pictures."""
+    with TemporaryDirectory() as folder, chdir(folder):
+        runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        keep(Path(folder) / "demo")
+
+
+def keep(folder: Path) -> None:
+    """Put the pictures of a folder into docs/images."""
+    for picture in folder.glob("*.png"):  # in few colours, so that it stays small
+        few = Image.open(picture).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        few.save(IMAGES / picture.name, optimize=True)
+    for picture in folder.glob("*.svg"):
+        (IMAGES / picture.name).write_bytes(picture.read_bytes())
 
 
 if __name__ == "__main__":
     for page in ("gallery.md", "comparing.md", "streams.md"):
-        draw(page)
+        draw_page(page)
+    draw_example("tickets_stream.py")

@@ -24,6 +24,7 @@ from mlca.cli import main
 from tests.docs.pages import ROOT, Block, blocks_of, pages
 
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -117,4 +118,23 @@ def test_scripts_run(script, monkeypatch, capfd):
         pytest.importorskip("river")
     monkeypatch.setattr(sys, "argv", [str(script)])
     runpy.run_path(str(script), run_name="__main__")
-    assert capfd.readouterr().out
+    printed = capfd.readouterr().out
+    assert printed
+    missing = [words for words in readme_tells(script.stem, printed) if words not in README]
+    assert not missing, "README tells otherwise; its picture is drawn by docs/scripts/draw_gallery.py"
+
+
+def readme_tells(script: str, printed: str) -> list[str]:
+    """Return what README must hold of the output of an example."""
+    if script == "three_discs":
+        return [line for line in printed.splitlines() if "(" in line]
+    if script == "tickets_stream":
+        recent = {int(row): float(exact) for row, exact in re.findall(r"^ +(\d+) .*\| +([\d.]+)", printed, re.M)}
+        fourth, fifth = (int(row) for row in re.findall(r"^row (\d+): new label", printed, re.M))
+        before = max(row for row in recent if row < fourth)
+        shown = [
+            f"{exact:.2f}".lstrip("0") for exact in (recent[before], min(recent.values()), recent[fifth], recent[1000])
+        ]
+        told = ("exact match is {} over the first {}", "{} at the lowest", "{} when the fifth appears", "{} at the end")
+        return [words.format(exact, before) for words, exact in zip(told, shown, strict=True)]
+    return []

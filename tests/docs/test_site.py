@@ -33,6 +33,11 @@ def test_files_that_a_page_names_exist(page):
     assert not missing
 
 
+def test_pictures_are_those_that_pages_show():
+    text = "".join(page.read_text(encoding="utf-8") for page in pages())
+    assert set(re.findall(r"images/([\w.-]+)", text)) == {picture.name for picture in (ROOT / "docs/images").iterdir()}
+
+
 @pytest.mark.parametrize("page", write_figures.FIGURES)
 def test_pages_have_the_figures_of_the_experiments(page):
     text = (ROOT / page).read_text(encoding="utf-8")

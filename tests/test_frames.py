@@ -34,6 +34,18 @@ def few_first_rows(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
 
 
+def computed_later(columns):
+    return pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame(columns), npartitions=1)
+
+
+OTHER_LIBRARIES = {
+    "Arrow": lambda columns: pytest.importorskip("pyarrow").table(columns),
+    "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    "polars, lazy": lambda columns: pytest.importorskip("polars").LazyFrame(columns),
+    "Dask": computed_later,
+}
+
+
 def assert_same(a, b, frame=NEW):
     assert a.classes_.tolist() == b.classes_.tolist()
     np.testing.assert_array_equal(a.predict_proba(frame), b.predict_proba(frame))
@@ -506,19 +518,29 @@ class TestOddTables:
         with pytest.raises(ValueError, match="array of times; put them into a column"):
             MLCA().fit(np.array(["2024-01-01"] * 80, dtype="datetime64[D]").reshape(-1, 1), self.Y)
 
-    @pytest.mark.parametrize("library", ["pyarrow", "polars"])
+    @pytest.mark.parametrize("library", OTHER_LIBRARIES)
     def test_tables_of_other_libraries(self, library):
-        table = {"pyarrow": "table", "polars": "DataFrame"}[library]
-        make = getattr(pytest.importorskip(library), table)
         frame = pd.DataFrame(
             {"word": ["x", "y"] * 40, "a": self.X[:, 0], "day": pd.date_range("2024-01-01", periods=80)}
         )
-        other = make({name: column.tolist() for name, column in frame.items()})
+        other = OTHER_LIBRARIES[library]({name: column.tolist() for name, column in frame.items()})
         expected = MLCA().fit(frame, self.Y)
         for model in (MLCA().fit(other, self.Y), MLCA().partial_fit(other, self.Y)):
             np.testing.assert_array_equal(model.predict_proba(other), expected.predict_proba(frame))
-            assert str(model.explain(other[:1])) == str(expected.explain(frame[:1]))
         np.testing.assert_array_equal(Recipe().fit(other).transform(other), Recipe().fit(frame).transform(frame))
+
+    @pytest.mark.parametrize("library", OTHER_LIBRARIES)
+    def test_rows_of_other_libraries_are_explained(self, library):
+        frame = pd.DataFrame({"word": ["x", "y"] * 40, "a": self.X[:, 0]})
+        model = MLCA().fit(frame, self.Y)
+        row = OTHER_LIBRARIES[library]({"word": ["x"], "a": self.X[:1, 0]})
+        assert str(model.explain(row)) == str(model.explain(frame[:1]))
+
+    @pytest.mark.parametrize("orient", ["list", "records"])
+    def test_dicts_are_no_table(self, orient):
+        frame = pd.DataFrame({"word": ["x", "y"] * 40, "a": self.X[:, 0]})
+        with pytest.raises(ValueError, match=r"X holds values by name in dicts; pass pandas.DataFrame\(X\)"):
+            MLCA().fit(frame.to_dict(orient), self.Y)
 
     @pytest.mark.filterwarnings("default:left out")
     def test_what_is_left_out_is_told_once(self):

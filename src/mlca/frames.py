@@ -121,13 +121,14 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one: of a Series, the values under their names."""
+    if isinstance(x, Mapping):
+        raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if hasattr(x, "index") and hasattr(x, "to_frame"):
         frame = x.astype(object).to_frame().T
         return rows_of(model, frame.infer_objects())
+    x = as_table(x)
     if hasattr(x, "shape") and len(x.shape) == 2:
         return rows_of(model, x)
-    if isinstance(x, Mapping):
-        raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     try:
         row = np.asarray(without_mask(x), dtype=np.float64)
         return row if row.ndim == 2 else row.reshape(1, -1)

@@ -41,8 +41,14 @@ def needing(what: str, extra: str) -> Iterator[None]:
 
 
 def in_pandas(table: Any) -> Any:
-    """Return a table of polars or Arrow as one of pandas, anything else as it is."""
-    if not (hasattr(table, "to_pandas") and hasattr(table, "columns")):
+    """Return a table of polars, Arrow or Dask as one of pandas, anything else as it is; it is computed if need be."""
+    if not hasattr(type(table), "columns"):
+        return table
+    if hasattr(table, "compute"):
+        table = table.compute()
+    elif type(table).__name__ == "LazyFrame":  # of polars; what others collect are lists
+        table = table.collect()
+    if not hasattr(table, "to_pandas"):
         return table
     with needing("a table of polars or Arrow", "frames"):
         return table.to_pandas()

@@ -12,10 +12,12 @@ from mlca.tables.cells import as_text
 
 
 def as_table(X: Any) -> Any:
-    """Return a table of polars or Arrow as one of pandas, with names that are text; anything else as it is.
+    """Return a table of polars, Arrow or Dask as one of pandas, with names that are text; anything else as it is.
 
     Columns that are only numbered, 0, 1 and so on, have no names, as those of an array.
     """
+    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X[:1])):
+        raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
     X = in_pandas(X)
     if not (hasattr(X, "columns") and hasattr(X, "set_axis")):
         return X

@@ -43,6 +43,12 @@ def test_a_model_does_not_go_into_a_pipe(table):
     assert b"/dev/stdout: a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
 
 
+def test_standard_input_that_is_closed_is_told_so(model, call, monkeypatch):
+    """As programs may be started by others: Python has no stdin then."""
+    monkeypatch.setattr("sys.stdin", None)
+    refused(call("predict", model, "-"), "standard input is closed; ")
+
+
 class TestLabelsElsewhere:
     def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()

@@ -195,7 +195,11 @@ class _Bounded(io.RawIOBase):
 
 
 def _open(path: str) -> io.BufferedReader:
-    return cast(io.BufferedReader, sys.stdin.buffer) if path == STANDARD_INPUT else Path(path).open("rb")
+    if path != STANDARD_INPUT:
+        return Path(path).open("rb")
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; send the table into it, or name a file in place of -")
+    return cast(io.BufferedReader, sys.stdin.buffer)
 
 
 def undecodable(text: str) -> str | None:

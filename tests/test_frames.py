@@ -326,6 +326,16 @@ class TestRowsThatAreNotHeld:
         begun.partial_fit(recipe_of(begun).transform(USUAL[:15]), TOPICS[:15])
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
 
+    def test_rows_of_numbers_that_were_learned_from_scratch(self):
+        """As many as are held: they were taken for these, and what `fit` had forgotten came back in their place."""
+        more = pd.DataFrame({"size": [101.0, 102.0], "tree": ["ash", "fir"]})
+        begun, fresh = MLCA().partial_fit(USUAL[:10], [{"forgotten"}] * 10), MLCA()
+        for model in (begun, fresh):
+            model.fit(pd.DataFrame({"size": np.arange(100.0, 110)}), [{"new"}] * 10)
+            model.partial_fit(more, [{"new"}] * 2)
+        np.testing.assert_array_equal(begun.weights_, fresh.weights_)
+        assert_same(begun, fresh, more)
+
     def test_rows_of_a_merged_model(self, begun):
         whole = merge([begun, MLCA().partial_fit(USUAL[:40], TOPICS[:40])])
         assert whole.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 90

@@ -28,8 +28,8 @@ def plain_names(names: Any) -> Any:
 
     Examples
     --------
-    >>> plain_names({"sea": True, "sun": False}), plain_names(("sea", 7))
-    (['sea'], ['sea', '7'])
+    >>> plain_names({"sea": True, "sun": False}), plain_names(("sun", 7)), plain_names({"sun", "sea", "fog"})
+    (['sea'], ['sun', '7'], ['fog', 'sea', 'sun'])
     >>> from enum import Enum
     >>> plain_names([Enum("Tag", {"SEA": "sea"}, type=str).SEA])
     ['sea']
@@ -41,7 +41,9 @@ def plain_names(names: Any) -> Any:
         return names
     if isinstance(names, Mapping):
         return [_plain_name(name, names) for name, value in names.items() if _is_true(value, name)]
-    return [_plain_name(name, names) for name in names]
+    plain = [_plain_name(name, names) for name in names]
+    # A set has another order in every process, and new labels are columns in the order of their coming.
+    return sorted(plain) if isinstance(names, set | frozenset) else plain
 
 
 def _plain_name(name: Any, names: Any) -> str:

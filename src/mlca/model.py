@@ -179,7 +179,8 @@ class LearnedModel(StreamClassifier):
         return state
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        self.__dict__.pop("extras_", None)  # such as the recipe of the columns that an earlier model was trained on
+        for name in ("extras_", "_held"):  # the recipe that an earlier model was trained by, and frames that it held
+            self.__dict__.pop(name, None)
         for _ in range(self.epochs):
             self._learn(rows, targets)
 

@@ -59,6 +59,12 @@ def test_a_pipe_is_not_read_twice(table, call, tmp_path, option):
     assert call("train", tmp_path / "pipe.csv", *words[:4])[0] == 0
 
 
+def test_standard_input_that_is_closed_is_told_so(model, call, monkeypatch):
+    """As programs may be started by others: Python has no stdin then."""
+    monkeypatch.setattr("sys.stdin", None)
+    refused(call("predict", model, "-"), "standard input is closed; ")
+
+
 class TestLabelsElsewhere:
     def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()

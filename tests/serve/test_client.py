@@ -2,6 +2,9 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 import threading
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -96,6 +99,18 @@ def test_labels_are_read_as_everywhere_in_mlca(serve):
         with pytest.raises(TypeError, match="bytes"):
             client.learn([{"x": [1, 2], "labels": b"sea"}])
         assert client.model()["log_position"] == 8
+
+
+def test_a_set_of_labels_has_one_order_in_every_process():
+    """Or else new labels would be other columns each time that the same program sends the same rows."""
+    ask = "from mlca.jsonrows import plain_names; print(plain_names({'sun', 'sea', 'fog', 'wind', 'ice', 'rain'}))"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", ask], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]
 
 
 def test_connections_end_with_their_threads(shared):

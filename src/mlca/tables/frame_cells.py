@@ -14,7 +14,7 @@ from mlca.tables.cells import as_text
 def as_table(X: Any) -> Any:
     """Return a table of polars or Arrow as one of pandas, with names that are text; anything else as it is.
 
-    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array.
+    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they stand in that order.
     """
     X = in_pandas(X)
     if not (hasattr(X, "columns") and hasattr(X, "set_axis")):
@@ -26,7 +26,9 @@ def as_table(X: Any) -> Any:
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"X has two columns called {twice!r}; rename one")
     told = list(X.columns)
-    return X if told == names or set(told) == set(range(len(told))) else X.set_axis(names, axis=1)
+    if set(told) == set(range(len(told))):
+        return X if told == sorted(told) else X.iloc[:, np.argsort(told)]  # by place: False and True are 0 and 1
+    return X if told == names else X.set_axis(names, axis=1)
 
 
 def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:

@@ -418,6 +418,24 @@ class TestNamesOfColumns:
             model.explain(shuffled.iloc[4]).distances, plain.explain(NUMBERS.to_numpy()[4]).distances
         )
 
+    @pytest.mark.parametrize("order", [[2, 0, 1], [1, 0]])
+    def test_numbered_columns_are_in_their_order_wherever_they_stand(self, order):
+        rows = np.random.default_rng(0).normal(size=(80, len(order))) * [1, 9, 40][: len(order)]
+        frame, labels = pd.DataFrame(rows), [{"a"} if row[0] > 0 else {"b"} for row in rows]
+        expected = MLCA().fit(rows, labels).partial_fit(rows, labels).predict_proba(rows)
+        for learned, again, asked in ((order, None, None), (None, order, order), (order, order, order)):
+            first, more, questions = (frame if places is None else frame[places] for places in (learned, again, asked))
+            model = MLCA().fit(first, labels).partial_fit(more, labels)
+            np.testing.assert_array_equal(model.predict_proba(questions), expected)
+            np.testing.assert_array_equal(model.predict_proba(rows), expected)
+
+    def test_columns_called_true_and_false_are_numbered(self):
+        rows = np.random.default_rng(0).normal(size=(80, 2))
+        frame, labels = pd.DataFrame(rows, columns=[True, False]), [{"a"} if row[0] > 0 else {"b"} for row in rows]
+        model = MLCA().fit(frame, labels)
+        np.testing.assert_array_equal(model.predict(frame), model.predict(frame.iloc[:, ::-1]))
+        assert model.score(frame, labels) > 0.9
+
     def test_columns_that_are_only_numbered_are_those_of_an_array(self):
         model = MLCA().fit(pd.DataFrame(NUMBERS.to_numpy()), LABELS)
         with warnings.catch_warnings():

@@ -169,6 +169,8 @@ class TestFramesOfLabels:
 class TestNames:
     def test_a_nul_at_the_end_of_a_name_is_part_of_it(self):
         assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
+        labels, rows = read_targets(["sea\0", "sea", "sea\0"])  # a class a row
+        assert (labels.names, rows.indices.tolist()) == (("sea", "sea\0"), [1, 0, 1])
 
     @pytest.mark.parametrize("large", [2**63, 2**63 + 1])
     def test_large_whole_numbers_stay_whole_numbers(self, large):

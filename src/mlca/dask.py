@@ -55,6 +55,7 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
     >>> mlca.dask.predict_proba(model, da.zeros((100, 1), chunks=(40, 1)))
     dask.array<_judge, shape=(100, 2), dtype=float64, chunksize=(40, 2), chunktype=numpy.ndarray>
     """
+    model._check_fitted()
     return _by_blocks(model, "predict_proba", X, single=False)
 
 
@@ -89,6 +90,7 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
     c    0     1
     d    0     1
     """
+    model._check_fitted()
     return _by_blocks(model, "predict", X, single=model.labels_.single)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 import mlca.dask
 from mlca import MLCA
@@ -203,6 +204,13 @@ def test_lists_of_names_survive_being_made_text(convert):
         series = dd.from_pandas(pd.Series(names, index=FRAME.index), npartitions=3, sort=False)
         learned = mlca.dask.partial_fit(MLCA(vigilance=0.1), in_parts(FRAME), series)
     assert_same_state(learned, MLCA(vigilance=0.1).fit(FRAME, names))
+
+
+@pytest.mark.parametrize("unfitted", [MLCA(), MLkNN()])
+@pytest.mark.parametrize("ask", [mlca.dask.predict, mlca.dask.predict_proba])
+def test_nothing_is_predicted_before_anything_is_learned(ask, unfitted):
+    with pytest.raises(NotFittedError):
+        ask(unfitted, da.from_array(X, chunks=100))
 
 
 def test_what_is_not_a_dask_collection_is_refused(model):

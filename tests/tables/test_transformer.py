@@ -57,6 +57,15 @@ def test_wishes_come_first():
     assert isinstance(Recipe(text=["ticket"]).fit(FRAME).layout.columns[0], Text)
 
 
+def test_the_name_of_a_column_is_no_pattern():
+    sizes = {name: [1.5, 2.5, 3.5, 2.0] * 5 for name in ("size [cm]", "size c", "old?", "older", "n*", "name", "kept")}
+    recipe = Recipe(categorical=["size [cm]", "old?", "n*"], ignore=["k*"]).fit(pd.DataFrame(sizes))
+    late = pd.DataFrame({**sizes, "size m": sizes["kept"], "oldy": sizes["kept"], "keen": sizes["kept"]})
+    kinds = {column.name: type(column) for column in recipe.partial_fit(late).layout.columns}
+    assert {name for name, kind in kinds.items() if kind is Categorical} == {"size [cm]", "old?", "n*"}
+    assert {name for name, kind in kinds.items() if kind is Ignored} == {"kept", "keen"}
+
+
 @pytest.mark.filterwarnings("ignore:left out")
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 299), max_size=6).map(sorted), st.randoms(use_true_random=False))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from glob import escape
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,15 @@ class Wishes:
             raise ValueError(f"column {column!r} cannot be two things at once; leave it out of one option")
         return kinds[0] if kinds else None
 
+    def among(self, columns: Collection[str]) -> Wishes:
+        """Return what is wished of these columns and of later ones: the name of one of these is no pattern."""
+
+        def meant(names: Sequence[str]) -> tuple[str, ...]:
+            return tuple(escape(name) if name in columns else name for name in names)
+
+        kinds = meant(self.numeric), meant(self.categorical), meant(self.text), meant(self.ignore)
+        return Wishes(*kinds, self.decimal, self.text_features)
+
     def check(self, columns: Sequence[str], labels: Sequence[str], where: str) -> None:
         """Raise ValueError if a wish means no column, or one of the labels."""
         for kind in _KINDS:
@@ -121,6 +131,7 @@ def decide_columns(
     list of Column
         In the order of the table.
     """
+    wishes = wishes.among(cells)
     decided: list[Column] = []
     for name, values in cells.items():
         if nominal.get(name) and wishes.kind_of(name) is None:

@@ -208,6 +208,7 @@ def _with_new_columns(
 def kind_by(wishes: Wishes, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
     """Return what decides the kind of a new column: what the user said of it, its cells, and its neighbours."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
+    wishes = wishes.among([column.name for column in layout.columns])
 
     def decide(name: str, cells: Sequence[Any]) -> Column:
         column = decide_column(name, cells, wishes)

@@ -14,7 +14,7 @@ from mlca.tables.cells import as_text
 def as_table(X: Any) -> Any:
     """Return a table of polars, Arrow or Dask as one of pandas, with names that are text; anything else as it is.
 
-    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array.
+    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they stand in that order.
     """
     if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X[:1])):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
@@ -28,7 +28,9 @@ def as_table(X: Any) -> Any:
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"X has two columns called {twice!r}; rename one")
     told = list(X.columns)
-    return X if told == names or set(told) == set(range(len(told))) else X.set_axis(names, axis=1)
+    if set(told) == set(range(len(told))):
+        return X if told == sorted(told) else X.iloc[:, np.argsort(told)]  # by place: False and True are 0 and 1
+    return X if told == names else X.set_axis(names, axis=1)
 
 
 def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:

@@ -18,10 +18,11 @@ _SEPARATORS = (",", ";", "|")
 
 
 def as_array(rows: Sequence[Any]) -> NDArray[Any]:
-    """Return classes as an array; NumPy alone would make text of numbers among text."""
+    """Return classes as an array; NumPy alone would make text of numbers among text, and forget a NUL at its end."""
     classes = [plain(row) for row in rows]
-    texts = sum(isinstance(name, str) for name in classes)
-    return np.array(classes, dtype=object if 0 < texts < len(classes) else None)
+    texts = [name for name in classes if isinstance(name, str)]
+    as_they_are = 0 < len(texts) < len(classes) or any(text.endswith("\0") for text in texts)
+    return np.array(classes, dtype=object if as_they_are else None)
 
 
 def read_classes(

@@ -242,6 +242,16 @@ def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
     assert [json.loads(line)["labels"] for line in done.stdout.splitlines()] == [["\ud800", "\u03b1"]] * 20
 
 
+def test_ctrl_c_before_the_words_are_read(call, monkeypatch):
+    """The commands are imported then, which takes a moment: no traceback for who changes his mind."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mlca.cli.build_parser", interrupted)
+    assert call("inspect", "m.mlca") == (130, "", "mlca: interrupted\n")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes them here")
 class TestClosedStreams:
     """A service manager may start a command without one of its three streams."""

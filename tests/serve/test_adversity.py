@@ -243,6 +243,36 @@ def test_a_request_that_is_cut_in_the_middle_leaves_nothing(shared, cut):
     assert shared.get("/v1/model")["log_position"] == before
 
 
+@pytest.mark.parametrize(
+    "begun", ["GET / HTTP/1.1\r\nHost: localhost\r\nX: ", "GET /", f"{LEARN}Transfer-Encoding: chunked\r\n\r\n0\r\nX: "]
+)
+@pytest.mark.parametrize("more", [b"a" * 1000, b"a\r\nX: "])
+def test_a_head_without_end_fills_no_memory(serve, begun, more):
+    """60 MB of small headers had become 1.2 GB, before anybody was asked for a token."""
+    server = serve()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(begun.encode())
+        sent = 0
+        with contextlib.suppress(OSError):
+            while sent < 10_000_000:
+                connection.sendall(more * 50)
+                sent += len(more) * 50
+        assert sent < 10_000_000
+    assert server.get("/health/live")["live"]
+
+
+def test_a_body_of_small_chunks_is_a_body(serve):
+    server = serve()
+    body = json.dumps({"rows": make_rows(200)}).encode()
+    parts = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\nX: y\r\n\r\n"
+    assert len(parts) > 2**16
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(f"{LEARN}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(parts)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert b'"learned":200' in answer, answer
+
+
 def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
     server = serve()
     body = json.dumps({"rows": make_rows(5, start=5000)}).encode()

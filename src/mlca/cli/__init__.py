@@ -61,14 +61,14 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     if sys.stderr is None:  # closed, as by 2>&-: what is told goes nowhere, and no file gets its place
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-    args = build_parser().parse_args(words)
-    if sys.stdout is None:
-        closed = f"standard output is closed; send it somewhere, such as > {os.devnull}"
-        print(f"mlca {args.command}: {closed}", file=sys.stderr)
-        return 1
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # what it cannot write is shown as an escape, as in files
+    command = "mlca"
     try:
+        args = build_parser().parse_args(words)
+        command = f"mlca {args.command}"
+        if sys.stdout is None:
+            raise ValueError(f"standard output is closed; send it somewhere, such as > {os.devnull}")
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # what it cannot write is shown as an escape, as in files
         code = int(args.run(args))
         sys.stdout.flush()
         return code
@@ -76,10 +76,10 @@ def main(words: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ImportError) as error:
-        print(f"mlca {args.command}: {shown_lines(_in_words(error))}", file=sys.stderr)
+        print(f"{command}: {shown_lines(_in_words(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"mlca {args.command}: interrupted", file=sys.stderr)
+        print(f"{command}: interrupted", file=sys.stderr)
         return 130
 
 

@@ -24,6 +24,14 @@ _DRAIN = 20
 # Seconds in which the head of a request must have come, and in which a client must take what it is sent.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
+# Bytes beside the body, in the head and behind it: browsers and proxies send a few thousand, and chunks have lengths.
+_MOST_HEAD = 2**16
+_MOST_A_BYTE = 8
+_HEAD_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: 51\r\nconnection: close\r\n\r\n"
+    b"the head of the request is too large; send it short"
+)
 _MOST_PORT = 2**16 - 1
 
 
@@ -119,11 +127,17 @@ class _WritesTogether:
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP that gives up clients who send no request, or do not read the answer: uvicorn would keep them for ever."""
+    """HTTP that gives up clients who send no request, or do not read the answer: uvicorn would keep them for ever.
+
+    Nor has a head, or what may follow a body, any bound there: whoever reaches the port could fill the memory, without
+    any token.
+    """
 
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _in_head = True
+    # Requests that have begun, and of the last one the bytes of its body and those beside it.
+    _n_requests = _n_body = _n_beside = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
@@ -132,14 +146,26 @@ class _Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what came; wait for the rest of a head, also of one that is not the connection's first."""
+        request, body = self._n_requests, self._n_body
         super().data_received(data)
-        if self._in_head and self._head is None:
+        self._n_beside += len(data) - (self._n_body - body) if request == self._n_requests else -self._n_beside
+        if self._n_beside > _MOST_HEAD + _MOST_A_BYTE * self._n_body and not self.transport.is_closing():
+            self.transport.write(_HEAD_TOO_LARGE)
+            self.transport.close()
+        elif self._in_head and self._head is None:
             self._head = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def on_message_begin(self) -> None:
         """Notice a request."""
         self._in_head = True
+        self._n_requests += 1
+        self._n_body = 0
         super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        """Count what is bounded elsewhere."""
+        self._n_body += len(body)
+        super().on_body(body)
 
     def on_headers_complete(self) -> None:
         """Wait no longer: from here on the gate has limits."""

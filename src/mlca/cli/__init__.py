@@ -35,12 +35,12 @@ COMMANDS = {
     "evaluate": "measure a model on rows whose labels are known",
     "inspect": "show what a model knows",
     "explain": "show why a row gets its labels",
-    "send": "send a table to a service, as a stream",
     "serve": "serve a model that keeps learning, over HTTP",
-    "completion": "print a script that completes commands in a shell",
-    "bench": "measure speed, in units of this machine's own limits",
+    "send": "send a table to a service, as a stream",
     "datasets": "list, describe and fetch the field's datasets",
-    "reproduce": "run the paper's experiments again, beside its figures",
+    "reproduce": "run the paper's experiments again, and those beyond it",
+    "bench": "measure speed, in units of this machine's own limits",
+    "completion": "print a script that completes commands in a shell",
 }
 
 

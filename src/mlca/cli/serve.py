@@ -16,7 +16,7 @@ from mlca.optional import needing
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    tasks = parser.add_subparsers(dest="task", metavar="token")
+    tasks = parser.add_subparsers(dest="task", metavar="[token]")
     token = tasks.add_parser("token", help="make a token and print it", description="Make a token and print it, once.")
     token.add_argument("--tokens", metavar="FILE", required=True, help="the file that gets its hash")
     token.add_argument("--name", required=True, help="whose it is; stands in the service's log")

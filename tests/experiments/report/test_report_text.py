@@ -39,9 +39,11 @@ SMALL = Report(
             (Figure("Nodes [after 3]", SVG),),
         ),
     ),
-    (("mlca", "0.1.0"), ("machine", "2 cores")),
+    (("mlca", "0.1.0"), ("machine", "2 cores"), ("date", "today"), ("command", "mlca reproduce x")),
 )
 MARKDOWN = r"""# The paper, again
+
+mlca 0.1.0; today; mlca reproduce x
 
 ## Three discs
 
@@ -73,6 +75,8 @@ All digits: [continual-exact-match-v-0-01.csv](tables/continual-exact-match-v-0-
 | --- | --- |
 | mlca | 0.1.0 |
 | machine | 2 cores |
+| date | today |
+| command | mlca reproduce x |
 """
 CSV = """algorithm,paper,measured,difference,remark
 MLCA,0.972,0.9713333333333334,-0.0006666666666666,"a ""b"" c"

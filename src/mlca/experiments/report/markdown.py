@@ -24,7 +24,8 @@ def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:
     -------
     str
     """
-    blocks = [f"# {_inline(report.title)}", f"> **{_inline(report.notice)}**" if report.notice else ""]
+    notice = f"> **{_inline(report.notice)}**" if report.notice else ""
+    blocks = [f"# {_inline(report.title)}", _paragraph(report.made), notice]
     for named in sections:
         blocks += _section(named)
     blocks += ["## How this report was made", _grid(("", ""), ("---", "---"), report.facts)]

@@ -39,6 +39,7 @@ def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
     return Template(_part("page.html")).substitute(
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'",
         title=_text(report.title),
+        made=_paragraph(report.made, "made"),
         notice=f'<p class="notice" role="note">{_text(report.notice)}</p>' if report.notice else "",
         style=_part("page.css"),
         contents="\n".join(map(_entry, sections)),

@@ -97,7 +97,7 @@ class Report:
     sections : tuple of Section
         One section an experiment, in order.
     facts : tuple of tuple of (str, str)
-        Names and values shown at the end: versions, machine, date.
+        Names and values shown at the end: versions, machine, date, command.
     notice : str, default=""
         What readers must know before they read anything else; shown above all sections.
     """
@@ -106,3 +106,10 @@ class Report:
     sections: tuple[Section, ...]
     facts: tuple[tuple[str, str], ...]
     notice: str = ""
+
+    @property
+    def made(self) -> str:
+        """By what, when and by which command, as far as the facts tell: shown below the title."""
+        facts = dict(self.facts)
+        version = f"mlca {facts['mlca']}" if "mlca" in facts else ""
+        return "; ".join(text for text in (version, facts.get("date", ""), facts.get("command", "")) if text)

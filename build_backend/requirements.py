@@ -1,4 +1,4 @@
-"""Print what an extra of mlca needs, one requirement a line: `python build_backend/requirements.py dev`.
+"""Print what extras of mlca need, one requirement a line: `python build_backend/requirements.py frames plots`.
 
 So that packages can be installed while mlca itself is being built. With `--oldest` the lowest version that is allowed
 of each, so that a test can show that it is enough.
@@ -13,16 +13,19 @@ from pathlib import Path
 from typing import Any
 
 
-def requirements(project: dict[str, Any], extra: str) -> set[str]:
-    """Return the requirements of the package and of an extra, with those of the extras that it is made of."""
+def requirements(project: dict[str, Any], extras: list[str]) -> set[str]:
+    """Return the requirements of the package and of extras, with those of the extras that they are made of."""
     found = set(project["dependencies"])
-    for line in project["optional-dependencies"][extra]:
-        own = re.fullmatch(r"mlca\[(.*)\]", line)
-        found |= set().union(*(requirements(project, name) for name in own[1].split(","))) if own else {line}
+    for extra in extras:
+        for line in project["optional-dependencies"][extra]:
+            own = re.fullmatch(r"mlca\[(.*)\]", line)
+            found |= requirements(project, own[1].split(",")) if own else {line}
     return found
 
 
 if __name__ == "__main__":
+    oldest = "--oldest" in sys.argv[1:]
+    extras = [word for word in sys.argv[1:] if word != "--oldest"]
     pyproject = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
-    found = sorted(requirements(pyproject["project"], sys.argv[1]))
-    print(*(line.replace(">=", "==") if "--oldest" in sys.argv[2:] else line for line in found), sep="\n")
+    found = sorted(requirements(pyproject["project"], extras))
+    print(*(line.replace(">=", "==") if oldest else line for line in found), sep="\n")

@@ -68,5 +68,14 @@ def test_nothing_is_published_under_another_version_or_from_another_place(tag, s
 
 
 def test_the_oldest_versions_are_those_that_the_package_allows():
-    lowest, allowed = (backend("requirements.py", "frames", *words).stdout for words in (["--oldest"], []))
+    lowest, allowed = (backend("requirements.py", *words, "frames", "cli").stdout for words in (["--oldest"], []))
     assert "numpy>=2.0\n" in allowed and lowest == allowed.replace(">=", "==")
+    lines = allowed.splitlines()
+    assert {"pandas>=2.2.2", "rich>=13.7"} < set(lines) and len(set(lines)) == len(lines)
+
+
+def test_an_extra_brings_what_the_extras_that_it_names_bring():
+    alone, together = (
+        backend("requirements.py", *words).stdout for words in (["experiments"], ["plots", "cli", "frames"])
+    )
+    assert alone == together and "mlca" not in alone

@@ -300,7 +300,8 @@ def use(model, folder):
     rng = np.random.default_rng(0)
     d = model.n_features_in_
     if model._learner.sparse_nodes:
-        rows = sparse.random_array((3, d), density=min(1.0, 4 / d), rng=rng, format="csr")
+        cells = (np.repeat(range(3), 4), rng.integers(0, d, 12))
+        rows = sparse.csr_array((rng.random(12), cells), shape=(3, d))
     else:
         rows = rng.normal(0, 1, (3, d))
     first = check_probabilities(model, rows)

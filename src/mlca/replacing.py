@@ -24,6 +24,8 @@ if sys.platform != "win32":
 # Names may be as long as the system allows; of a longer one the beginning is enough.
 _KEPT_OF_NAME = 32
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[IO[bytes]]:
@@ -73,8 +75,10 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
                 unfinished.replace(target)  # still locked, so that nobody takes it for abandoned
         if sys.platform == "win32":
             unfinished.replace(target)  # Windows does not rename what is open
-    except BaseException:
+    except BaseException as error:
         unfinished.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
+            error.filename = os.fspath(path)  # the system does not say of which file
         raise
     flush_directory(target.parent)
 

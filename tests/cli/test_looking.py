@@ -85,6 +85,19 @@ class TestEvaluate:
         assert call("evaluate", model, test_file, "--picture", "x.png")[0] == 2
         assert call("evaluate", model, test_file, "--prequential", "--picture", "x.txt")[0] == 2
 
+    def test_a_picture_that_cannot_be_is_told_before_the_work(self, model, test_file, call, tmp_path, monkeypatch):
+        """All that was measured was lost, since it is printed last."""
+        monkeypatch.setattr("mlca.metrics.prequential", None)
+        (tmp_path / "folder.png").mkdir()
+        (tmp_path / "data.svg").write_bytes(test_file.read_bytes())
+        for data, picture, message in [
+            (test_file, tmp_path / "nowhere" / "x.png", "there is no such folder"),
+            (test_file, tmp_path / "folder.png", "is a folder; name a file in it"),
+            (tmp_path / "data.svg", tmp_path / "data.svg", "which is read and would be lost; name another file"),
+        ]:
+            code, out, err = call("evaluate", model, data, "--prequential", "--picture", picture)
+            assert (code, out) == (1, "") and message in err, err
+
 
 class TestInspect:
     def test_facts(self, model, call_json):

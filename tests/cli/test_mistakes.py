@@ -1,5 +1,6 @@
 """Mistakes that are easily made in a shell: each is refused before anything is lost."""
 
+import errno
 import json
 import lzma
 import os
@@ -7,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,6 +242,21 @@ def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
     assert done.stdout.splitlines()[1].startswith(b"1,\\ud800|\\u03b1,")
     done = run(["predict", tmp_path / "m.mlca", tmp_path / "a.jsonl", "--json"], env=ascii_only)
     assert [json.loads(line)["labels"] for line in done.stdout.splitlines()] == [["\ud800", "\u03b1"]] * 20
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_what_has_no_room_is_named(model, table, tmp_path, monkeypatch, call):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "mlca", "inspect", model], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"mlca inspect: standard output: No space left on device; make room"), done.stderr
+
+    def no_room(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("mlca.replacing.os.fsync", no_room)
+    code, _, err = call("predict", model, table, "--out", tmp_path / "p.csv")
+    assert (code, err) == (1, f"mlca predict: {tmp_path / 'p.csv'}: No space left on device\n")
 
 
 def test_ctrl_c_before_the_words_are_read(call, monkeypatch):

@@ -17,6 +17,7 @@ Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the wor
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -85,6 +86,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _in_words(error: Exception) -> str:
     """Return what went wrong: of a file its name first, rather than the system's number of the error."""
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+        return f"standard output: {error.strerror}; make room, or send it elsewhere"  # files are named
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
         return str(error)
     remedy = "; check the name, and the folder that it is sought from" if isinstance(error, FileNotFoundError) else ""

@@ -28,6 +28,7 @@ from mlca.cli.tablefiles import (
     oddities,
     oddities_in_words,
     opened,
+    refuse_to_overwrite,
     tell_differences,
     with_labels,
 )
@@ -77,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
         args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
     if args.curve_window < _POINTS:
         args.refuse(f"--curve-window must be {_POINTS} rows or more, not {args.curve_window}")
+    if args.picture:
+        _require_drawing(args)
     model, recipe = load_to_learn(args)
     with opened(args) as file:
         recipe = with_labels(recipe, file, args)
@@ -197,15 +200,25 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
     return lines
 
 
-def _draw(result: Prequential, picture: str) -> None:
+def _require_drawing(args: argparse.Namespace) -> None:
+    """Raise what drawing would, before the work begins whose result would be lost."""
+    from mlca.replacing import check_replaceable
+
     with needing("--picture", "plots"):
         import matplotlib
-    from mlca.plots import plot_stream
-
     matplotlib.use("agg")
+    check_replaceable(args.picture)
+    refuse_to_overwrite(args.picture, args.data, args.model, option="--picture")
+
+
+def _draw(result: Prequential, picture: str) -> None:
+    from mlca.plots import plot_stream
+    from mlca.replacing import replacing
+
     figure = plot_stream(result).get_figure(root=True)
     if figure is not None:
-        figure.savefig(picture)
+        with replacing(picture) as file:
+            figure.savefig(file, format=PurePath(picture).suffix[1:])
     print(f"Drew {shown(picture)}", file=sys.stderr)
 
 

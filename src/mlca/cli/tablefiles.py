@@ -141,11 +141,11 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     return Recipe.by_layout(replace(layout, labels=labels, columns=(*others, *set_aside)), recipe.growth)
 
 
-def refuse_to_overwrite(out: str, *read: str) -> None:
+def refuse_to_overwrite(out: str, *read: str, option: str = "--out") -> None:
     """Raise ValueError if the output would take the place of a file that is read, whatever name it is given."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
-            raise ValueError(f"--out {out}: this is {path}, which is read and would be lost; name another file")
+            raise ValueError(f"{option} {out}: this is {path}, which is read and would be lost; name another file")
 
 
 def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:

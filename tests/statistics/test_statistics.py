@@ -48,6 +48,7 @@ class TestDemsarsExample:
     def test_average_ranks(self):
         ranks = rank_results(DEMSAR)
         assert ranks.names == tuple(DEMSAR.columns)
+        assert str(rank_results([[0.2, 0.1]], names=[2, 10])) == "average rank\n2   1.000\n10  2.000"
         assert ranks.average() == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=5e-4)
 
     def test_friedman_without_correction_for_ties(self):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from mlca.tables import Recipe
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, Text
-from mlca.tables.words import hashed, words_of
+from mlca.tables.words import hashed, seed_of, words_of
 from tests.tables.tickets import tickets
 
 FRAME, TOPICS = tickets(300, 1)
@@ -197,6 +197,9 @@ class TestWords:
             for seed in ("0", "1", "77")
         }
         assert len(told) == 1
+
+    def test_a_column_may_have_any_name_that_json_has(self):
+        assert len({seed_of(name) for name in ("\ud800", "\ud801", "text")}) == 3
 
     def test_places_of_one_column_are_not_those_of_another(self):
         frame = pd.DataFrame({"a": FRAME["text"], "b": FRAME["text"]})

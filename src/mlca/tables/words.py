@@ -69,5 +69,5 @@ def hashed(text: str, width: int, seed: int) -> dict[int, float]:
 
 
 def seed_of(column: str) -> int:
-    """Return the seed of a column's hash."""
-    return zlib.crc32(column.encode())
+    """Return the seed of a column's hash; JSON may name a column by half of a pair of surrogates."""
+    return zlib.crc32(column.encode("utf-8", "surrogatepass"))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -264,8 +265,8 @@ def test_a_terminal_sees_progress_and_a_live_curve(model, test_file, tmp_path):
 
 
 def test_extras_that_are_missing_are_named(tmp_path, model, test_file):
-    """Run with an interpreter that finds neither pyarrow, rich, shtab nor Matplotlib."""
-    for name in ("pyarrow", "rich", "shtab", "matplotlib"):
+    """Run with an interpreter that finds neither pyarrow, rich, shtab, uvicorn nor Matplotlib."""
+    for name in ("pyarrow", "rich", "shtab", "matplotlib", "uvicorn"):
         (tmp_path / "without").mkdir(exist_ok=True)
         (tmp_path / "without" / f"{name}.py").write_text(f"raise ImportError('no {name} here')")
     code = (
@@ -278,11 +279,15 @@ def test_extras_that_are_missing_are_named(tmp_path, model, test_file):
         ["predict", str(model), str(test_file), "--out", str(tmp_path / "p.parquet")],
         ["completion", "bash"],
         ["evaluate", str(model), str(test_file), "--prequential", "--picture", "x.png"],
+        ["reproduce", "nodes", "--quick", "--out", str(tmp_path / "reproduced")],
+        ["serve", "--data", str(tmp_path / "served")],
+        ["bench", "serve"],
     ]
     done = subprocess.run([sys.executable, "-c", code, json.dumps(commands)], capture_output=True, text=True)
     assert done.returncode == 1
-    for extra in ("frames", "cli", "plots"):
-        assert f'pip install "mlca[{extra}]"' in done.stderr, done.stderr
+    told = re.findall(r'pip install "mlca\[(\w+)\]"', done.stderr)
+    assert told == ["frames", "cli", "plots", "experiments", "serve", "serve"], done.stderr
+    assert not (tmp_path / "reproduced").exists()
 
 
 def test_a_failure_is_one_line_and_no_traceback(tmp_path, call):

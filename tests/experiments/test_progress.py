@@ -19,6 +19,14 @@ def test_elsewhere_than_on_a_terminal_there_are_plain_lines(capsys):
     assert last.startswith("nodes: 2 of 2, ")
 
 
+def test_on_a_terminal_without_rich_there_are_plain_lines(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "rich.progress", None)
+    with progress("nodes", 2):
+        pass
+    assert capsys.readouterr().out == "nodes: 2 tasks\n"
+
+
 def test_on_a_terminal_there_is_a_bar():
     script = (
         "from mlca.experiments.progress import progress\n"

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 
+from mlca.optional import needing
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -21,6 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     if args.what == "serve":
+        with needing("mlca bench serve", "serve"):
+            import mlca.serve.running  # noqa: F401  what it starts needs this, and says so where nobody hears it
         from mlca.bench.serve import run_service_benchmarks
 
         service = run_service_benchmarks()

@@ -1,4 +1,4 @@
-"""Progress: a bar with rate and time left on a terminal, a few plain lines elsewhere."""
+"""Progress: a bar with rate and time left on a terminal, if rich can draw it; a few plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
     ...     pass
     nodes: 2 tasks
     """
-    if not sys.stdout.isatty():
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        seen = False
+    else:
+        seen = sys.stdout.isatty()
+    if not seen:
         yield _plain_lines(title, total)
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     columns = (
         TextColumn("{task.description:10}"),
         BarColumn(),

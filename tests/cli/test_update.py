@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mlca import MLCA, load
@@ -324,3 +325,34 @@ def test_links_are_followed_and_a_private_model_keeps_a_private_backup(tmp_path,
     code, _, err = call("update", model, more, "--backup")
     assert code == 1 and "a FIFO" in err
     assert load(model).n_seen_ == 320
+
+
+class TestModelsOfPython:
+    """What was learned in Python goes on in the shell, whatever form its labels had there."""
+
+    FRAME = pd.DataFrame({"hours": np.arange(60) % 7 / 2, "team": ["u", "v", "w"] * 20})
+    FORMS = {  # noqa: RUF012
+        "columns of 0 and 1": np.tile(np.eye(3, dtype=int), (20, 1)),
+        "one number a row": np.tile(np.arange(3), 20),
+        "sets of numbers": [{0}, {1}, {2}] * 20,
+    }
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_labels_of_any_form(self, tmp_path, call_json, form):
+        MLCA().fit(self.FRAME, self.FORMS[form]).save(tmp_path / "m.mlca")
+        self.FRAME.assign(tags=["0", "1", "2"] * 20).to_csv(tmp_path / "more.csv", index=False)
+        words = (tmp_path / "m.mlca", tmp_path / "more.csv", "--labels", "tags")
+        assert call_json("evaluate", *words, "--prequential")["records"][-1]["row"] == 60
+        facts = call_json("update", *words)
+        assert (facts["rows_in_all"], facts["labels"], facts["new_labels"]) == (120, [0, 1, 2], [])
+        assert load(tmp_path / "m.mlca").predict_labels(self.FRAME[:3]) == [{0}, {1}, {2}]
+
+    def test_a_row_without_exactly_one_class_is_told_by_its_line(self, tmp_path, call, call_json):
+        MLCA().fit(self.FRAME, ["p", "q", "r"] * 20).save(tmp_path / "m.mlca")
+        self.FRAME[:4].assign(tags=["p", "q|r", "", "r"]).to_csv(tmp_path / "more.csv", index=False)
+        words = ("update", tmp_path / "m.mlca", tmp_path / "more.csv", "--labels", "tags", "--separator", "|")
+        code, _, told = call(*words)
+        assert code == 1 and "more.csv, line 3: the row has 2 labels, and the model learned exactly one" in told
+        assert load(tmp_path / "m.mlca").n_seen_ == 60
+        facts = call_json(*words, "--on-error", "skip")
+        assert (facts["rows"], facts["rows_in_all"]) == (2, 62)

@@ -162,3 +162,13 @@ def test_a_list_that_comes_late_is_no_text(tmp_path):
         rows = [row for _, row in source.rows()]
     read = LabelReader(decide_labels(source, rows[:1], "tags", None), source.columns).read
     assert read(rows[0]) == ["sea", "sun"] and "are no text with '|' between names" in read(rows[1]).problem
+
+
+def test_a_name_of_blanks_is_no_label(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1, "tags": ["sea", ""]}\n{"x": 2, "tags": ["  "]}\n')
+    with ByteStream(path) as stream:
+        source = open_source(stream)
+        rows = [row for _, row in source.rows()]
+    read = LabelReader(decide_labels(source, rows, "tags", None), source.columns).read
+    assert [read(row) for row in rows] == [["sea"], []]

@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mlca.cli.learning import growing_batches
+from mlca.cli.learning import as_learned, growing_batches, take_names
 from mlca.cli.progress import Progress, has_terminal
 from mlca.cli.sparkline import sparkline
 from mlca.cli.tablefiles import (
@@ -133,6 +133,7 @@ def measure(
 def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argparse.Namespace) -> int:
     from mlca.metrics import prequential
 
+    take_names(model)
     with _live_curve() as show:
         steps = _steps(model, recipe, file, Faults(args))
         result = prequential(model, steps, every=args.curve_window // _POINTS, window=args.curve_window, on_record=show)
@@ -156,15 +157,16 @@ def _thinned(result: Prequential) -> Prequential:
     return replace(result, records=result.records[::-step][::-1])
 
 
-def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
+def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
     """Yield a few rows at a time; the model makes room for what columns they bring."""
     from mlca.frames import make_room
 
-    for batch in growing_batches(file, recipe.layout, faults):
+    for batch in growing_batches(model, file, recipe.layout, faults):
         make_room(model, batch.layout)
+        labels = as_learned(model, batch)
         for start in range(0, len(batch.numbers), _STEP):
             step = slice(start, start + _STEP)
-            yield batch.X[step], batch.labels[step]
+            yield batch.X[step], labels[step]
 
 
 @contextmanager

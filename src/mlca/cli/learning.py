@@ -163,12 +163,15 @@ def learn_and_save(
     """
     from mlca.recipes import set_recipe
 
-    known = set(model.classes_.tolist()) if hasattr(model, "labels_") else set()
+    known = set()
+    if hasattr(model, "labels_"):
+        known = set(model.classes_.tolist())
+        take_names(model)
     interrupted = False
     growing = GrowingRecipe(recipe)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            for batch in growing_batches(file, growing.recipe.layout, faults, wishes):
+            for batch in growing_batches(model, file, growing.recipe.layout, faults, wishes):
                 part = batch.where([not kept_apart(number) for number in batch.numbers])
                 if not part.numbers:
                     continue
@@ -193,14 +196,17 @@ def learn_and_save(
     return LearningResult(progress.rows, seconds, new, interrupted, oddities(file), oddities_in_words(file))
 
 
-def growing_batches(file: TableFile, layout: Layout, faults: Faults, wishes: Wishes | None = None) -> Iterator[Batch]:
-    """Yield the rows of a file, by a layout that grows with their categories and columns."""
+def growing_batches(
+    model: MLCA, file: TableFile, layout: Layout, faults: Faults, wishes: Wishes | None = None
+) -> Iterator[Batch]:
+    """Yield the rows of a file that a model can learn, by a layout that grows with their categories and columns."""
     from mlca.tables.columns import Wishes
     from mlca.tables.encoding import kind_by
     from mlca.tables.layout import TableLayout
 
     decide = kind_by(wishes or Wishes(), layout) if isinstance(layout, TableLayout) else None
-    return file.batches(layout, faults, decide=decide)
+    one_label = hasattr(model, "labels_") and model.labels_.single
+    return file.batches(layout, faults, one_label=one_label, decide=decide)
 
 
 def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[str]) -> None:
@@ -210,21 +216,20 @@ def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[
 
     fitted = hasattr(model, "labels_")
     known = model.labels_ if fitted else None
-    labels, targets = read_targets(_as_learned(model, batch) if fitted else batch.labels, known, classes)
+    labels, targets = read_targets(as_learned(model, batch) if fitted else batch.labels, known, classes)
     learn_rows(model, batch.X, batch.layout, labels, targets)
     growing.grow(batch.layout)
     growing.note(model)
 
 
-def _as_learned(model: MLCA, batch: Batch) -> Any:
+def as_learned(model: MLCA, batch: Batch) -> list[Any]:
     """Return labels as a model knows them: files hold text, while in Python labels may be numbers, or one a row."""
     names = {str(name): name for name in model.labels_.names}
     labels = [[names.get(name, name) for name in row_labels] for row_labels in batch.labels]
-    if not model.labels_.single:
-        if model.labels_.form == "indicator":
-            model.labels_ = replace(model.labels_, form="names")
-        return [tuple(row_labels) for row_labels in labels]
-    for number, row_labels in zip(batch.numbers, labels, strict=True):
-        if len(row_labels) != 1:
-            raise ValueError(f"row {number} has {len(row_labels)} labels; the model learned exactly one a row")
-    return [row_labels[0] for row_labels in labels]
+    return [name for [name] in labels] if model.labels_.single else [tuple(row_labels) for row_labels in labels]
+
+
+def take_names(model: MLCA) -> None:
+    """Let a model that learned columns of 0 and 1 take labels by name, as files hold them."""
+    if model.labels_.form == "indicator":
+        model.labels_ = replace(model.labels_, form="names")

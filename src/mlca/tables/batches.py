@@ -173,6 +173,7 @@ class TableFile:
         on_fault: Callable[[str], None],
         *,
         labels: bool = True,
+        one_label: bool = False,
         decide: Callable[[str, Sequence[Any]], Column] | None = None,
     ) -> Iterator[Batch]:
         """Yield the rows of the file in batches.
@@ -185,6 +186,8 @@ class TableFile:
             Called with a sentence for every row that cannot be read; the row is left out.
         labels : bool, default=True
             Whether to read the labels too.
+        one_label : bool, default=False
+            Whether a row with none, or with several, cannot be read.
         decide : callable, optional
             If given, the layout grows with new categories and columns; this decides what a new column is.
 
@@ -192,7 +195,7 @@ class TableFile:
         ------
         Batch
         """
-        encoder = self._encoder(layout, labels, decide)
+        encoder = self._encoder(layout, labels, one_label, decide)
         while rows := list(islice(self._rows, BATCH_ROWS)):
             n_before, self._n_done = self._n_done, self._n_done + len(rows)
             readable = [i for i, (_, row) in enumerate(rows) if not isinstance(row, Fault)]
@@ -216,10 +219,18 @@ class TableFile:
                 if batch.numbers:
                     yield batch
 
-    def _encoder(self, layout: Layout, labels: bool, decide: Callable[[str, Sequence[Any]], Column] | None) -> _Encoder:
+    def _encoder(
+        self, layout: Layout, labels: bool, one_label: bool, decide: Callable[[str, Sequence[Any]], Column] | None
+    ) -> _Encoder:
         if isinstance(layout, XcLayout):
-            return _XcEncoder(layout)
-        return _TableEncoder(layout, self, labels, decide)
+            return _XcEncoder(layout, one_label)
+        return _TableEncoder(layout, self, labels, one_label, decide)
+
+
+def _as_wanted(target: list[str] | Fault, one_label: bool) -> list[str] | Fault:
+    if isinstance(target, Fault) or not one_label or len(target) == 1:
+        return target
+    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one a row")
 
 
 def _names(target: list[str] | Fault) -> tuple[str, ...]:
@@ -232,17 +243,19 @@ class _TableEncoder:
         layout: TableLayout,
         file: TableFile,
         labels: bool,
+        one_label: bool,
         decide: Callable[[str, Sequence[Any]], Column] | None,
     ) -> None:
         self._layout = layout
-        self._file, self._decide = file, decide
+        self._file, self._one_label, self._decide = file, one_label, decide
         self._names = file.source.columns
         self._labels = LabelReader(layout.labels, self._names) if labels and layout.labels is not None else None
         self._id = self._names.index(layout.id) if layout.id in self._names else None
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Part], list[list[str] | Fault]]:
         """Make matrices of the learned columns, and read the labels."""
-        targets: list[list[str] | Fault] = [self._labels.read(cells) if self._labels else [] for cells in rows]
+        read = self._labels.read if self._labels else None
+        targets: list[list[str] | Fault] = [_as_wanted(read(cells), self._one_label) if read else [] for cells in rows]
         if not rows:
             return [], targets
         cells = dict(zip(self._names, zip(*rows, strict=True), strict=True))
@@ -285,8 +298,9 @@ class XcPart(NamedTuple):
 
 
 class _XcEncoder:
-    def __init__(self, layout: XcLayout) -> None:
+    def __init__(self, layout: XcLayout, one_label: bool) -> None:
         self.layout = layout
+        self._one_label = one_label
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None:
         """Return nothing: XC text has no ids."""
@@ -294,7 +308,7 @@ class _XcEncoder:
 
     def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
         """Put the rows together, with faults where attributes or values are out of bounds."""
-        targets = [self._labels_or_fault(row) for row in rows]
+        targets = [_as_wanted(self._labels_or_fault(row), self._one_label) for row in rows]
         usable = [
             ([], []) if isinstance(target, Fault) else (row.attributes, row.values)
             for row, target in zip(rows, targets, strict=True)

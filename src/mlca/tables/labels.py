@@ -115,7 +115,7 @@ class LabelReader:
         names = list_in_text(cell) if isinstance(cell, str) else cell
         if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
             return Fault(f'the labels {_shown(cell)} are no list such as ["sea", "sun"]')
-        return [as_text(name) for name in names]
+        return [name for name in map(as_text, names) if name.strip()]
 
     def _flags(self, cells: Sequence[Any]) -> list[str] | Fault:
         names = []

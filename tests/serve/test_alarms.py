@@ -3,12 +3,15 @@
 import asyncio
 
 import numpy as np
+import pytest
 
 from mlca.client import Client
 from mlca.metrics.stream.alarms import Watch
 from mlca.serve.alarms import look, look_at_novelty
 from mlca.serve.log import LoggedRow
 from mlca.serve.service import Service, ServiceSettings
+
+pytest.importorskip("river", reason="River's ADWIN raises the alarms")
 
 
 def row(position, labels, predicted, x=b""):

@@ -10,7 +10,7 @@ came.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +27,7 @@ from mlca.recipes import recipe_of, set_recipe
 from mlca.tables import columns as deciding
 from mlca.tables.encoding import Part
 from mlca.tables.frame_cells import as_table as as_table
+from mlca.tables.frame_cells import is_dict
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import Layout, TableLayout
 from mlca.tables.recipe import Recipe
@@ -121,7 +122,7 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one: of a Series, the values under their names."""
-    if isinstance(x, Mapping):
+    if is_dict(x):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if hasattr(x, "index") and hasattr(x, "to_frame"):
         frame = x.astype(object).to_frame().T

@@ -20,7 +20,9 @@ def test_without_any_dataset_the_stream_still_runs(no_data, tmp_path, capsys):
     assert "11 exact matches" in text
     assert text.count("Nodes of MLCA, condition") >= 3
     page = (tmp_path / "out" / "report.html").read_text()
-    assert text.splitlines()[2].startswith("> **A quick look (--quick)")
+    version, notice = text.splitlines()[2:5:2]
+    assert version.startswith("mlca 0.") and " UTC; mlca" in version
+    assert notice.startswith("> **A quick look (--quick)")
     assert page.index("A quick look (--quick)") < page.index('<nav id="contents"')
 
 

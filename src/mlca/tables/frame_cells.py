@@ -11,12 +11,17 @@ from mlca.optional import in_pandas
 from mlca.tables.cells import as_text
 
 
+def is_dict(X: Any) -> bool:
+    """Whether X holds values by name, and nothing else: one kind of SciPy's sparse matrices is a dict, too."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")
+
+
 def as_table(X: Any) -> Any:
     """Return a table of polars, Arrow or Dask as one of pandas, with names that are text; anything else as it is.
 
     Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they stand in that order.
     """
-    if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(row, Mapping) for row in X[:1])):
+    if is_dict(X) or (isinstance(X, list | tuple) and any(map(is_dict, X[:1]))):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
     X = in_pandas(X)
     if not (hasattr(X, "columns") and hasattr(X, "set_axis")):

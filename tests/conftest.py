@@ -27,8 +27,9 @@ settings.load_profile("mlca")
 # The rooms that are measured (pyproject.toml) are measured by the tests that ask them as users do.
 ASKING = ("storage/", "test_classifier", "test_frames", "test_m", "test_river.", "test_single_rows", "test_targets")
 TRACED = tuple(f"tests/{name}" for name in ASKING)
-# Thousands of forged files take no branch that the tests beside them do not.
-UNTRACED = "tests/storage/test_fuzz"
+# Thousands of forged files, and frames learned until an interrupt is in time, take no branch that the tests beside them
+# do not.
+UNTRACED = ("tests/storage/test_fuzz", "tests/test_frames_while_learning")
 
 
 def pytest_collection_modifyitems(items):

@@ -233,7 +233,7 @@ def test_seeds_and_threads_may_differ():
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("n_parts", [2, 8])
+@pytest.mark.parametrize("n_parts", [8, pytest.param(2, marks=pytest.mark.slow)])
 def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts):
     train, test = load_dataset("scene", subset="train"), load_dataset("scene", subset="test")
     order = np.random.default_rng(0).permutation(train.X.shape[0])

@@ -135,6 +135,12 @@ def test_a_gap_among_labels_is_no_label_called_nan(tmp_path, tags):
     assert [labels.read(cells) for cells in rows] == [[], ["sea", "sun"], [], []]
 
 
+def read_all(path):
+    with ByteStream(path) as stream:
+        source = open_source(stream)
+        return source, [row for _, row in source.rows()]
+
+
 @pytest.mark.parametrize(
     ("separator", "cells", "problem"),
     [
@@ -147,9 +153,7 @@ def test_brackets_are_no_part_of_labels(tmp_path, separator, cells, problem):
     """Objects were learned as labels such as "{'sea': True", and so were lists beside a separator."""
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"x": 1, "tags": cell}) + "\n" for cell in cells))
-    with ByteStream(path) as stream:
-        source = open_source(stream)
-        rows = [row for _, row in source.rows()]
+    source, rows = read_all(path)
     read = LabelReader(decide_labels(source, rows, "tags", separator), source.columns).read
     assert [read(row).problem[: len(problem)] for row in rows] == [problem] * len(cells)
 
@@ -157,9 +161,7 @@ def test_brackets_are_no_part_of_labels(tmp_path, separator, cells, problem):
 def test_a_list_that_comes_late_is_no_text(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"x": 1, "tags": "sea|sun"}\n{"x": 2, "tags": ["sea", "sun"]}\n')
-    with ByteStream(path) as stream:
-        source = open_source(stream)
-        rows = [row for _, row in source.rows()]
+    source, rows = read_all(path)
     read = LabelReader(decide_labels(source, rows[:1], "tags", None), source.columns).read
     assert read(rows[0]) == ["sea", "sun"] and "are no text with '|' between names" in read(rows[1]).problem
 
@@ -167,8 +169,6 @@ def test_a_list_that_comes_late_is_no_text(tmp_path):
 def test_a_name_of_blanks_is_no_label(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"x": 1, "tags": ["sea", ""]}\n{"x": 2, "tags": ["  "]}\n')
-    with ByteStream(path) as stream:
-        source = open_source(stream)
-        rows = [row for _, row in source.rows()]
+    source, rows = read_all(path)
     read = LabelReader(decide_labels(source, rows, "tags", None), source.columns).read
     assert [read(row) for row in rows] == [["sea"], []]

@@ -121,6 +121,8 @@ def test_powers_of_two_change_nothing_but_the_scale(stream, chosen, exponent):
     Y = np.concatenate([Y, Y[:1]])
     plain, scaled = MLCA(**chosen).fit(X, Y), MLCA(**chosen).fit(X * 2.0**exponent, Y)
     first, second = state(plain), state(scaled)
+    # Nor may the mean of some attributes be: what is constant has a bandwidth near 1e-6 at any scale.
+    assume((first["centre_bandwidths"] > 1e-4).all())
     for name in first:
         factor = 2.0**exponent if name in ("weights", "bandwidths", "centres", "centre_bandwidths") else 1
         np.testing.assert_array_equal(first[name] * factor, second[name], err_msg=name)

@@ -53,13 +53,13 @@ def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monke
     readers = [threading.Thread(target=ask, args=[number]) for number in range(2)]
     for reader in readers:
         reader.start()
-    for n_columns in range(3, 15):
+    for n_columns in range(3, 25):
         frame = frame_of(n_columns, n_columns)
         model.partial_fit(frame, labels_of(frame))
     done.set()
     for reader in readers:
         reader.join(60)
-    assert wrong == [] and model.n_seen_ == 13 * ROWS
+    assert wrong == [] and model.n_seen_ == 23 * ROWS
 
 
 def test_a_frame_that_is_refused_leaves_the_model_without_its_columns(monkeypatch):
@@ -92,7 +92,7 @@ class TestInterrupts:
         signal.signal(signal.SIGPROF, before)
 
     def test_fit_leaves_the_rows_that_were_learned(self):
-        frame = pd.concat([frame_of(30, seed) for seed in range(100)], ignore_index=True)
+        frame = pd.concat([frame_of(30, seed) for seed in range(300)], ignore_index=True)
         start = time.process_time()
         whole = MLCA().fit(frame, labels_of(frame))
         duration = time.process_time() - start

@@ -24,8 +24,6 @@ from mlca.cli import main
 from tests.docs.pages import ROOT, Block, blocks_of, pages
 
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-# Six processes, whose commands docs/cli.md has, too.
-LONGEST = "from_csv_to_model"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -114,10 +112,7 @@ def test_scripts_use_what_is_public(script):
     assert used <= public
 
 
-@pytest.mark.parametrize(
-    "script",
-    [pytest.param(script, marks=[pytest.mark.slow] * (script.stem == LONGEST), id=script.stem) for script in SCRIPTS],
-)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_scripts_run(script, monkeypatch, capfd):
     if "river" in script.stem:
         pytest.importorskip("river")

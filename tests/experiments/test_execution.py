@@ -75,7 +75,7 @@ main(sys.argv[1:])
 
 
 def test_a_killed_run_goes_on_where_it_was(made_up_data, tmp_path):
-    words = ["reproduce", "comparison", "--datasets", "emotions", "--algorithms", "mlknn", "mcic"]
+    words = ["reproduce", "comparison", "--datasets", "emotions", "--algorithms", "mlknn", "mcic", "mlsaknn"]
     words += ["--out", str(tmp_path / "out")]
     path = tmp_path / "out" / "results.sqlite"
     command = [sys.executable, "-c", KILLED_RUN, *words]
@@ -85,7 +85,7 @@ def test_a_killed_run_goes_on_where_it_was(made_up_data, tmp_path):
     assert len(before) == 5
     subprocess.run([sys.executable, "-m", "mlca", *words], check=True, stdout=subprocess.DEVNULL)
     after = rows(path)
-    assert len(after) == 40
+    assert len(after) == 60
     assert {key: after[key] for key in before} == before, "what was done before has been done again"
     assert (tmp_path / "out" / "report.html").exists()
 

@@ -106,8 +106,8 @@ def wide_stream(kind):
 @pytest.mark.parametrize(
     ("rule", "step"),
     [
-        ("published", 97),
-        ("text", 131),
+        ("published", 29),
+        ("text", 61),
         pytest.param("published", 3, marks=pytest.mark.slow),
         pytest.param("text", 1, marks=EVERY),
         pytest.param("text", 7, marks=SOME),
@@ -154,7 +154,7 @@ def test_the_same_where_a_copy_shares_the_nodes(attributes):
 STEP = 19
 
 
-FEW = [("common", "dense")]
+FEW = [("common", "dense"), ("common", "sparse")]
 OTHERS = [pytest.param(*pair, marks=pytest.mark.slow) for pair in product(MODES, KINDS) if pair not in FEW]
 
 

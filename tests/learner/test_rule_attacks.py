@@ -43,7 +43,7 @@ def similarity_is_due(model):
 # ------------------------------------------------------------------ memory that runs out
 
 
-@pytest.mark.parametrize("step", [197, pytest.param(11, marks=SOME), pytest.param(1, marks=EVERY)])
+@pytest.mark.parametrize("step", [97, pytest.param(11, marks=SOME), pytest.param(1, marks=EVERY)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", RULES)
 def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
@@ -93,7 +93,7 @@ STEP = 37
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", ["correntropy all", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rule", ["all", "correntropy all"])
 def test_the_same_while_threads_look_ahead(rule, kind):
     assert_failures_while_threads_look_ahead(maker(rule), kind, STEP)
 

@@ -20,7 +20,6 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, Self, TypeAlias, Union
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +28,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mlca.kernels import native
 from mlca.limits import LARGEST_VALUE
 from mlca.targets import LabelRows, LabelSet, exact_share, read_targets
-
-# Threads that learn with one object take turns. A lock is not part of the model: copies and files have none.
-_TURNS: WeakKeyDictionary[BaseEstimator, Any] = WeakKeyDictionary()
-_NEW_TURN = threading.Lock()
 
 Rows: TypeAlias = Union[NDArray[np.float64], sparse.csr_array]  # noqa: UP007 - SciPy has no types
 
@@ -44,6 +40,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     _accepts_sparse = True
     _allows_gaps = False  # whether NaN is a value that is missing, or an error
+    _most_features = sys.maxsize
 
     labels_: LabelSet
     n_features_in_: int
@@ -73,22 +70,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return self._decide(self._probabilities(rows), rows)
 
     @property
-    def _has_classes(self) -> bool:
-        """Whether each row has exactly one label: its class."""
-        return self.labels_.single
-
-    @property
     def classes_(self) -> NDArray[Any]:
         """The names of the labels, in the order of their columns."""
         return self.labels_.to_array()
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from scratch.
+        """Train a new model on rows in their order.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to learn, in order.
+            The rows.
         y : indicator matrix, iterables of label names, or 1-D array
             Their labels.
 
@@ -110,32 +102,32 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
 
         Returns
         -------
         ndarray of shape (n_samples, n_labels)
-            Column j belongs to `classes_[j]`. Where y was 1-D each row sums to 1.
+            Column j belongs to `classes_[j]`. If y was 1-D, each row sums to 1.
         """
-        model = self._frozen()
+        model = self._fitted()
         return model._normalised(model._probabilities(model._read_known_rows(X)))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels of each row, in the form that the labels were given.
+        """Return the predicted labels of each row, in the form of the training labels.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
 
         Returns
         -------
         ndarray
             An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
         """
-        model = self._frozen()
+        model = self._fitted()
         rows = model._read_known_rows(X)
-        if model._has_classes:
+        if model.labels_.single:
             likeliest = np.argmax(model._probabilities(rows), axis=1)
             # Names are asked for last: another thread may have learned new ones meanwhile.
             classes: NDArray[Any] = model.classes_[likeliest]
@@ -143,41 +135,48 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model._chosen(rows).astype(np.int64)
 
     def predict_labels(self, X: Any) -> list[set[Hashable]]:
-        """Return the names of the labels that are predicted for each row.
+        """Return the names of the predicted labels of each row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
 
         Returns
         -------
         list of set
-            One set a row; where y was 1-D, of one class.
+            One set per row; if y was 1-D, of one class.
         """
-        model = self._frozen()
+        model = self._fitted()
         predicted = model.predict(X)
         if model.labels_.single:
             return [{name} for name in predicted.tolist()]
         return model.labels_.name_rows(predicted)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows whose labels are predicted exactly.
+        """Return the exact match (subset accuracy): the share of rows with exactly the right labels.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows to judge.
+            The rows.
         y : indicator matrix, iterables of label names, or 1-D array
-            Their labels, in any form that `fit` takes. A row with a label that the model does not know is missed.
+            The true labels, in any form that `fit` takes. A row with a label unknown to the model counts as wrong.
         sample_weight : array-like of shape (n_samples,), optional
-            How much each row counts.
+            The weight of each row.
 
         Returns
         -------
         float
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}])
+        >>> model.score([[0.05], [0.9]], [{"low"}, {"high", "loud"}])
+        0.5
         """
-        model = self._frozen()
+        model = self._fitted()
         predicted = model.predict(X)
         return exact_share(y, model.labels_, predicted, sample_weight)
 
@@ -192,16 +191,25 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         fresh.labels_ = labels
         self.__dict__ = fresh.__dict__
 
-    def _check_fitted(self) -> None:
-        """Raise NotFittedError if nothing was learned; scikit-learn is asked only then, because it takes its time."""
-        if not hasattr(self, "labels_"):
-            check_is_fitted(self, "labels_")
+    def _fitted(self) -> Self:
+        """Return what this object is now, in case another thread calls `fit` meanwhile.
 
-    def _frozen(self) -> Self:
-        """Return what this object is now, in case another thread calls `fit` meanwhile."""
-        frozen = object.__new__(type(self))
-        frozen.__dict__ = self.__dict__
-        return frozen
+        Raises
+        ------
+        NotFittedError
+            If nothing was learned. scikit-learn's check runs only then, because it is slow.
+        """
+        fitted = object.__new__(type(self))
+        fitted.__dict__ = self.__dict__
+        if not hasattr(fitted, "labels_"):
+            check_is_fitted(fitted, "labels_")
+        return fitted
+
+    def __getstate__(self) -> Any:
+        """Return what copies and pickles are made of; the lock is not part of the model."""
+        state = dict(super().__getstate__())
+        state.pop("_turn", None)
+        return state
 
     def _apart(self) -> Self:
         """Return this object for changes that come into force all at once: `self.__dict__ = apart.__dict__`."""
@@ -210,7 +218,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return apart
 
     def _normalised(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self._has_classes:
+        if not self.labels_.single:
             return probabilities
         totals = probabilities.sum(axis=1, keepdims=True)
         # Where no class has any probability, all are alike.
@@ -220,14 +228,22 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows and, where targets are given, that there are as many."""
-        if is_plain(X):
-            rows: Rows = X
-            if not np.isfinite(X).all():
-                self._checked(X)
-        else:
-            checked = self._checked(X)
-            rows = _canonical(checked) if sparse.issparse(checked) else checked
-        require_as_many(rows, targets)
+        # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
+        # array, which `frame.to_numpy()` returns, are copied.
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
+        rows: Rows = X if not plain or X.flags.c_contiguous else np.ascontiguousarray(X)
+        if not (plain and native.all_within(rows, LARGEST_VALUE)):
+            rows = self._converted(X)
+        if targets is not None and targets.n_rows != rows.shape[0]:
+            raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
+        if rows.shape[1] > (most := self._most_features):
+            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {most}: select some")
+        return rows
+
+    def _converted(self, X: Any) -> Rows:
+        """Return finite float64 rows, C-contiguous or CSR; NaN only where missing values are allowed."""
+        checked = self._checked(X)
+        rows = _canonical(checked) if sparse.issparse(checked) else checked
         values: NDArray[np.float64] = np.asarray(rows.data if sparse.issparse(rows) else rows)
         if values.size and np.nanmax(np.abs(values), initial=0.0) > LARGEST_VALUE:
             place = place_beyond(LARGEST_VALUE, rows, X)
@@ -240,6 +256,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
                 "rows to partial_fit"
             )
+        _refuse_texts(X)
         check = partial(
             check_array,
             without_mask(X),
@@ -265,12 +282,36 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
-        self._check_fitted()
+        if type(X) is not np.ndarray:
+            known = self._rows_of_known_frame(X)
+            if known is not None and (targets is None or targets.n_rows == len(known)):
+                return known
+            X = self._known_columns(X)
         rows = self._read_rows(X, targets)
         # Of an array without names, scikit-learn looks at the width alone.
-        if type(X) is not np.ndarray or X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        if type(X) is not np.ndarray or X.shape[1] != self.n_features_in_ or "feature_names_in_" in self.__dict__:
+            self._check_features(X, rows)
         return rows
+
+    def _check_features(self, X: Any, rows: Rows) -> None:
+        """Raise ValueError unless X has the features of the fitted model; `rows` is what was read of it."""
+        validate_data(self, X, reset=False, skip_check_array=True)
+
+    def _rows_of_known_frame(self, X: Any) -> Rows | None:
+        """Return the rows of a frame of numbers under the names of the model, in their order; None of any other."""
+        names = self.__dict__.get("feature_names_in_")
+        if names is None or not (hasattr(X, "iloc") and hasattr(X, "columns")) or X.columns.tolist() != names.tolist():
+            return None
+        values = X.to_numpy()
+        if values.dtype.kind not in "biuf" or not values.size:
+            return None
+        rows = np.ascontiguousarray(values, dtype=np.float64)
+        present = np.nan_to_num(rows) if self._allows_gaps else rows
+        return rows if native.all_within(present, LARGEST_VALUE) else None
+
+    def _known_columns(self, X: Any) -> Any:
+        """Return the columns of X that the fitted model knows, in their order; a table may have others."""
+        return X
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn what this classifier can do."""
@@ -282,14 +323,14 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
 
 
 class StreamClassifier(MultiLabelClassifier):
-    """A multi-label classifier that goes on learning, and whose label set may grow while it does."""
+    """A multi-label classifier with `partial_fit`, whose label set may grow."""
 
     def _check_continuation(self) -> None:
         """Raise ValueError if parameters are wrong, or were changed in a way that learning cannot follow."""
         self._check_parameters()
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
-        """Go on learning.
+        """Continue training with more rows, in their order.
 
         Parameters
         ----------
@@ -298,7 +339,7 @@ class StreamClassifier(MultiLabelClassifier):
         y : indicator matrix, iterables of label names, or 1-D array
             Their labels. A wider indicator matrix than before, or a new name, brings a new label.
         classes : iterable of hashable, optional
-            Labels that may come. Never needed: labels are welcome whenever they turn up.
+            Labels that may come. Never needed; it fixes the order of their columns.
 
         Returns
         -------
@@ -315,29 +356,16 @@ class StreamClassifier(MultiLabelClassifier):
                 self._check_continuation()
                 labels, targets = read_targets(y, known, classes)
                 rows = self._read_known_rows(X, targets)
-                self.labels_ = labels
+                if labels is not known:
+                    self.labels_ = labels
             self._learn(rows, targets)
         return self
 
 
 def turn_of(model: BaseEstimator) -> Any:
-    """Return the lock that whoever changes a model holds."""
-    turn = _TURNS.get(model)
-    if turn is None:
-        with _NEW_TURN:
-            turn = _TURNS.setdefault(model, threading.RLock())
-    return turn
-
-
-def require_as_many(rows: Rows, targets: LabelRows | None) -> None:
-    """Raise ValueError unless there are as many rows as targets, where these are given."""
-    if targets is not None and targets.n_rows != rows.shape[0]:
-        raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
-
-
-def is_plain(X: Any) -> bool:
-    """Whether X is an array that needs no conversion, so that single rows are not slowed by checks."""
-    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0 and X.flags.c_contiguous
+    """Return the lock that a thread holds while it changes a model."""
+    turn = model.__dict__.get("_turn")
+    return model.__dict__.setdefault("_turn", threading.RLock()) if turn is None else turn
 
 
 def place_beyond(bound: float, rows: Any, X: Any) -> str:
@@ -351,6 +379,17 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
         value = rows[row, column]
     name = repr(X.columns[column]) if hasattr(X, "columns") else column
     return f"row {row}, column {name} of X holds {value:g}"
+
+
+def _refuse_texts(X: Any) -> None:
+    """Raise ValueError if X is a list, an array or a Series of texts, which has no columns."""
+    if isinstance(X, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
+        first = next(iter(X), None)
+        if isinstance(first, str) and not _is_number(first):
+            raise ValueError(
+                f"X must have rows and columns, but it is a {type(X).__name__} of texts such as {str(first)[:40]!r}; "
+                'pass a DataFrame with a named column to MLCA: pandas.DataFrame({"text": X})'
+            )
 
 
 def _refuse_cells(X: Any) -> None:

@@ -1,79 +1,116 @@
-"""MLCA for users: checks parameters, names labels, hands rows to the learner."""
+"""The public classifier: checks parameters, names labels and passes rows to the learner."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from mlca.base import Rows, turn_of
-from mlca.categories import require_same_categories, resolve_categories
+from mlca.base import turn_of
 from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
+from mlca.limits import TEXT_FEATURES
 from mlca.model import LearnedModel
-from mlca.options import PUBLISHED, Attributes, Decision, Drift, Rule, Similarity, Vote
-from mlca.parameter_checks import check_parameters, require_same_parameters
-from mlca.targets import LabelRows
-from mlca.validation import check_choice, refuse_arguments
+from mlca.options import PUBLISHED, Attributes, Decision, Drift, Objective, Rule, Search, Similarity, Vote
+from mlca.progress import Progress
+from mlca.validation import (
+    by_name,
+    check_choice,
+    check_parameters,
+    rejects_sample_weight,
+    require_same_categories,
+    require_same_parameters,
+    resolve_categories,
+)
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
+    from mlca.tables.column_table import ColumnTable
 
 
 class MLCA(LearnedModel):
-    """Multi-label classifier that learns row by row, takes new labels at any time and never forgets.
+    """Multi-label classifier that learns row by row and accepts new labels at any time.
 
-    Rows become prototype nodes, or move the node that they resemble; each node counts the labels of its
-    rows. The nodes nearest to a new row vote, under a similarity that is learned from the nodes and their labels, and
-    what came of such votes before makes them probabilities. `MLCA.published` is the algorithm of the paper.
+    A row becomes a prototype node, or moves the node that it resembles; each node counts the labels of its rows. To
+    predict a row, at least ten nodes vote: the nearest by ranks of values, where features that tell labels apart weigh
+    more. A label's share of the votes is averaged with how often such shares came true, and a tenth of the result is a
+    linear score. Beside the nodes, one logistic regression per label learns: one step on each new row, and one on each
+    of four earlier nodes. "No label" is a candidate with votes and a linear model like any label. A mixer adds up, by
+    weights, the logit of the votes, that of the label's frequency, and by how much the linear model's exceeds it. It
+    learns these weights online; with `recency=True` the labels of the latest rows are further inputs. Until 51 rows
+    have been learned the votes decide alone, and a row unlike every node gets the labels' frequencies. Labels above
+    0.5 are predicted; if there are none, the likeliest one, if it exceeds "no label" by a factor that is learned.
+    Every row is predicted before it is learned, so one pass is enough to learn what to trust. The model never
+    forgets: no node is deleted and no count decreases, unless `max_nodes` is set.
+
+    `MLCA.published` is the algorithm of the paper.
 
     Parameters
     ----------
     vigilance : float in [0, 1) or "auto", default=0.01
-        How far a row may be from the nearest node before it becomes a node of its own. Small values keep nearly
-        every row (accurate); 0.3 (MLCA), 0.15 (MLCA-I) or 0.25 (MLCA-C) compress. "auto" asks the first window how
-        close rows lie.
-    n_neighbors : int >= 2, default=10
-        The number of nodes that vote, with `decision="bayes"`.
-    window : int >= 2, default=50
-        The number of latest rows that a new node's bandwidth is estimated from.
-    smoothing : float > 0, default=1.0
-        Laplace smoothing of all probabilities, with `decision="bayes"`.
-    similarity : {"learned", "correntropy"}, default="learned"
-        What makes voters near: differences of ranks, weighted by how well an attribute tells some label; or
-        the paper's measure, by which nodes are made in any case.
-    decision : {"calibrated", "bayes"}, default="calibrated"
-        How votes become probabilities: by how often such shares of the votes came true, with "no label" among the
-        candidates; or by the paper's bins and Bayes' rule.
+        Everyday. The largest distance at which a row joins a node instead of becoming one. Small values keep nearly
+        every row, which is most accurate. "auto" estimates it from the distances within the first window.
     recency : bool, default=False
-        Whether the labels of the last rows may speak for those of the next, as far as that has proved right. For
-        streams whose order means something.
+        Everyday. Whether to use the labels of the last rows, as far as they prove useful. For streams whose order
+        carries information.
     drift : {"off", "follow"}, default="off"
-        Whether parts of the past that no longer hold lose their votes, and get them back when they hold again.
+        Everyday. "follow" handles concept drift: parts of the past that no longer hold lose their votes, and regain
+        them when they hold again.
+    objective : {"exact", "f1", "hamming"}, default="exact"
+        Everyday. What `predict` optimises: the exact label set; example F1, by the threshold that has been best so far
+        (`decision="mixed"`); or each label by itself, with a threshold of 0.5.
+    max_nodes : int >= 2 or None, default=None
+        Everyday. The largest number of nodes. A new node then replaces an old one, chosen by the row's number.
     categorical_features : "from_dtype", None, or sequence of int, str or bool, default="from_dtype"
-        The columns that are categories, by number, by name or as a mask: values are equal or not, whatever number
-        stands for them. "from_dtype" takes those of a data frame that are.
-    max_nodes : int or None, default=None
-        The most nodes to keep. When there are so many, a new one replaces one that is drawn by the row's number.
-    attributes : {"common", "individual", "clustered"}, default="common"
-        One bandwidth for all attributes (MLCA), each node its own (MLCA-I, best on numeric data), or one
-        a group of attributes (MLCA-C).
-    rule : {"published", "released", "text"}, default="published"
-        How nodes move: as in the code behind the paper's tables, as in the code that the authors released, or
-        as the paper's equations are printed.
-    vote : {"counts", "frequencies"}, default="counts"
-        With `decision="bayes"`: whether neighbours vote with their label counts (the paper) or with the share of their
-        rows that had the label (better on most data, above all where nodes win often).
-    epochs : int >= 1, default=1
-        How often `fit` goes through the rows. `partial_fit` always goes through once.
+        Everyday. The categorical columns, by number, by name or as a mask: their values are equal or not.
+        "from_dtype" takes the categorical columns of a data frame.
+    columns : mapping of str to str, or None, default=None
+        Everyday. The kinds of a frame's columns by name, where the first rows would decide otherwise: "number",
+        "category", "text", "vector" or "ignore".
+    text_features : int, default=4096
+        Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
-        The number of threads; None is 1, -1 is one a core. It never changes a result.
+        Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
+    search : {"auto", "exact", "cells"}, default="exact"
+        Resources. Which nodes a row is compared with to find its voters. "exact": all of them. "cells": above 16,384
+        nodes, those of the nearest groups of similar nodes, at least 8,192 and at least 48 times the square root of
+        their number. Searches take less time, and some voters are missed. "auto" is "cells". All nodes are searched
+        with `similarity="correntropy"` or `drift="follow"`, and where most values are zero.
+    epochs : int >= 1, default=1
+        Resources. The number of passes of `fit` over the rows. `partial_fit` always makes one.
     random_state : int, RandomState or None, default=0
-        Used by `attributes="clustered"` only: the order in which attributes are grouped.
+        Resources. Used by `attributes="clustered"` only: the order in which features are grouped.
+    verbose : bool, default=False
+        Resources. Whether `fit` shows its progress on standard error: a bar on a terminal (with rich), else a line
+        every ten seconds. Model files do not keep it.
+    similarity : {"learned", "correntropy"}, default="learned"
+        Reproducing the paper. What makes voters near: weighted differences of ranks, or the paper's distance, by which
+        nodes are created in any case.
+    decision : {"mixed", "calibrated", "bayes"}, default="mixed"
+        Reproducing the paper. How votes become probabilities. "calibrated": by how often such shares of the votes came
+        true, with "no label" among the candidates. "mixed": the same, mixed with linear models, which need the learned
+        similarity (else it is "calibrated"). "bayes": the paper's bins and Bayes' rule.
+    window : int >= 2, default=50
+        Reproducing the paper. The number of latest rows from which a new node's bandwidth is estimated.
+    attributes : {"common", "individual", "clustered"}, default="common"
+        Reproducing the paper. How features share bandwidths: one for all (MLCA), one per feature and node (MLCA-I), or
+        one per group of features (MLCA-C).
+    rule : {"published", "released", "text"}, default="published"
+        Reproducing the paper. How nodes move: as in the code behind the paper's tables, as in the code that the
+        authors released, or as in the printed equations.
+    n_neighbors : int >= 2, default=10
+        Reproducing the paper. The number of nodes that vote with `decision="bayes"`.
+    smoothing : float > 0, default=1.0
+        Reproducing the paper. Laplace smoothing of the probabilities with `decision="bayes"`.
+    vote : {"counts", "frequencies"}, default="counts"
+        Reproducing the paper. With `decision="bayes"`, neighbours vote with their label counts (the paper), or with
+        the share of their rows that had the label (better on most data).
 
     Attributes
     ----------
@@ -81,56 +118,45 @@ class MLCA(LearnedModel):
         The names of the labels, in the order of their columns.
     n_nodes_, n_seen_ : int
         The number of nodes, and of rows learned.
-    weights_ : ndarray or csr_array of shape (n_nodes_, n_features_in_)
-        The nodes; CSR where the rows were sparse.
+    prototypes_ : ndarray or csr_array of shape (n_nodes_, n_features)
+        The positions of the nodes; CSR if the rows were sparse. `get_feature_names_out()` names all `n_features`.
     counts_ : ndarray of shape (n_nodes_,)
         The number of rows that each node stands for.
     label_counts_ : csr_array of shape (n_nodes_, n_labels)
-        How many of them had each label.
-    bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features_in_)
+        The number of these rows that had each label.
+    bandwidths_ : ndarray of shape (n_nodes_,) or (n_nodes_, n_features)
         The bandwidths of the nodes.
     vigilance_ : float
-        The vigilance as it was given, or found.
-    attribute_weights_ : ndarray of shape (n_features_in_,)
-        How much each attribute weighs in the learned similarity.
-    background_ : csr_array of shape (n_labels, n_features_in_)
-        Under the learned similarity: what speaks for each label and against it.
+        The vigilance in use: the given one, or that found by "auto".
+    feature_weights_ : ndarray of shape (n_features,)
+        The weight of each feature in the learned similarity.
+    background_coef_ : csr_array of shape (n_labels, n_features)
+        With the learned similarity: the coefficients of the background score of each label.
     nearest_distances_ : ndarray
-        With `decision="calibrated"`: how many rows were how far from the nearest node before they were learned.
+        Unless `decision="bayes"`: a histogram of the distances of rows to their nearest node before they were learned.
     segments_ : tuple of (int, float)
-        With `drift="follow"`: the node that each segment of the past begins with, and how far it is trusted.
+        With `drift="follow"`: the first node and the trust of each segment of the past.
 
     Notes
     -----
-    Any number of threads may predict, explain, save and read attributes while one learns: each answer is that of the
-    model after some whole row. Threads that learn take turns. Ctrl-C or a failure while learning leaves the model of
-    the rows that `n_seen_` counts, which goes on as if nothing had happened. One exception: while a large model (above
-    200,000 numbers) computes its similarity anew, those who ask meanwhile are answered by the one before, rather than
-    kept waiting.
+    Threads may predict, explain, save and read attributes while one learns; each result is that of the model after some
+    whole row. After Ctrl-C or a failure, the model holds the rows that `n_seen_` counts and can continue training.
 
     References
     ----------
-    N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi, "Multi-label Classification via Adaptive Resonance
-    Theory-based Clustering", IEEE TPAMI 45(7), 2023.
+    Masuyama et al., "Multi-label Classification via Adaptive Resonance Theory-based Clustering", IEEE TPAMI, 2023.
 
     Examples
     --------
-    A label that appears late needs no preparation:
-
-    >>> import numpy as np
     >>> from mlca import MLCA
-    >>> rng = np.random.default_rng(0)
-    >>> model = MLCA(vigilance=0.1)
-    >>> model.partial_fit(rng.normal(0, 1, (200, 2)), [{"calm"}] * 200).classes_.tolist()
-    ['calm']
-    >>> model.partial_fit(rng.normal(9, 1, (200, 2)), [{"storm", "alarm"}] * 200).predict_labels([[0, 0]])
-    [{'calm'}]
-    >>> sorted(model.predict_labels([[9, 9]])[0])
-    ['alarm', 'storm']
+    >>> model = MLCA().partial_fit([[0.0], [1.0]], [["low"], ["high"]])  # a late label needs no preparation:
+    >>> model.partial_fit([[2.0]], [["high", "extreme"]]).classes_.tolist()
+    ['low', 'high', 'extreme']
     """
 
     _allows_gaps = True
 
+    @by_name
     def __init__(
         self,
         *,
@@ -139,17 +165,22 @@ class MLCA(LearnedModel):
         window: int = 50,
         smoothing: float = 1.0,
         similarity: Similarity = "learned",
-        decision: Decision = "calibrated",
+        decision: Decision = "mixed",
+        objective: Objective = "exact",
         recency: bool = False,
         drift: Drift = "off",
         max_nodes: int | None = None,
+        search: Search = "exact",
         categorical_features: Any = "from_dtype",
+        columns: Mapping[str, str] | None = None,
+        text_features: int = TEXT_FEATURES,
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",
         epochs: int = 1,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: bool = False,
     ) -> None:
         self.vigilance = vigilance
         self.n_neighbors = n_neighbors
@@ -157,16 +188,21 @@ class MLCA(LearnedModel):
         self.smoothing = smoothing
         self.similarity = similarity
         self.decision = decision
+        self.objective = objective
         self.recency = recency
         self.drift = drift
         self.max_nodes = max_nodes
+        self.search = search
         self.categorical_features = categorical_features
+        self.columns = columns
+        self.text_features = text_features
         self.attributes = attributes
         self.rule = rule
         self.vote = vote
         self.epochs = epochs
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @classmethod
     def published(cls, algorithm: str = "MLCA", **parameters: Any) -> Self:
@@ -175,9 +211,9 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         algorithm : {"MLCA", "MLCA-I", "MLCA-C"}, default="MLCA"
-            With one bandwidth for all attributes, one for each attribute of each node, or one a group of attributes.
+            One bandwidth for all features, one per feature and node, or one per group of features.
         **parameters
-            Other parameters than those that make it the paper's: `vigilance`, `n_neighbors`, `n_jobs`, ...
+            Other parameters, such as `vigilance`, `n_neighbors` or `n_jobs`.
 
         Returns
         -------
@@ -192,51 +228,101 @@ class MLCA(LearnedModel):
         check_choice("algorithm", algorithm, tuple(PUBLISHED))
         of_algorithm = {"similarity": "correntropy", "decision": "bayes", "attributes": PUBLISHED[algorithm]}
         for name in of_algorithm.keys() & parameters.keys():
-            raise ValueError(f"{name} is part of what makes {algorithm} the paper's; call MLCA(...) to choose it")
+            raise ValueError(f"{name} is fixed for the paper's {algorithm}; use MLCA({name}=...) to choose it")
         return cls(**of_algorithm | parameters)
 
-    def fit(self, X: Any, y: Any, **unsupported: Any) -> Self:
-        """Learn from scratch.
+    @rejects_sample_weight
+    def fit(self, X: Any, y: Any, *, callback: Callable[[int, int], object] | None = None) -> Self:
+        """Train a new model on rows in their order.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            The rows to learn, in order. A frame may have columns of any kind, and gaps: see `mlca.tables.Recipe`.
-        y : indicator matrix, iterables of label names, or 1-D array
-            Their labels.
+            The rows. A frame may have columns of any kind and missing values: see `mlca.tables.Recipe`.
+        y : indicator matrix, collections of label names, or 1-D array
+            The labels of the rows, in one of three forms: one collection of names per row, such as
+            ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
+            per row, such as ``["sea", "sun", "sun"]``.
+        callback : callable, optional
+            Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
+            exception in it ends the fit; the model keeps the rows learned so far.
 
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mlca import MLCA
+        >>> MLCA().fit([[0.0], [1.0]], [["low"], ["high"]]).predict_labels([[0.9]])
+        [{'high'}]
+        >>> X = np.random.default_rng(0).normal(size=(500, 2))
+        >>> model = MLCA().fit(X, X > 0, callback=lambda rows, nodes: print(rows, "rows"))
+        200 rows
+        400 rows
+        500 rows
         """
-        refuse_arguments(unsupported)
+        if callback is not None or self.verbose is True:
+            with turn_of(self), self._reporting(X, callback):
+                return self._fit(X, y)
+        return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
         if type(X) is not np.ndarray:
             from mlca import frames
 
             X = frames.as_table(X)
-            if frames.needs_recipe(X):
+            if frames.needs_recipe(X, self.columns):
                 with turn_of(self):
                     frames.fit(self, X, y)
                 return self
         return super().fit(X, y)
 
-    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, **unsupported: Any) -> Self:
-        """Go on learning.
+    @contextmanager
+    def _reporting(self, X: Any, callback: Callable[[int, int], object] | None) -> Iterator[None]:
+        """Report progress while rows are learned inside."""
+        shape = getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 0,)
+        n_rows = shape[0] * self.epochs
+        with Progress() if self.verbose is True else nullcontext() as progress:
+
+            def report(n_seen: int, n_nodes: int) -> None:
+                if progress is not None:
+                    progress.advance(n_seen - progress.rows, min(1.0, n_seen / max(n_rows, 1)), n_nodes)
+                if callback is not None:
+                    callback(n_seen, n_nodes)
+
+            self.__dict__["_report"] = report
+            try:
+                yield
+            finally:
+                self.__dict__.pop("_report", None)
+
+    @rejects_sample_weight
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+        """Continue training with more rows, in their order.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            More rows, in order. The columns of a frame are matched by name; new ones, and new categories, are welcome.
-        y : indicator matrix, iterables of label names, or 1-D array
-            Their labels. A wider indicator matrix than before, or a new name, brings a new label.
+            The rows. Columns of a frame are matched by name; new columns and categories are supported.
+        y : indicator matrix, collections of label names, or 1-D array
+            The labels, in the form of the first call (see `fit`). A new name, or a new column on the right, is a new
+            label.
         classes : iterable of hashable, optional
-            Labels that may come. Never needed: labels are welcome whenever they turn up.
+            Labels that may come. Never needed; it fixes the order of their columns.
 
         Returns
         -------
         self
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().partial_fit([[0.0], [1.0]], [["low"], ["high"]])
+        >>> model.partial_fit([[2.0]], [["high", "extreme"]]).classes_.tolist()
+        ['low', 'high', 'extreme']
         """
-        refuse_arguments(unsupported)
         if type(X) is not np.ndarray:
             from mlca import frames
 
@@ -248,7 +334,7 @@ class MLCA(LearnedModel):
         return super().partial_fit(X, y, classes)
 
     def explain(self, x: Any) -> Explanation:
-        """Tell how the labels of one row are predicted.
+        """Explain the prediction of one row.
 
         Parameters
         ----------
@@ -258,48 +344,75 @@ class MLCA(LearnedModel):
         Returns
         -------
         Explanation
-            The nodes that voted and every number on the way from their label counts to the posterior.
-        """
-        from mlca import frames
-        from mlca.explanation import Explanation
+            The nodes that voted, and every number from their label counts to the probabilities. It prints as text.
 
-        model = self._frozen()
-        model._check_fitted()
-        rows = model._read_known_rows(frames.row_of(model, x))
-        if rows.shape[0] != 1:
-            raise ValueError(f"explain takes one row, not {rows.shape[0]}; call it once for each")
-        row = np.asarray(rows.todense() if hasattr(rows, "todense") else rows).ravel()
-        attributes = frames.names_of_attributes(model)
-        learner = model._settled_learner()
-        numbers = learner.explain(row)
-        voters, ordinary = numbers["voters"], numbers["ordinary"]
-        # Names are asked for last: another thread may have learned new ones meanwhile.
-        explanation = Explanation.of(learner, numbers, model._labels.names, attributes)
-        return frames.with_values(model, explanation, row, voters, ordinary)
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> why = MLCA().fit([[0.0], [0.2], [1.0]], [["low"], ["low"], ["high"]]).explain([0.1])
+        >>> set(why.predicted), why.nodes.tolist(), why.counts.tolist()
+        ({'low'}, [0, 1, 2], [1, 1, 1])
+        """
+        from mlca.frames import explain
+
+        return explain(self._fitted(), x)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return one name per column of `prototypes_`; a text feature is named by its most frequent word.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> MLCA().fit([[0.0, 1.0], [1.0, 0.0]], [{"a"}, {"b"}]).get_feature_names_out().tolist()
+        ['x0', 'x1']
+        """
+        from mlca.frames import feature_names
+
+        return feature_names(self._fitted()).all()
+
+    @property
+    def columns_(self) -> ColumnTable:
+        """What the columns of the learned frames are: kind, values, nodes without a value, contribution, example.
+
+        A column contributes as much as predictions for learned rows change if these exchange their values in it. It
+        prints as a table, and notebooks show it as one.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mlca import MLCA
+        >>> frame = pd.DataFrame({"size": [1.5, 2.5, 3.0, 2.0], "tree": ["ash", "fir", "fir", "ash"]})
+        >>> MLCA().fit(frame, [{"a"}, {"b"}, {"b"}, {"a"}]).columns_
+        name  kind      values        nodes without  contributes  example
+        size  number    1.5 to 3      0.0%           11.5%        1.5
+        tree  category  2 (ash, fir)  0.0%           88.5%        ash
+        """
+        from mlca.frames import summarise_columns
+
+        return summarise_columns(self._fitted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `mlca.load` reads; the file is there whole or not at all.
+        """Write the model to a file for `mlca.load`, as a whole or not at all.
 
-        It also settles what the columns of frames are, if fewer rows have come than that usually takes.
+        The kinds of a frame's columns become final, even before 1,000 rows have been learned.
 
         Parameters
         ----------
         path : path-like
-            Where to; an existing file is replaced.
+            The file; an existing one is replaced.
         """
         from mlca.frames import settle
         from mlca.storage import write_model
 
-        model = self._frozen()
-        model._check_fitted()
+        model = self._fitted()
         write_model(model, path)
-        settle(model)  # files hold no tables, and what was saved goes on as this does
+        settle(model)  # files hold no frames, and the saved model must continue as this one does
 
     def _check_parameters(self) -> None:
-        check_parameters(vars(self))
+        check_parameters(vars(self), defaults=Parameters)
 
     def _check_continuation(self) -> None:
-        learned = self._learner.asked_for
+        learned = self._learner.parameters
         if not isinstance(self.categorical_features, str):
             from mlca.frames import has_recipe
 
@@ -313,8 +426,8 @@ class MLCA(LearnedModel):
     def _begin(
         self, n_features: int, sparse_rows: bool, categories: tuple[int, ...] | None = None, seed: int | None = None
     ) -> None:
-        told = self._categories(n_features) if categories is None else categories
-        parameters = replace(self._draw_parameters(seed), categorical_features=told)
+        columns = self._categories(n_features) if categories is None else categories
+        parameters = replace(self._draw_parameters(seed), categorical_features=columns)
         self._learner = Learner(parameters, n_features, sparse_rows)
 
     def _draw_parameters(self, seed: int | None = None) -> Parameters:
@@ -332,23 +445,24 @@ class MLCA(LearnedModel):
             recency=bool(self.recency),
             drift=self.drift,
             max_nodes=None if self.max_nodes is None else int(self.max_nodes),
+            search="exact" if self.search == "exact" else "cells",
             attributes=self.attributes,
             rule=self.rule,
             vote=self.vote,
             seed=seed,
         )
 
-    def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        if type(X) is not np.ndarray:
-            from mlca.frames import rows_of
+    def _known_columns(self, X: Any) -> Any:
+        from mlca.frames import row_of, rows_of
 
-            self._check_fitted()
-            X = rows_of(self, X)
-        return super()._read_known_rows(X, targets)
+        # A Series whose index holds names is one row of a frame, as `frame.iloc[0]` gives it.
+        is_series = hasattr(X, "to_frame") and hasattr(X, "index") and X.ndim == 1
+        is_row = is_series and isinstance(next(iter(X.index), None), str)
+        return row_of(self, X) if is_row else rows_of(self, X)
 
 
 def load(path: str | os.PathLike[str]) -> MLCA:
-    """Read a model that `MLCA.save` wrote; it goes on learning as the original would have.
+    """Load a model that `MLCA.save` wrote; it continues training exactly as the original would.
 
     Parameters
     ----------
@@ -378,4 +492,9 @@ def load(path: str | os.PathLike[str]) -> MLCA:
     """
     from mlca.storage import read_model
 
-    return read_model(path, MLCA)
+    model = read_model(path, MLCA)
+    if model._reads_tables:
+        from mlca.frames import check_recipe
+
+        check_recipe(model, path)
+    return model

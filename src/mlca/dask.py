@@ -1,34 +1,46 @@
 """Past one machine: prediction and learning over Dask collections.
 
 Prediction is work on blocks that know nothing of each other: each block of rows meets a copy of the model wherever
-the block is, and what comes out is lazy, with the type that it will have. Learning is a stream: blocks come to the
-model one after another, in their order, and at no time is more than one of them in memory here. Where that
-is too slow, parts of the stream are learned apart, each by a model of its own, and `merge` makes one of them.
+the block is, and what comes out is lazy, with the type that it will have. `partial_fit` learns a stream: blocks come
+to the model one after another, in their order, and at no time is more than one of them in memory here. `fit` learns
+each block apart, where it is, and appends the models in a tree whose shape depends on the number of blocks alone.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Any, TypeVar
+from contextlib import nullcontext
+from time import monotonic, sleep
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 from mlca.base import MultiLabelClassifier, StreamClassifier
+from mlca.classifier import MLCA
 from mlca.merging import merge
 from mlca.optional import needing
+from mlca.progress import Progress
 from mlca.targets.text import labels_from, list_in_text
 
 with needing("mlca.dask", "dask"):
     import dask.array as da
     import dask.dataframe as dd
     import pandas as pd
-    from dask.base import compute
+    from dask.base import compute, get_scheduler
+    from dask.callbacks import Callback
     from dask.delayed import delayed
+    from distributed import Client, as_completed
 
-__all__ = ["merge", "partial_fit", "predict", "predict_proba"]
+__all__ = ["fit", "merge", "partial_fit", "predict", "predict_proba"]
 
 Model = TypeVar("Model", bound=StreamClassifier)
+
+# Models that are appended by one task. More mean fewer levels, and more of them in one worker's memory.
+FAN_IN = 8
+# Seconds between two looks at what workers have finished.
+POLL = 0.05
 
 
 def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
@@ -55,8 +67,7 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
     >>> mlca.dask.predict_proba(model, da.zeros((100, 1), chunks=(40, 1)))
     dask.array<_judge, shape=(100, 2), dtype=float64, chunksize=(40, 2), chunktype=numpy.ndarray>
     """
-    model._check_fitted()
-    return _by_blocks(model, "predict_proba", X, single=False)
+    return _by_blocks(model._fitted(), "predict_proba", X, single=False)
 
 
 def predict(model: MultiLabelClassifier, X: Any) -> Any:
@@ -90,8 +101,72 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
     c    0     1
     d    0     1
     """
-    model._check_fitted()
-    return _by_blocks(model, "predict", X, single=model.labels_.single)
+    fitted = model._fitted()
+    return _by_blocks(fitted, "predict", X, single=fitted.labels_.single)
+
+
+def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
+    """Learn each block by a model of its own, on the workers, and make one model of them.
+
+    The models are combined by `merge(..., how="append")` in a tree. The result depends on the blocks and their order
+    alone, to the last bit: not on the number of workers, nor on which of them did what. Dask repeats the work of a
+    worker that dies.
+
+    Parameters
+    ----------
+    model : MLCA
+        The parameters, among them a number for `vigilance`. It is not changed. `verbose=True` shows progress here.
+    X : dask Array or dask DataFrame of shape (n_samples, n_features)
+        The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when they are combined.
+    y : dask Array, DataFrame, Series or Bag
+        Their labels, as in `partial_fit`.
+    timeout : float, default=3600
+        On a cluster, the seconds that may pass without any block being finished.
+
+    Returns
+    -------
+    MLCA
+        A new model. It predicts, learns on and is saved like any other.
+
+    Raises
+    ------
+    ValueError
+        If the blocks of X and y do not match, a block cannot be learned, or the blocks' models do not fit together.
+    TimeoutError
+        If the workers of a cluster finish nothing for too long.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mlca.dask
+    >>> from mlca import MLCA
+    >>> X = da.random.default_rng(0).normal(size=(300, 4), chunks=(100, 4))
+    >>> mlca.dask.fit(MLCA(), X, (X > 0).astype(int)).n_seen_
+    300
+    """
+    if not isinstance(model, MLCA):
+        raise TypeError(f"model must be an MLCA, whose parts can be merged; got a {type(model).__name__}")
+    if model.vigilance == "auto":
+        raise ValueError("with vigilance='auto' each block would find its own; give all blocks one number")
+    template = delayed(clone(model).set_params(verbose=False), pure=False)
+    learn, count, append = (delayed(task, pure=False) for task in (_learned_block, _Count.of, _appended))
+    blocks = enumerate(_paired_blocks(X, y))
+    models = [learn(template, rows, targets, number) for number, (rows, targets) in blocks]
+    counts = [count(part) for part in models]
+    while len(models) > 1:
+        models = [append(models[low : low + FAN_IN]) for low in range(0, len(models), FAN_IN)]
+    client = getattr(get_scheduler(), "__self__", None)  # type: ignore[no-untyped-call]
+    with Progress() if model.verbose is True else nullcontext() as progress:
+        seen = _Seen(progress, len(counts))
+        if isinstance(client, Client):
+            whole = _computed_by_workers(client, models[0], counts, seen, timeout)
+        else:
+            with Callback(posttask=lambda key, result, *_: seen.note(result)):  # type: ignore[no-untyped-call]
+                whole = compute(models[0], *counts)[0]  # type: ignore[no-untyped-call]
+    if whole is None:
+        raise ValueError("X has no rows")
+    fitted: MLCA = whole.set_params(verbose=model.verbose)
+    return fitted
 
 
 def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Model:
@@ -128,13 +203,6 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     >>> X = da.random.default_rng(0).normal(size=(300, 4), chunks=(100, 4))
     >>> mlca.dask.partial_fit(MLCA(), X, (X > 0).astype(int)).n_seen_
     300
-
-    Parts of a stream learned apart, by the workers of a cluster where there is one:
-
-    >>> import dask
-    >>> learn = dask.delayed(lambda x: MLCA().fit(x, (x > 0).astype(int)))
-    >>> mlca.dask.merge(dask.compute(*map(learn, X.to_delayed().ravel()))).n_seen_
-    300
     """
     for number, (rows, targets) in enumerate(_paired_blocks(X, Y)):
         x, y = compute(rows, targets)  # type: ignore[no-untyped-call]
@@ -146,6 +214,70 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
             error.add_note(f"This was block {number} of X and Y; the blocks before it are learned.")
             raise
     return model
+
+
+class _Count(NamedTuple):
+    """What a block has come to: all that is known here of its model."""
+
+    rows: int
+    nodes: int
+
+    @classmethod
+    def of(cls, part: MLCA | None) -> _Count:
+        return cls(0, 0) if part is None else cls(part.n_seen_, part.n_nodes_)
+
+
+class _Seen:
+    """Progress over blocks that are finished in any order."""
+
+    def __init__(self, progress: Progress | None, n_blocks: int) -> None:
+        self._progress, self._n_blocks = progress, n_blocks
+        self._done = self._nodes = 0
+
+    def note(self, result: Any) -> None:
+        if self._progress is None or not isinstance(result, _Count):
+            return
+        self._done += 1
+        self._nodes += result.nodes
+        self._progress.advance(result.rows, self._done / self._n_blocks, self._nodes)
+
+
+def _computed_by_workers(client: Any, whole: Any, counts: list[Any], seen: _Seen, timeout: float) -> Any:
+    """Return a model that the workers of a cluster compute; the counts of its parts tell that they go on."""
+    futures = client.compute([whole, *counts])
+    finished: Any = as_completed(futures)  # type: ignore[no-untyped-call]
+    deadline = monotonic() + timeout
+    while not finished.is_empty():
+        batch = finished.next_batch(block=False)
+        for future in batch:
+            if future is not futures[0]:
+                seen.note(future.result(timeout=timeout))
+        if batch:
+            deadline = monotonic() + timeout
+        elif monotonic() > deadline:
+            raise TimeoutError(
+                f"no block was finished within {timeout:g} s; {finished.count()} tasks are left, and the cluster has "
+                f"{len(client.nthreads())} workers"
+            )
+        else:
+            sleep(POLL)
+    return futures[0].result(timeout=timeout)
+
+
+def _learned_block(template: MLCA, rows: Any, targets: Any, number: int) -> MLCA | None:
+    if len(targets) == 0 and rows.shape[0] == 0:
+        return None
+    try:
+        model: MLCA = clone(template)
+        return model.fit(rows, _with_lists(targets))
+    except ValueError as error:
+        error.add_note(f"This was block {number} of X and y.")
+        raise
+
+
+def _appended(parts: list[MLCA | None]) -> MLCA | None:
+    learned = [part for part in parts if part is not None]
+    return merge(learned, how="append") if learned else None
 
 
 def _with_lists(y: Any) -> Any:

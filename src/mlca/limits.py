@@ -19,8 +19,13 @@ MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20
 MOST_JOBS = 2**10
 
-# Compiled code counts nodes in 64 bits; no model gets near, so that a bound as large as sys.maxsize is no bound.
+# Compiled code counts nodes in 64 bits; no model comes close, so a bound of sys.maxsize has no effect.
 MOST_NODES = 2**63 - 1
 
 # Seeds are drawn below 2^31; those that users give may be larger.
 MOST_SEED = 2**63 - 1
+
+# Features for the words of a column of text. With 65,536 exact match on packages' descriptions was 0.462 instead of
+# 0.456, and training took 1.75 times as long.
+TEXT_FEATURES = 4096
+MOST_TEXT_FEATURES = 2**20

@@ -1,7 +1,7 @@
 """Models that learned parts of a stream become one model.
 
 Parts may be learned anywhere: by threads, by processes, on other machines (`mlca.dask`). What is here brings the
-labels of the parts together by their names; how nodes are brought together is told in `mlca.learner.merging`.
+labels of the parts together by their names; `mlca.learner.replay` describes how nodes are merged.
 """
 
 from __future__ import annotations
@@ -9,26 +9,33 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from typing import Literal, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mlca.classifier import MLCA
-from mlca.learner.merging import merged
-from mlca.recipes import meaning_of_columns
+from mlca.frames import meaning_of_columns
+from mlca.learner.replay import merged
+
+How = Literal["replay", "append"]
 
 
-def merge(models: Iterable[MLCA]) -> MLCA:
+def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     """Make one model of models that learned the parts of a stream.
 
     The nodes of each model are replayed into the first as weighted prototypes, in one pass. Exact are the number of
-    instances, the sum of the nodes' counts, how often each label was learned and with it each label's prior.
+    rows, the sum of the nodes' counts, how often each label was learned and with it each label's prior.
     Nodes and counters approximate those of one model that learned the parts in sequence.
+    With `how="append"` nodes are put side by side without a search, in time linear in their number.
 
     Parameters
     ----------
     models : iterable of MLCA
         Fitted models with the same parameters and features, in the order of their parts. They stay as they are.
+    how : {"replay", "append"}, default="replay"
+        "replay" learns each node as the rows it stands for: nodes of different parts that are near enough become one.
+        "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
 
     Returns
     -------
@@ -39,7 +46,8 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     Raises
     ------
     ValueError
-        If there is no model, or two of them are the same or do not fit together.
+        If there is no model, if two of them are the same or do not fit together, if they have more rows together
+        than can be counted exactly, or if `how` is unknown.
 
     Examples
     --------
@@ -52,6 +60,8 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     >>> both.n_seen_, int(both.counts_.sum()), both.predict_labels([[0, 0], [9, 9]]) == [{"calm"}, {"storm", "alarm"}]
     (500, 500, True)
     """
+    if how not in get_args(How):
+        raise ValueError(f"how must be 'replay' or 'append'; got {how!r}")
     models = list(models)
     if not models:
         raise ValueError("merge needs at least one model")
@@ -66,17 +76,17 @@ def merge(models: Iterable[MLCA]) -> MLCA:
     columns = [
         np.array([names.setdefault(name, len(names)) for name in part.labels_.names], dtype=np.int32) for part in parts
     ]
-    whole._learner = merged([part._learner for part in parts], columns, len(names))
+    whole._learner = merged([part._learner for part in parts], columns, len(names), append=how == "append")
     whole.labels_ = replace(whole.labels_, names=tuple(names))
     return whole
 
 
 def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
     """Raise ValueError unless a model can be merged into the first."""
-    asked = [replace(part._learner.asked_for, seed=0) for part in (model, first)]
-    found = {part._learner.parameters.vigilance for part in (model, first)} - {None}
-    for name, here in vars(asked[0]).items():
-        if here != (there := getattr(asked[1], name)):
+    parameters = [replace(part._learner.parameters, seed=0) for part in (model, first)]
+    found = {part._learner.vigilance for part in (model, first)} - {None}
+    for name, here in vars(parameters[0]).items():
+        if here != (there := getattr(parameters[1], name)):
             raise ValueError(
                 f"model {number} was learned with {name}={here!r}, the first with {name}={there!r}; learn all parts "
                 "with the same parameters"
@@ -86,9 +96,9 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             f"model {number} found the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; give all parts "
             "one number"
         )
-    if model.n_features_in_ != first.n_features_in_:
+    if model._learner.n_features != first._learner.n_features:
         raise ValueError(
-            f"model {number} has {model.n_features_in_} features, the first {first.n_features_in_}; "
+            f"model {number} has {model._learner.n_features} features, the first {first._learner.n_features}; "
             "learn all parts with the same columns"
         )
     if _feature_names(model) != _feature_names(first):
@@ -114,7 +124,7 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
 
 
 def _has_bare_columns(model: MLCA) -> bool:
-    """Whether labels were columns of an indicator matrix that nobody has named."""
+    """Whether labels are unnamed columns of an indicator matrix."""
     return model.labels_.form == "indicator" and model.labels_.numbered
 
 

@@ -1,31 +1,50 @@
-"""A classifier around a learner: what it has learned, for whoever feeds, asks, keeps or joins it.
+"""The classifier around a learner: fitted attributes, prediction, and the state for files and merging.
 
-`LearnedModel` is what the rooms beside the classifier (`frames`, `recipes`, `storage`) know of it; `mlca.classifier`
-has the parameters and the way in. A model may carry extras, JSON values that belong to others: its file keeps them
+`LearnedModel` is what the modules beside the classifier (`frames`, `storage`) know of it; `mlca.classifier` has the
+parameters and the way in. A model may carry extras, JSON values that belong to others: its file keeps them
 without asking what they mean.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.sparse import csr_array, vstack
 
-from mlca.base import Rows, StreamClassifier, is_plain, require_as_many
+from mlca.base import Rows, StreamClassifier
 from mlca.kernels import native
 from mlca.learner.core import Answers, Learner, n_labels_of
-from mlca.limits import LARGEST_VALUE, MOST_FEATURES
-from mlca.parameter_checks import check_n_jobs
+from mlca.limits import MOST_FEATURES
+from mlca.messages import warn
+from mlca.options import Objective
 from mlca.targets import LabelRows, LabelSet
+from mlca.validation import check_n_jobs, check_real, check_whole, read_threshold
+
+# A sparse result is computed from this many probabilities at a time.
+_PROBABILITIES_AT_ONCE = 1 << 22
+
+# Rows that are learned between two reports of progress. Portions do not change the model.
+REPORTED_ROWS = 200
+
+
+# The extra that tells how tables are read (`mlca.tables.recipe`).
+RECIPE = "recipe"
 
 
 class LearnedModel(StreamClassifier):
     """A stream classifier whose knowledge is a learner and names for its labels."""
 
+    _most_features = MOST_FEATURES
+
+    objective: Objective
+    columns: Mapping[str, str] | None
+    text_features: int
     epochs: int
     n_jobs: int | None
     random_state: Any
@@ -41,15 +60,11 @@ class LearnedModel(StreamClassifier):
             raise AttributeError("this model has learned nothing yet")
         n_labels = learner.n_labels
         labels: LabelSet = fitted["_labels"]  # asked for last: it has names for all labels that the learner knows
-        return labels.first(n_labels)
+        return labels if n_labels == len(labels.names) else labels.first(n_labels)
 
     @labels_.setter
     def labels_(self, labels: LabelSet) -> None:
         self._labels = labels
-
-    @property
-    def _has_classes(self) -> bool:
-        return self._labels.single
 
     @property
     def n_nodes_(self) -> int:
@@ -59,12 +74,11 @@ class LearnedModel(StreamClassifier):
     @property
     def n_seen_(self) -> int:
         """The number of rows learned."""
-        self._check_fitted()
-        return self._learner.n_seen
+        return self._fitted()._learner.n_seen
 
     @property
-    def weights_(self) -> Any:
-        """The nodes, one row each."""
+    def prototypes_(self) -> Any:
+        """The positions of the nodes, one row per node."""
         learner = self._settled_learner()
         state = learner.state("weights")
         if not learner.sparse_nodes:
@@ -92,25 +106,43 @@ class LearnedModel(StreamClassifier):
     @property
     def vigilance_(self) -> float:
         """How far a row may be from the nearest node before it becomes one: as it was given, or found."""
-        vigilance = self._settled_learner().parameters.vigilance
+        vigilance = self._settled_learner().vigilance
         assert vigilance is not None
         return vigilance
 
     @property
-    def attribute_weights_(self) -> NDArray[np.float64]:
-        """How much each attribute weighs in the learned similarity; they add up to 1."""
+    def feature_weights_(self) -> NDArray[np.float64]:
+        """The weight of each feature in the learned similarity; the weights add up to 1."""
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
-            raise AttributeError('only similarity="learned" weighs attributes')
+            raise AttributeError('feature weights exist only with similarity="learned"')
         weights = learner.state("none")["similarity.weights"].astype(np.float64)
         return _read_only(weights / weights.sum())
+
+    @property
+    def weights_(self) -> Any:
+        """Deprecated since 0.3; use `prototypes_`."""
+        _warn_renamed("weights_", "prototypes_")
+        return self.prototypes_
+
+    @property
+    def attribute_weights_(self) -> NDArray[np.float64]:
+        """Deprecated since 0.3; use `feature_weights_`."""
+        _warn_renamed("attribute_weights_", "feature_weights_")
+        return self.feature_weights_
+
+    @property
+    def background_(self) -> sparse.csr_array:
+        """Deprecated since 0.3; use `background_coef_`."""
+        _warn_renamed("background_", "background_coef_")
+        return self.background_coef_
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
         """How many rows were how far from the nearest node before they were learned: by bins from 0 to 1."""
         learner = self._settled_learner()
-        if learner.parameters.decision != "calibrated":
-            raise AttributeError('only decision="calibrated" notes how near rows have been')
+        if learner.parameters.decision == "bayes":
+            raise AttributeError('decision="bayes" does not record the distances of rows')
         return _read_only(learner.state("none")["decision.novelty"])
 
     @property
@@ -119,24 +151,24 @@ class LearnedModel(StreamClassifier):
         return self._settled_learner().segments()
 
     @property
-    def background_(self) -> sparse.csr_array:
-        """What speaks for each label: its strongest attributes, by the learned similarity's linear scores.
+    def background_coef_(self) -> sparse.csr_array:
+        """The coefficients of the background score: the strongest features of each label.
 
-        Row k, column j: by how many deviations the score of label k rises, from the smallest value of attribute j that
-        nodes have to the largest; of a category, with the value that says most. Empty before there are twenty nodes.
+        Row k, column j is the rise of label k's score, in standard deviations, between the smallest and the largest
+        value of feature j among the nodes. For a category, it is that of its most telling value. Empty below 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
-            raise AttributeError('only similarity="learned" has linear scores')
+            raise AttributeError('background coefficients exist only with similarity="learned"')
         state = learner.state("none")
         n_knots = int(state["similarity.tally"][1])
-        span = 2.0**18 * n_knots if n_knots else 2.0**22  # of ranks, in the units of src/kernels/ranks.hpp
+        span = float(native.RANKS_PER_KNOT * n_knots if n_knots else native.RANK_OF_BINARY_ONE)
         shape = (n_labels_of(state) + 1, learner.n_features)
         starts, deviations = state["background.indptr"], state["background.deviations"]
         rows = np.repeat(np.arange(len(deviations)), np.diff(starts)) if len(starts) else np.empty(0, np.int64)
         varies = deviations[rows] > 0
         scores = state["background.data"][varies] * span / deviations[rows[varies]]
-        # Behind the attributes stand the values of those that are categories.
+        # After the features come the values of those that are categories.
         owners = np.concatenate([np.arange(learner.n_features), state["similarity.trait_attributes"]])
         columns, rows = owners[state["background.indices"][varies]], rows[varies]
         strongest = np.lexsort((-np.abs(scores), columns, rows))
@@ -146,7 +178,7 @@ class LearnedModel(StreamClassifier):
         return found.tocsr()[1:]  # the first is that of having no label
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
-        """Tell how unlike everything learned each row is.
+        """Return how unusual each row is, compared with the rows learned so far.
 
         Parameters
         ----------
@@ -162,21 +194,65 @@ class LearnedModel(StreamClassifier):
         Raises
         ------
         AttributeError
-            With `decision="bayes"`, which does not note how near rows have been.
+            With `decision="bayes"`, which does not record these distances.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from mlca import MLCA
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> MLCA().fit(X, X > 0).novelty([[0.0, 0.0], [50.0, 50.0]]).round(1).tolist()
+        [0.6, 1.0]
         """
-        model = self._frozen()
-        model._check_fitted()
-        if model._learner.parameters.decision != "calibrated":
-            raise AttributeError('novelty needs decision="calibrated", which notes how near rows have been')
+        model = self._fitted()
+        if model._learner.parameters.decision == "bayes":
+            raise AttributeError('novelty is not available with decision="bayes", which does not record distances')
         return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
 
     def __getstate__(self) -> Any:
         """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
         state = dict(super().__getstate__())
+        state.pop("_report", None)
         if "_learner" in state:
             state["_learner"] = state["_learner"].copy()
             state["_labels"] = self._labels
+        if "extras_" in state:
+            extras = state["extras_"].items()
+            state["extras_"] = {name: value.copy() if hasattr(value, "copy") else value for name, value in extras}
         return state
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters that differ from the defaults, and the columns of the tables that were learned."""
+        plain: str = super().__repr__(N_CHAR_MAX)
+        recipe = extra_of(self, RECIPE)
+        return f"{plain}\n{recipe.in_short()}" if hasattr(recipe, "in_short") else plain
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and a table of the columns."""
+        diagram: str = super()._repr_html_inner()
+        recipe = extra_of(self, RECIPE)
+        return diagram + recipe.kinds_as_html() if hasattr(recipe, "kinds_as_html") else diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return bundle | ({"text/html": self._repr_html_inner()} if "text/html" in bundle else {})
+
+    def _check_features(self, X: Any, rows: Rows) -> None:
+        if not self._reads_tables:
+            super()._check_features(X, rows)
+        elif rows.shape[1] != self._learner.n_features:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but the columns of the model's tables become "
+                f"{self._learner.n_features}; pass a DataFrame with the same columns"
+            )
+
+    def _rows_of_known_frame(self, X: Any) -> Rows | None:
+        return None if self._reads_tables else super()._rows_of_known_frame(X)
+
+    @property
+    def _reads_tables(self) -> bool:
+        """Whether a recipe makes features of the columns, whose names `feature_names_in_` has."""
+        return RECIPE in self.__dict__.get("extras_", ())
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
         for name in ("extras_", "_held"):  # the recipe that an earlier model was trained by, and frames that it held
@@ -185,10 +261,20 @@ class LearnedModel(StreamClassifier):
             self._learn(rows, targets)
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
+        report: Callable[[int, int], None] | None = self.__dict__.get("_report")
+        if report is None:
+            self._learn_part(rows, targets)
+            return
+        for start in range(0, targets.n_rows, REPORTED_ROWS):
+            stop = min(start + REPORTED_ROWS, targets.n_rows)
+            self._learn_part(rows[start:stop], targets.between(start, stop))
+            report(self._learner.n_seen, self._learner.n_nodes)
+
+    def _learn_part(self, rows: Rows, targets: LabelRows) -> None:
         self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
 
-    def judge(self, X: Any) -> Answers:
-        """Return probabilities, the labels that they choose and how new rows are, at the cost of one prediction.
+    def predict_details(self, X: Any) -> Answers:
+        """Return probabilities, chosen labels and novelty at the cost of one prediction.
 
         Parameters
         ----------
@@ -198,30 +284,157 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         Answers
-            Columns are in the order of `classes_`; `chosen()` are the labels, `novelty` is None with Bayes' rule.
+            Columns are in the order of `classes_`; `chosen(self.objective)` are the labels, `novelty` is None with
+            Bayes' rule.
         """
-        model = self._frozen()
+        model = self._fitted()
         rows, learner = model._read_known_rows(X), model._learner.settled()
-        return learner.answers(rows, model._n_threads(), novelty=learner.parameters.decision == "calibrated")
+        novelty = learner.parameters.decision != "bayes"
+        return learner.answers(rows, model._n_threads(), novelty)
 
-    def _answers(self, rows: Rows) -> Answers:
-        return self._learner.settled().answers(rows, self._n_threads())
+    def judge(self, X: Any) -> Answers:
+        """Return what `predict_details` does; deprecated since 0.3."""
+        _warn_renamed("judge", "predict_details")
+        return self.predict_details(X)
 
-    def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        # Single rows come by the thousand: where one look tells that nothing is to be done, that is all.
-        if is_plain(X) and X.shape[1] <= MOST_FEATURES and native.all_within(X, LARGEST_VALUE):
-            require_as_many(X, targets)
-            return X
-        rows = super()._read_rows(X, targets)
-        if rows.shape[1] > MOST_FEATURES:
-            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {MOST_FEATURES}: select some")
-        return rows
+    def predict(self, X: Any, threshold: float | Mapping[Hashable, float] | None = None) -> NDArray[Any]:
+        """Return the predicted labels of each row, in the form of the training labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+        threshold : float, dict of label to float, or None, default=None
+            The probability above which a label is predicted, for all labels or by name (0.5 for others). Rows may
+            then have no label. None chooses for the `objective`.
+
+        Returns
+        -------
+        ndarray
+            An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}])
+        >>> model.predict([[0.0]], threshold={"high": 0.01}).tolist()
+        [[1, 1]]
+        """
+        model = self._fitted()
+        single = model.labels_.single
+        rows, learner = model._read_known_rows(X), model._learner.settled()
+        answers = learner.answers(rows, model._n_threads())
+        if single and threshold is None:
+            # Names are asked for last: another thread may have learned new ones meanwhile.
+            classes: NDArray[Any] = model.classes_[np.argmax(answers.probabilities, axis=1)]
+            return classes
+        if single:
+            raise ValueError(
+                "threshold is for label sets; this model was trained with a 1-D y and predicts the most likely class"
+            )
+        cuts = None if threshold is None else read_threshold(threshold, model._labels.names[: learner.n_labels])
+        return answers.chosen(model.objective, cuts).astype(np.int64)
+
+    def predict_labels(self, X: Any, threshold: float | Mapping[Hashable, float] | None = None) -> list[set[Hashable]]:
+        """Return the names of the predicted labels of each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+        threshold : float, dict of label to float, or None, default=None
+            As in `predict`.
+
+        Returns
+        -------
+        list of set
+            One set per row; if y was 1-D, of one class.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}]).predict_labels([[0.05], [0.9]])
+        [{'low'}, {'high'}]
+        """
+        if threshold is None:
+            return super().predict_labels(X)
+        model = self._fitted()
+        return model.labels_.name_rows(model.predict(X, threshold))
+
+    def predict_top(self, X: Any, k: int) -> list[list[tuple[Hashable, float]]]:
+        """Return the k most likely labels of each row with their probabilities, the most likely first.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+        k : int >= 1
+            How many labels per row; fewer if the model knows fewer.
+
+        Returns
+        -------
+        list of list of (label, float)
+            Probabilities as in `predict_proba`. Among equals, the label of the first column comes first.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}])
+        >>> [label for label, _ in model.predict_top([[1.0]], k=2)[0]]
+        ['high', 'low']
+        """
+        check_whole("k", k, at_least=1)
+        model = self._fitted()
+        probabilities = model.predict_proba(X)
+        order = np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+        values = np.take_along_axis(probabilities, order, axis=1)
+        names = model._labels.names
+        return [
+            [(names[j], p) for j, p in zip(columns, of_row, strict=True)]
+            for columns, of_row in zip(order.tolist(), values.tolist(), strict=True)
+        ]
+
+    def predict_proba(self, X: Any, sparse: bool = False, least: float = 0.01) -> Any:
+        """Return the probability of each label for each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
+            The rows.
+        sparse : bool, default=False
+            Whether to return only probabilities of at least `least`, for models of many labels.
+        least : float, default=0.01
+            The smallest probability that a sparse result holds.
+
+        Returns
+        -------
+        ndarray or csr_array of shape (n_samples, n_labels)
+            Column j belongs to `classes_[j]`. If y was 1-D, each row sums to 1.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}])
+        >>> model.predict_proba([[0.0]]).round(2).tolist()
+        [[0.9, 0.08]]
+        """
+        model = self._fitted()
+        rows, learner = model._read_known_rows(X), model._learner.settled()
+        if not sparse:
+            return model._normalised(learner.answers(rows, model._n_threads()).probabilities)
+        check_real("least", least, at_least=0, at_most=1)
+        parts, n_labels = [], learner.n_labels
+        step = max(1, _PROBABILITIES_AT_ONCE // max(1, n_labels))
+        for first in range(0, max(1, rows.shape[0]), step):
+            p = model._normalised(learner.answers(rows[first : first + step], model._n_threads()).probabilities)
+            parts.append(csr_array(np.where(p[:, :n_labels] >= least, p[:, :n_labels], 0.0)))
+        return vstack(parts, format="csr")
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
-        return self._answers(rows).probabilities
+        return self._learner.settled().answers(rows, self._n_threads()).probabilities
 
     def _chosen(self, rows: Rows) -> NDArray[np.bool_]:
-        return self._answers(rows).chosen()
+        return self._learner.settled().answers(rows, self._n_threads()).chosen(self.objective)
 
     def _n_threads(self) -> int:
         if self.n_jobs is None:
@@ -229,29 +442,29 @@ class LearnedModel(StreamClassifier):
         check_n_jobs(self.n_jobs)
         return int(effective_n_jobs(self.n_jobs))
 
-    def _check_fitted(self) -> None:
-        learner: Learner | None = self.__dict__.get("_learner")
-        if learner is None or learner.n_seen == 0:  # another thread may have just begun to fit
-            super()._check_fitted()
-
     def _settled_learner(self) -> Learner:
-        self._check_fitted()
-        return self._learner.settled()
+        return self._fitted()._learner.settled()
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:
     """Return what a model carries beside its own, by name: plain JSON that its file keeps and `fit` forgets."""
-    return dict(vars(model).get("extras_", {}))
+    extras = vars(model).get("extras_", {})
+    return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in extras.items()}
+
+
+def extra_of(model: LearnedModel, name: str) -> Any:
+    """Return one of the extras of a model: the object that was set, plain JSON after `load`; None if there is none."""
+    return vars(model).get("extras_", {}).get(name)
 
 
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:
-    """Let a model carry a JSON value; `save` keeps it and `load` brings it back, neither asking what it means."""
-    plain = json.loads(json.dumps(value, allow_nan=False))
-    model.__dict__["extras_"] = extras_of(model) | {name: plain}
+    """Let a model carry a JSON value, or an object whose `to_json` gives one; `save` keeps it and `load` returns it."""
+    kept = value if hasattr(value, "to_json") else json.loads(json.dumps(value, allow_nan=False))
+    model.__dict__["extras_"] = {**vars(model).get("extras_", {}), name: kept}
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Let nobody believe that writing into a copy would change the model."""
+    """Return the array as read-only, because writing to this copy would not change the model."""
     array.flags.writeable = False
     return array
 
@@ -259,3 +472,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 def _csr(state: dict[str, NDArray[Any]], name: str, n_columns: int) -> sparse.csr_array:
     indptr, indices, data = (_read_only(state[f"{name}.{part}"]) for part in ("indptr", "indices", "data"))
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+
+
+def _warn_renamed(old: str, new: str) -> None:
+    warn(f"{old} is called {new} now; the old name will be removed in 0.4", FutureWarning)

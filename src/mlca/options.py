@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 Attributes: TypeAlias = Literal["common", "individual", "clustered"]
 Rule: TypeAlias = Literal["published", "released", "text"]
 Vote: TypeAlias = Literal["counts", "frequencies"]
 Similarity: TypeAlias = Literal["learned", "correntropy"]
-Decision: TypeAlias = Literal["calibrated", "bayes"]
+Decision: TypeAlias = Literal["mixed", "calibrated", "bayes"]
+Objective: TypeAlias = Literal["exact", "f1", "hamming"]
 Drift: TypeAlias = Literal["off", "follow"]
+Search: TypeAlias = Literal["auto", "exact", "cells"]
 
 ATTRIBUTES: tuple[Attributes, ...] = get_args(Attributes)
 RULES: tuple[Rule, ...] = get_args(Rule)
 VOTES: tuple[Vote, ...] = get_args(Vote)
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
 DRIFTS: tuple[Drift, ...] = get_args(Drift)
+SEARCHES: tuple[Search, ...] = get_args(Search)
 
 # By the parameter that takes them.
+# What a column of a frame can be.
+COLUMN_KINDS = ("number", "category", "text", "vector", "ignore")
+
 CHOICES: dict[str, tuple[str, ...]] = {
     "similarity": SIMILARITIES,
     "decision": DECISIONS,
+    "objective": OBJECTIVES,
     "drift": DRIFTS,
+    "search": SEARCHES,
     "attributes": ATTRIBUTES,
     "rule": RULES,
     "vote": VOTES,
@@ -34,6 +43,27 @@ _OF_BAYES = ("n_neighbors", "smoothing", "vote")
 
 # The paper's algorithms, by the way that they treat attributes.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
+
+
+class CellLimits(NamedTuple):
+    """When nodes are kept in cells, and how many nodes a search visits at least."""
+
+    above: int = 16_384  # up to this many nodes need no cells
+    least: int = 8_192
+    per_root: int = 48  # times the square root of the number of nodes
+
+    def for_voters(self, n_neighbors: int) -> CellLimits:
+        """Return limits under which a search visits at least as many nodes as vote."""
+        return self._replace(least=max(self.least, n_neighbors))
+
+
+# Tests pass smaller numbers, so that short streams have cells.
+CELL_LIMITS = CellLimits()
+
+
+def decision_for(decision: Decision, similarity: str) -> Decision:
+    """Return the decision in use: without the ranks of the learned similarity there are no linear models to mix."""
+    return "calibrated" if decision == "mixed" and similarity == "correntropy" else decision
 
 
 def without_effect(given: Mapping[str, Any]) -> list[str]:

@@ -1,14 +1,32 @@
-"""Checks of estimator parameters: each names the parameter, what it must be and what it is."""
+"""Checks of parameters: each names the parameter, what it must be and what it is.
+
+First the checks that every estimator uses, then which features are categories, then all parameters of MLCA, and that
+training continues with those that it began with.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from functools import cache, wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
+
+from mlca.limits import MOST_JOBS, MOST_NEIGHBORS, MOST_NODES, MOST_SEED, MOST_TEXT_FEATURES, MOST_WINDOW
+from mlca.messages import shown, warn
+from mlca.options import CHOICES, COLUMN_KINDS, OBJECTIVES, decision_for, without_effect
+
+Init = TypeVar("Init", bound=Callable[..., None])
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Names that a message lists.
+_SHOWN_NAMES = 5
 
 _IS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
 
@@ -48,15 +66,84 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, not {value!r}")
 
 
-def refuse_arguments(unsupported: dict[str, Any]) -> None:
-    """Refuse weights of rows clearly: to learn a row twice is not to count it twice, since it meets its own node."""
-    if "sample_weight" in unsupported:
-        raise TypeError(
-            "sample_weight is not supported: the order of rows matters, and a row that is learned again meets its own "
-            "node; repeat rows where they are to count more, for instance X.repeat(weights, axis=0)"
+def read_threshold(threshold: Any, names: Sequence[Hashable]) -> float | NDArray[np.float64]:
+    """Return a checked threshold: one number for all labels, or one per label; those not named have 0.5.
+
+    Examples
+    --------
+    >>> read_threshold({"storm": 0.2}, ["calm", "storm"]).tolist()
+    [0.5, 0.2]
+    >>> read_threshold({"sun": 0.2}, ["calm", "storm"])
+    Traceback (most recent call last):
+        ...
+    ValueError: threshold names the label 'sun', which the model does not know; it knows 'calm', 'storm'
+    """
+    if not isinstance(threshold, Mapping):
+        with _hint("or a mapping of labels to such numbers"):
+            check_real("threshold", threshold, at_least=0, at_most=1)
+        return float(threshold)
+    column = {name: j for j, name in enumerate(names)}
+    cuts = np.full(len(names), 0.5)
+    for name, cut in threshold.items():
+        if name not in column:
+            known = [shown(repr(one)) for one in names[:_SHOWN_NAMES]] + ["..."] * (len(names) > _SHOWN_NAMES)
+            problem = f"threshold names the label {shown(repr(name))}, which the model does not know"
+            raise ValueError(f"{problem}; it knows {', '.join(known) or 'none yet'}")
+        check_real(f"threshold of the label {shown(repr(name))}", cut, at_least=0, at_most=1)
+        cuts[column[name]] = cut
+    return cuts
+
+
+def check_objective(objective: str, decision: str) -> None:
+    """Raise ValueError unless labels can be chosen for this objective."""
+    check_choice("objective", objective, OBJECTIVES)
+    if objective == "f1" and decision != "mixed":
+        raise ValueError(
+            'objective="f1" needs decision="mixed" with similarity="learned", which counts what each threshold would '
+            "have reached"
         )
-    if unsupported:
-        raise TypeError(f"unexpected argument {next(iter(unsupported))!r}")
+
+
+def by_name(init: Init) -> Init:
+    """Let a constructor of keyword-only parameters reject others with a message that shows the correct call."""
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **parameters: Any) -> None:
+        if args:
+            kind = type(self).__name__
+            raise TypeError(
+                f"{kind} takes its parameters by name, but got {args[0]!r:.40} without one; "
+                f"write for instance {kind}(vigilance=0.1)"
+            )
+        init(self, **parameters)
+
+    return cast(Init, checked)
+
+
+def rejects_sample_weight(method: Method) -> Method:
+    """Let a training method reject sample weights with a message that shows the remedy."""
+
+    @wraps(method)
+    def checked(self: Any, X: Any, y: Any, *args: Any, **arguments: Any) -> Any:
+        if "sample_weight" in arguments:
+            raise TypeError(
+                "sample_weight is not supported, because a row that is learned again joins its own node; to give rows "
+                "more weight, repeat them: rows = np.repeat(np.arange(len(X)), weights), then use X.iloc[rows] of a "
+                "DataFrame or X[rows] of an array, and the same rows of y; to favour a rare label, pass "
+                "predict(X, threshold={label: 0.2})"
+            )
+        return method(self, X, y, *args, **arguments)
+
+    return cast(Method, checked)
+
+
+@contextmanager
+def _hint(hint: str) -> Iterator[None]:
+    """Add what else is allowed to the message of a check."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{error}; {hint}") from None
 
 
 def _is_finite(value: Real) -> bool:
@@ -67,7 +154,176 @@ def _is_finite(value: Real) -> bool:
 
 
 def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> None:
-    stated = {word: bound for word, bound in bounds.items() if bound is not None}
-    if not all(_IS[word](value, bound) for word, bound in stated.items()):
+    given = {word: bound for word, bound in bounds.items() if bound is not None}
+    if broken := {word for word, bound in given.items() if not _IS[word](value, bound)}:
+        # Limits of the machine are stated only where they are exceeded.
+        stated = {word: bound for word, bound in given.items() if word in broken or bound < 2**31}
         wanted = " and ".join(f"{word} {bound}" for word, bound in stated.items())
         raise ValueError(f"{name} must be {wanted}, not {value!r}")
+
+
+def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:
+    """Return the indices of the columns that are categories, ascending.
+
+    Parameters
+    ----------
+    columns : "from_dtype", None, or sequence of bool, int or str
+        None, and "from_dtype" where rows have no types, select no columns. A mask has one entry per column.
+    n_features : int
+        The number of columns.
+    names : sequence of str or None
+        Their names, where they have some.
+
+    Returns
+    -------
+    tuple of int
+
+    Raises
+    ------
+    ValueError
+        If a column is not there, or there are no names to find it by.
+
+    Examples
+    --------
+    >>> resolve_categories(["colour"], 3, ["size", "colour", "price"])
+    (1,)
+    >>> resolve_categories([True, False, True], 3, None)
+    (0, 2)
+    >>> resolve_categories([3], 3, None)
+    Traceback (most recent call last):
+        ...
+    ValueError: categorical_features names column 3; there are 3, the first is 0
+    """
+    if columns is None or (isinstance(columns, str) and columns == "from_dtype"):
+        return ()
+    entries = _entries(columns)
+    if entries and all(isinstance(entry, bool) for entry in entries):
+        if len(entries) != n_features:
+            raise ValueError(f"categorical_features is a mask of {len(entries)} columns; X has {n_features}")
+        return tuple(column for column, flag in enumerate(entries) if flag)
+    return tuple(sorted({_column(entry, n_features, names) for entry in entries}))
+
+
+def check_categories(columns: Any) -> None:
+    """Raise ValueError unless this can name columns, whatever columns there are."""
+    if columns is not None and not (isinstance(columns, str) and columns == "from_dtype"):
+        _entries(columns)
+
+
+def require_same_categories(before: tuple[int, ...], now: tuple[int, ...]) -> None:
+    """Raise ValueError if other columns are categories than those that learning began with."""
+    if now != before:
+        raise ValueError(
+            f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a model "
+            "goes on with those that it has: set them back, or call fit to start afresh"
+        )
+
+
+def _entries(columns: Any) -> list[bool | int | str]:
+    listed = columns.tolist() if isinstance(columns, np.ndarray) else columns
+    if isinstance(listed, list | tuple):
+        entries = [entry.item() if isinstance(entry, np.generic) else entry for entry in listed]
+        kinds = {type(entry) for entry in entries}
+        if len(kinds) <= 1 and kinds <= {bool, int, str}:
+            return entries
+    raise ValueError(
+        f'categorical_features is {columns!r:.80}: give columns by number, by name or as a mask, "from_dtype" or None'
+    )
+
+
+def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
+    if isinstance(entry, str):
+        if names is None:
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: give numbers of columns")
+        if entry not in names:
+            raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
+        return list(names).index(entry)
+    if not 0 <= entry < n_features:
+        raise ValueError(f"categorical_features names column {entry}; there are {n_features}, the first is 0")
+    return int(entry)
+
+
+def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
+    """Raise ValueError on an invalid parameter of MLCA; warn of changed ones that have no effect."""
+    vigilance = settings["vigilance"]
+    if not isinstance(vigilance, str) or vigilance != "auto":
+        with _hint('"auto" chooses it by the first rows'):
+            check_real("vigilance", vigilance, at_least=0, below=1)
+    check_whole("n_neighbors", settings["n_neighbors"], at_least=2, at_most=MOST_NEIGHBORS)
+    check_whole("window", settings["window"], at_least=2, at_most=MOST_WINDOW)
+    check_real("smoothing", settings["smoothing"], above=0)
+    for name, words in CHOICES.items():
+        check_choice(name, settings[name], words)
+    check_flag("recency", settings["recency"])
+    check_flag("verbose", settings["verbose"])
+    if settings["max_nodes"] is not None:
+        with _hint("None keeps all nodes"):
+            check_whole("max_nodes", settings["max_nodes"], at_least=2, at_most=MOST_NODES)
+    if settings["decision"] == "bayes" and (settings["recency"] or settings["drift"] != "off"):
+        raise ValueError('recency and drift="follow" need decision="mixed" or "calibrated"')
+    check_objective(settings["objective"], decision_for(settings["decision"], settings["similarity"]))
+    check_categories(settings["categorical_features"])
+    _check_kinds(settings["columns"])
+    check_whole("text_features", settings["text_features"], at_least=1, at_most=MOST_TEXT_FEATURES)
+    check_whole("epochs", settings["epochs"], at_least=1)
+    if settings["n_jobs"] is not None:
+        check_n_jobs(settings["n_jobs"])
+    if isinstance(settings["random_state"], int | np.integer):
+        check_whole("random_state", settings["random_state"], at_least=0, at_most=MOST_SEED)
+    for name in without_effect(settings):
+        if settings[name] != getattr(defaults, name):
+            given = f"{name}={settings[name]!r}"
+            warn(f'{given} has no effect unless decision="bayes": choose that, or leave it at its default')
+
+
+def _check_kinds(columns: Any) -> None:
+    if columns is None:
+        return
+    if not isinstance(columns, Mapping):
+        raise ValueError(f'columns must map names to kinds, such as {{"notes": "text"}}, not {columns!r:.80}')
+    for name, kind in columns.items():
+        if not isinstance(name, str) or kind not in COLUMN_KINDS:
+            raise ValueError(f"columns holds {name!r:.40}: {kind!r:.40}; kinds are {', '.join(COLUMN_KINDS)}")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise ValueError unless this is a number of threads; it may have been changed since training."""
+    check_whole("n_jobs", n_jobs, at_least=-MOST_JOBS, at_most=MOST_JOBS)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for one per core, not 0")
+
+
+def require_same_parameters(settings: Any, learned: Any) -> None:
+    """Raise ValueError if settings differ from the parameters that learning began with, which were checked then.
+
+    Parameters
+    ----------
+    settings : object
+        A model; its parameters are attributes.
+    learned : dataclass instance
+        The parameters that its learner has.
+    """
+    names, values_of = _compared(learned.__class__)
+    if values_of(settings) == values_of(learned):
+        return
+    for name in names:
+        before, now = getattr(learned, name), getattr(settings, name)
+        if name == "vigilance" and before is None:
+            before = "auto"
+        if isinstance(before, float) and not isinstance(now, int) and isinstance(now, Real):
+            now = float(now)  # as when learning began: a third, say, was rounded
+        if now != before:
+            raise ValueError(
+                f"{name} was {before!r} when learning began and is {now!r} "
+                "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
+            )
+
+
+@cache
+def _compared(kind: Any) -> tuple[tuple[str, ...], operator.attrgetter[tuple[Any, ...]]]:
+    """Return the parameters that must stay the same, and a function that reads them.
+
+    The seed is drawn once, and `require_same_categories` compares categories, which can be written in many ways.
+    """
+    names = tuple(field.name for field in fields(kind) if field.name not in ("seed", "categorical_features"))
+    return names, operator.attrgetter(*names)

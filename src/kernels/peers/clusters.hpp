@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "views.hpp"
+#include "peers/views.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

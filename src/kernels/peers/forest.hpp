@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "distances.hpp"
-#include "views.hpp"
+#include "peers/distances.hpp"
+#include "peers/views.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

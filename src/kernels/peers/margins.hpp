@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "views.hpp"
+#include "peers/views.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "views.hpp"
+#include "peers/views.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

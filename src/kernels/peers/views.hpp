@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "../level.hpp"
+#include "base/level.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views.hpp"
+#include "peers/views.hpp"
 
 namespace mlca::MLCA_LEVEL::peers {
 

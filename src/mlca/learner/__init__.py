@@ -1,25 +1,24 @@
 """The algorithm over numbered labels; no scikit-learn in it.
 
-How one instance flows through:
+How one row flows through:
 
-1. It enters the *window*, a buffer of the latest instances. The first `window` of a stream wait there until the window
-   is full; from then on each instance is learned as it comes.
+1. It enters the *window*, a buffer of the latest rows. The first `window` of a stream wait there until the window
+   is full; from then on each row is learned as it comes.
 2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
    with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or with one a group of attributes
    (MLCA-C).
-3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the instance becomes
+3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
-4. The *labels*: each node counts the labels of the instances that it won. The counts of the nearest nodes put every
-   label into a bin, and counters remember how often labels in that bin belonged to the instance; prior, likelihoods and
+4. The *labels*: each node counts the labels of the rows that it won. The counts of the nearest nodes put every
+   label into a bin, and counters remember how often labels in that bin belonged to the row; prior, likelihoods and
    posterior come from them.
 
 Prediction takes step 2 and the bins of step 4 and reads off each label's posterior.
 
 All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it,
-`parameters` has what it is told, `state` and `checking` turn it into plain arrays and back, `merging` makes one learner
-of several, `widening` lets attributes appear late, `mixed` knows how rows with categories and gaps look inside. Labels
-are numbers here; names are the classifier's business.
+`parameters` has its settings, `checking` turns it into plain arrays and back, `replay` makes one learner
+of several, `widening` lets features appear late. Labels are numbers here; names are the classifier's business.
 
 Names beside the paper (Masuyama et al. 2023):
 
@@ -27,7 +26,7 @@ Names beside the paper (Masuyama et al. 2023):
 paper                              in Python              in src/kernels
 =================================  =====================  ============================================================
 x_n, l_n                           row, labels            Model::Instance: x, labels
-y_k, the weight of node k          weights_               nodes.row(k) (dense_nodes.hpp, sparse_nodes.hpp)
+y_k, the weight of node k          prototypes_            nodes.row(k) (nodes/dense_nodes.hpp, nodes/sparse_nodes.hpp)
 alpha_k, its count, eq. (14)       counts_                LabelMemory::node_counts
 beta_k, label counts, eq. (15)     label_counts_          LabelMemory::at_nodes
 Sigma, sigma, eqs. (7), (8)        bandwidths_            Silverman::bandwidth, median; RunningMedian over nodes

@@ -1,7 +1,8 @@
-"""What must hold for every state that learning can produce, checked before compiled code believes it.
+"""A learner's state in canonical form: what must hold for it, and the way from a learner to its state and back.
 
 A state is a dict of plain arrays without spare room (see `state_schema`). Compiled code does not check its indices, and
-a file may hold anything: so each array is compared with the others here, and each count with what it counts.
+a file may hold anything: so each array is compared with the others here, and each count with what it counts, before
+`restore` makes a learner of them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.learner.mixed import is_mixed
+from mlca.learner.core import Learner
+from mlca.learner.parameters import Parameters
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES, MOST_ROWS, MOST_ROWS_OF_OUR_RULE
+from mlca.options import CELL_LIMITS, CellLimits
 
 if TYPE_CHECKING:
     from mlca.learner.parameters import Parameters
@@ -49,12 +52,25 @@ _SIMILARITY_ARRAYS = {
     "background.centres": ("<i8", 1),
     "background.deviations": ("<f8", 1),
 }
+_CELL_ARRAYS = {"cells.centres": ("<i2", 2), "cells.nodes": ("<i4", 1)}
 _DECISION_ARRAYS = {
     "decision.totals": ("<i8", 1),
     "decision.arrived": ("<i4", 1),
     "decision.shares": ("<i8", 3),
     "decision.shares_with": ("<i8", 3),
     "decision.novelty": ("<i8", 1),
+}
+_MIXED_ARRAYS = {
+    "similarity.middles": ("<f8", 1),
+    "mixer.weights": ("<f8", 1),
+    "mixer.curvature": ("<f8", 2),
+    "mixer.hits": ("<i8", 1),
+    "mixer.f1": ("<i8", 1),
+    "linear.features": ("<i4", 1),
+    "linear.kinds": ("|u1", 1),
+    "linear.values": ("<f8", 1),
+    "linear.weights": ("<f4", 2),
+    "linear.squares": ("<f4", 2),
 }
 _RECENCY_ARRAYS = {"recency.rows": ("<f8", 1), "recency.counts": ("<f8", 2)}
 _DRIFT_ARRAYS = {
@@ -64,16 +80,21 @@ _DRIFT_ARRAYS = {
     "fading.counts": ("<f8", 1),
     **{f"fading.{part}": kind for part, kind in _CSR.items()},
 }
+_TRUST_ARRAYS = {name: _DRIFT_ARRAYS[name] for name in ("drift.first", "drift.parts", "drift.trust")}
+_TRUST_ARRAYS |= {"drift.births": ("<i8", 1)}
 # Compiled code compares numbers, which tells nothing of one that is not a number.
 _BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
     name
-    for arrays in (_SIMILARITY_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
+    for arrays in (_SIMILARITY_ARRAYS, _MIXED_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
     for name, (kind, _) in arrays.items()
-    if kind == "<f8"
+    if kind in ("<f8", "<f4")
 }
 _RESERVOIR_ARRAYS = {"reservoir.tally": ("<i8", 1), "reservoir.births": ("<i8", 1), "reservoir.totals": ("<i8", 1)}
 _DENSE_ARRAYS = {"weights": ("<f8", 2), "recent": ("<f8", 2)}
 _SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for part, kind in _CSR.items()}
+
+# Rows learned before the linear models take their first step.
+FIRST_STEP = 50
 
 # A weight is a mean of values, and rounding may carry it a little beyond the largest of them.
 _LARGEST_MEAN = LARGEST_VALUE * (1 + 1e-9)
@@ -84,7 +105,7 @@ _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
 class _Tally(NamedTuple):
-    """Nodes, instances learned, and counter updates with several nodes and with one."""
+    """Nodes, rows learned, and counter updates with several nodes and with one."""
 
     nodes: int
     learned: int
@@ -94,8 +115,8 @@ class _Tally(NamedTuple):
 
 def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[str, int]]:
     """Return the name, dtype and number of dimensions of every array of a state."""
-    calibrated, learned = parameters.decision == "calibrated", parameters.similarity == "learned"
-    follows = parameters.drift == "follow"
+    calibrated, learned = parameters.decision != "bayes", parameters.similarity == "learned"
+    mixed, follows = parameters.decision == "mixed", parameters.drift == "follow"
     return {
         **_COMMON_ARRAYS,
         **(_SPARSE_ARRAYS if sparse_nodes else _DENSE_ARRAYS),
@@ -104,9 +125,11 @@ def state_schema(parameters: Parameters, sparse_nodes: bool) -> dict[str, tuple[
         **(_RESERVOIR_ARRAYS if parameters.max_nodes else {}),
         **(_BEYOND_ARRAYS if calibrated or learned else {}),
         **(_SIMILARITY_ARRAYS if learned else {}),
-        **({"decision.experts": ("<f8", 1)} if parameters.recency or follows else {}),
+        **(_CELL_ARRAYS if parameters.has_cells else {}),
+        **(_MIXED_ARRAYS if mixed else {}),
+        **({"decision.experts": ("<f8", 1)} if not mixed and (parameters.recency or follows) else {}),
         **(_RECENCY_ARRAYS if parameters.recency else {}),
-        **(_DRIFT_ARRAYS if follows else {}),
+        **({} if not follows else _TRUST_ARRAYS if mixed else _DRIFT_ARRAYS),
     }
 
 
@@ -127,18 +150,17 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     if not 1 <= n_features <= MOST_FEATURES:
         raise ValueError(f"{n_features} features; a model has 1 to {MOST_FEATURES}")
     bayes = parameters.decision == "bayes"
-    published = bayes and parameters.similarity == "correntropy"
-    tally = _check_tally(state, bayes, MOST_ROWS if published else MOST_ROWS_OF_OUR_RULE)
+    tally = _check_tally(state, bayes, _most_rows(parameters))
     width = 1 if parameters.attributes == "common" else n_features
     _check_shape(state, "counts", (tally.nodes,))
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
-    _require((state["counts"] >= 1).all(), "counts", "has a node without instances")
-    # Every instance is at a node for good, unless nodes are bounded and some were given up, perhaps before a merger.
+    _require((state["counts"] >= 1).all(), "counts", "has a node without rows")
+    # Every row is at a node for good, unless nodes are bounded and some were given up, perhaps before a merger.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned
-    _require(fits, "counts", "does not add up to the instances learned")
+    _require(fits, "counts", "does not add up to the rows learned")
     n_waiting = _check_waiting(state, parameters.window, tally, n_labels)
     _check_rows(state, "weights", (tally.nodes, n_features), sparse_nodes, _LARGEST_MEAN)
     n_recent = parameters.window if tally.learned else n_waiting
@@ -160,26 +182,48 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
         _check_unlabelled(state, tally)
     if parameters.similarity == "learned":
         _check_similarity(state, tally)
+    if parameters.has_cells:
+        n_cells = len(state["cells.centres"])
+        _check_shape(state, "cells.centres", (n_cells, n_features))
+        _check_shape(state, "cells.nodes", (tally.nodes if n_cells else 0,))
+        in_cells = (state["cells.nodes"] >= 0) & (state["cells.nodes"] < n_cells)
+        _require(in_cells.all(), "cells.nodes", "names cells that are not there")
+    if parameters.decision == "mixed":
+        _check_mixture(state, tally)
     most = n_features * tally.learned if parameters.attributes == "clustered" else 0
-    _check_groups(state, most, is_mixed(parameters, state))
+    rows = (state[name] if name in state else state[f"{name}.data"] for name in ("weights", "recent"))
+    incomplete = bool(parameters.categorical_features) or any(bool(np.isnan(values).any()) for values in rows)
+    _check_groups(state, most, incomplete)
     _require(all(0 <= i < n_features for i in parameters.categorical_features), "categorical_features", "are not there")
 
 
+def require_countable(n_rows: int, parameters: Parameters) -> None:
+    """Raise ValueError if a model would have so many rows that `check_state` rejects it."""
+    most = _most_rows(parameters)
+    if n_rows >= most:
+        raise ValueError(f"the model would have {n_rows:,} rows, more than can be counted exactly ({most - 1:,})")
+
+
+def _most_rows(parameters: Parameters) -> int:
+    published = parameters.decision == "bayes" and parameters.similarity == "correntropy"
+    return MOST_ROWS if published else MOST_ROWS_OF_OUR_RULE
+
+
 def check_one_label_each(state: State) -> None:
-    """Raise ValueError unless every instance of a checked state has exactly one label, as classes have."""
-    _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "has an instance without exactly one class")
+    """Raise ValueError unless every row of a checked state has exactly one label, as classes have."""
+    _require((np.diff(state["waiting.indptr"]) == 1).all(), "waiting", "has a row without exactly one class")
     owners = np.repeat(np.arange(len(state["counts"])), np.diff(state["label_counts.indptr"]))
     totals = np.bincount(owners, weights=state["label_counts.data"], minlength=len(state["counts"]))
-    _require((totals == state["counts"]).all(), "label_counts", "does not give every instance one class")
+    _require((totals == state["counts"]).all(), "label_counts", "does not give every row one class")
 
 
 def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     numbers = state["tally"]
     _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
     tally = _Tally(*map(int, numbers))
-    _require(tally.learned < most_rows, "tally", "has more instances than can be counted exactly")
-    updates = max(tally.learned - 1, 0)  # the very first instance changes no counter
-    _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has instances, but no node for them")
+    _require(tally.learned < most_rows, "tally", "has more rows than can be counted exactly")
+    updates = max(tally.learned - 1, 0)  # the very first row changes no counter
+    _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has rows, but no node for them")
     if not bayes:
         _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes that Bayes' rule alone would count")
         return tally
@@ -191,11 +235,11 @@ def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
 
 
 def _check_waiting(state: State, window: int, tally: _Tally, n_labels: int) -> int:
-    """Check the instances that wait for the first window to fill; return their number."""
+    """Check the rows that wait for the first window to fill; return their number."""
     indptr = state["waiting.indptr"]
     _check_lists(indptr, state["waiting.indices"], "waiting", n_labels)
     n_waiting = len(indptr) - 1
-    _require(n_waiting < window and (tally.learned == 0 or n_waiting == 0), "waiting", "has too many instances")
+    _require(n_waiting < window and (tally.learned == 0 or n_waiting == 0), "waiting", "has too many rows")
     _require(tally.learned == 0 or tally.learned >= window, "tally", "has learned before the first window was full")
     return n_waiting
 
@@ -209,7 +253,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check how many instances became nodes or would have, and tell whether all of these are nodes."""
+    """Check how many rows became nodes or would have, and tell whether all of these are nodes."""
     _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -218,7 +262,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check what is known of instances that no node stands for any more: nothing while all nodes are there."""
+    """Check what is known of rows that no node stands for any more: nothing while all nodes are there."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -233,15 +277,15 @@ def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
 
 
 def _check_unlabelled(state: State, tally: _Tally) -> None:
-    """Check how many of each node's instances had no label: the others have one at least."""
+    """Check how many of each node's rows had no label: the others have one at least."""
     _check_shape(state, "unlabelled", (tally.nodes,))
     labelled = state["counts"] - state["unlabelled"]
     _require(((state["unlabelled"] >= 0) & (labelled >= 0)).all(), "unlabelled", "holds an impossible count")
     indptr, counted = state["label_counts.indptr"], state["label_counts.data"]
     owners = np.repeat(np.arange(tally.nodes), np.diff(indptr))
-    _require((counted <= labelled[owners]).all(), "unlabelled", "leaves fewer instances than have a label")
+    _require((counted <= labelled[owners]).all(), "unlabelled", "leaves fewer rows than have a label")
     totals = np.bincount(owners, weights=counted, minlength=tally.nodes)
-    _require((totals >= labelled).all(), "unlabelled", "misses instances that have no label")
+    _require((totals >= labelled).all(), "unlabelled", "misses rows that have no label")
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
@@ -254,6 +298,17 @@ def _check_similarity(state: State, tally: _Tally) -> None:
         _require(known or state[name].size == 0, name, "is there before there is a node")
     latest = tally.learned + max(1, tally.learned // 4)
     _require(tally.learned < due <= latest, "similarity.tally", "has the similarity computed anew at another time")
+
+
+def _check_mixture(state: State, tally: _Tally) -> None:
+    """Check the shapes of the linear models; that weights can be computed with is checked by their owner."""
+    n_features, n_models = len(state["linear.features"]), len(state["decision.arrived"]) + 2
+    for name in ("linear.kinds", "linear.values"):
+        _check_shape(state, name, (n_features,))
+    for name in ("linear.weights", "linear.squares"):
+        _check_shape(state, name, (n_features, n_models))
+    _require(n_features == 0 or tally.learned >= FIRST_STEP, "linear.features", "are there before the first step")
+    _require(tally.nodes > 0 or state["similarity.middles"].size == 0, "similarity.middles", "are there before a node")
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
@@ -276,13 +331,13 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     _require(((uncounted == 0) | (uncounted == 1)).all(), "with", "does not fit the labels' counts")
 
 
-def _check_groups(state: State, most: int, mixed: bool) -> None:
+def _check_groups(state: State, most: int, incomplete: bool) -> None:
     """Check MLCA-C's centres, which have learned at most so many means; none where there must be none.
 
     Where rows have categories or gaps there may have been nothing to learn.
     """
     n = len(state["group_centres"])
-    _require((n > 0) == (most > 0) or (mixed and n == 0), "group_centres", "do not fit the attributes' mode")
+    _require((n > 0) == (most > 0) or (incomplete and n == 0), "group_centres", "do not fit the attributes' mode")
     for name in ("group_counts", "group_bandwidths"):
         _check_shape(state, name, (n,))
     _check_values(state, "group_centres", _LARGEST_MEAN)
@@ -355,3 +410,32 @@ def _total(state: State, name: str) -> int:
 def _require(condition: Any, name: str, fault: str) -> None:
     if not condition:
         raise ValueError(f"array {name!r} {fault}")
+
+
+def capture(learner: Learner) -> State:
+    """Return everything that a learner knows."""
+    state = learner.state()
+    kinds = state_schema(learner.parameters, learner.sparse_nodes)
+    return {name: np.ascontiguousarray(array, kinds[name][0]) for name, array in state.items()}
+
+
+def restore(
+    parameters: Parameters,
+    n_features: int,
+    n_labels: int,
+    sparse_nodes: bool,
+    state: State,
+    cell_limits: CellLimits = CELL_LIMITS,
+) -> Learner:
+    """Return a learner that goes on exactly as the captured one would.
+
+    Raises
+    ------
+    ValueError
+        If the arrays contradict each other or could not have come from a learner. Compiled code does
+        not check its indices, so nothing unchecked may reach it.
+    """
+    check_state(parameters, n_features, n_labels, sparse_nodes, state)
+    arrays = dict(state)
+    arrays["label_counts.data"] = state["label_counts.data"].astype(np.int64)
+    return Learner.from_state(parameters, n_features, n_labels, sparse_nodes, arrays, cell_limits=cell_limits)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -11,15 +12,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.kernels import native
-from mlca.learner.mixed import Arrays, as_mixed, as_shown, is_mixed, without_nan
 from mlca.learner.parameters import SCREEN_FROM, Parameters
-
-# Rows of the other kind are converted by portions of so many numbers.
-PORTION = 2**20
+from mlca.options import CELL_LIMITS, CellLimits, Objective
 
 # The matrices of an explanation.
 _SHOWN_ROWS = ("voters", "ordinary")
 
+# Cells of a number, as in src/kernels/decision/linear_features.hpp.
+N_CELLS = 8
+
+Arrays: TypeAlias = dict[str, NDArray[Any]]
 OfNodes: TypeAlias = Literal["all", "none", "weights", "counts", "bandwidths", "label_counts"]
 
 
@@ -33,28 +35,47 @@ class Answers(NamedTuple):
     none : ndarray of shape (n_rows,) or None
         The probability of having no label; None where Bayes' rule decides.
     fallback : ndarray of shape (n_rows,) or None
-        The label of a row that has no likely one, -1 where it needs none or gets none; None where Bayes' rule decides.
+        The label of a row if no label is likely, -1 if it then has none; None where Bayes' rule decides.
     novelty : ndarray of shape (n_rows,) or None
         How unlike everything learned the row is; None where it was not asked for.
+    f1_threshold : float
+        The threshold that would have reached the best example F1 so far; 0.5 unless `decision="mixed"`.
     """
 
     probabilities: NDArray[np.float64]
     none: NDArray[np.float64] | None
     fallback: NDArray[np.int32] | None
     novelty: NDArray[np.float64] | None
+    f1_threshold: float = 0.5
 
-    def chosen(self, threshold: float | None = None) -> NDArray[np.bool_]:
-        """Choose the labels of each row: those more likely than not.
+    def between(self, start: int, stop: int) -> Answers:
+        """Return the answers of some of the rows."""
+        return Answers._make(part[start:stop] if isinstance(part, np.ndarray) else part for part in self)
+
+    def chosen(
+        self, objective: Objective = "exact", threshold: float | NDArray[np.float64] | None = None
+    ) -> NDArray[np.bool_]:
+        """Choose the labels of each row: the likely ones, for the objective.
 
         A row that has none gets the likeliest, unless it is likelier to have none (where that is known); of equals the
-        label that came first. A threshold takes the place of one half, and with it no label is chosen in default.
+        label that came first. A threshold, or one per label, replaces the objective's; there is no fallback then.
         """
-        likely: NDArray[np.bool_] = self.probabilities > (0.5 if threshold is None else threshold)
-        if threshold is None and self.fallback is not None:
+        if threshold is not None or objective == "hamming":
+            return self.probabilities > (0.5 if threshold is None else threshold)
+        cut = self.f1_threshold if objective == "f1" else 0.5
+        likely: NDArray[np.bool_] = self.probabilities > cut
+        if self.fallback is not None:
             (without,) = (self.fallback >= 0).nonzero()
+            if len(without) and cut != 0.5:  # at 0.5 these rows have no label already
+                without = without[~likely[without].any(axis=1)]
             if len(without):
                 likely[without, self.fallback[without]] = True
         return likely
+
+
+def _count(name: str, doc: str) -> Any:
+    """Return a property that reads a number of the compiled learner, without a Python call of its own."""
+    return property(attrgetter(f"_compiled.{name}"), doc=doc)
 
 
 class Learner:
@@ -66,44 +87,48 @@ class Learner:
     Parameters
     ----------
     parameters : Parameters
-        What the algorithm is told.
+        The settings of the algorithm.
     n_features : int
-        The number of attributes of an instance.
+        The number of features.
     sparse_nodes : bool
-        Whether nodes are shown sparse, and kept so where rows have neither categories nor gaps.
+        Whether nodes are stored and shown sparse.
     screen_from : int
         From how many nodes on they are screened; it never changes a result.
+    cell_limits : CellLimits
+        When nodes are kept in cells; tests pass small numbers.
 
     Notes
     -----
-    Where there are categories, and from the first gap on, a compiled learner for mixed rows does the work: the same
-    numbers, more slowly. It keeps nodes sparse, and knows a gap as MISSING (`mlca.learner.mixed`).
+    Rows may be dense or sparse, with NaN where a value is missing. Where features are categories, and from the first
+    missing value that is learned on, nodes are stored sparse whatever they are shown as: the same numbers, more slowly.
     """
 
     def __init__(
-        self, parameters: Parameters, n_features: int, sparse_nodes: bool, screen_from: int = SCREEN_FROM
+        self,
+        parameters: Parameters,
+        n_features: int,
+        sparse_nodes: bool,
+        screen_from: int = SCREEN_FROM,
+        cell_limits: CellLimits = CELL_LIMITS,
     ) -> None:
-        mixed = bool(parameters.categorical_features)
-        settings = parameters.settings(n_features, screen_from, mixed)
+        settings = parameters.settings(n_features, screen_from, cell_limits)
         rounds = _Rounds(parameters.seed, n_features)
-        self._set(parameters, n_features, sparse_nodes, mixed, native.Learner(settings, sparse_nodes or mixed, rounds))
+        self._set(parameters, n_features, sparse_nodes, native.Learner(settings, sparse_nodes, rounds))
 
-    def _set(self, parameters: Parameters, n_features: int, sparse_nodes: bool, mixed: bool, compiled: Any) -> None:
-        self._told = parameters
+    def _set(self, parameters: Parameters, n_features: int, sparse_nodes: bool, compiled: Any) -> None:
+        self.parameters = parameters
         self.n_features = n_features
         self.sparse_nodes = sparse_nodes
-        self._mixed = mixed
         self._compiled = compiled
-        self._twin: tuple[int, Learner] | None = None
 
     @classmethod
-    def _of(cls, parameters: Parameters, n_features: int, sparse_nodes: bool, mixed: bool, compiled: Any) -> Self:
+    def _of(cls, parameters: Parameters, n_features: int, sparse_nodes: bool, compiled: Any) -> Self:
         learner = cls.__new__(cls)
-        learner._set(parameters, n_features, sparse_nodes, mixed, compiled)
+        learner._set(parameters, n_features, sparse_nodes, compiled)
         return learner
 
     def _sibling(self, compiled: Any) -> Learner:
-        return Learner._of(self._told, self.n_features, self.sparse_nodes, self._mixed, compiled)
+        return Learner._of(self.parameters, self.n_features, self.sparse_nodes, compiled)
 
     @classmethod
     def from_state(
@@ -114,43 +139,24 @@ class Learner:
         sparse_nodes: bool,
         state: Arrays,
         screen_from: int = SCREEN_FROM,
-        mixed: bool = False,
+        cell_limits: CellLimits = CELL_LIMITS,
     ) -> Self:
-        """Return a learner that goes on from checked arrays (see `mlca.learner.state`), ready for gaps if `mixed`."""
-        mixed = mixed or is_mixed(parameters, state)
-        arrays = as_mixed(state, sparse_nodes) if mixed else state
-        settings = parameters.settings(n_features, screen_from, mixed)
+        """Return a learner that continues from checked arrays (`mlca.learner.checking`)."""
+        settings = parameters.settings(n_features, screen_from, cell_limits)
         rounds = _Rounds(parameters.seed, n_features)
-        compiled = native.Learner.restore(settings, sparse_nodes or mixed, rounds, n_labels, arrays)
-        return cls._of(parameters, n_features, sparse_nodes, mixed, compiled)
+        compiled = native.Learner.restore(settings, sparse_nodes, rounds, n_labels, state)
+        return cls._of(parameters, n_features, sparse_nodes, compiled)
+
+    n_nodes: int = _count("n_nodes", "The number of nodes.")
+    n_labels: int = _count("n_labels", "The number of labels.")
+    n_seen: int = _count("n_seen", "The number of rows that have come, whether learned or waiting.")
+    f1_threshold: float = _count("best_threshold", "The threshold that would have reached the best example F1 so far.")
 
     @property
-    def asked_for(self) -> Parameters:
-        """What the algorithm was told at first."""
-        return self._told
-
-    @property
-    def parameters(self) -> Parameters:
-        """What the algorithm is told; a vigilance that is found from the first window is a number once that is full."""
-        if self._told.vigilance is not None:
-            return self._told
-        vigilance = float(self._compiled.vigilance)
-        return self._told if vigilance < 0 else replace(self._told, vigilance=vigilance)
-
-    @property
-    def n_nodes(self) -> int:
-        """The number of nodes."""
-        return int(self._compiled.n_nodes)
-
-    @property
-    def n_labels(self) -> int:
-        """The number of labels."""
-        return int(self._compiled.n_labels)
-
-    @property
-    def n_seen(self) -> int:
-        """The number of instances that have come, whether learned or waiting."""
-        return int(self._compiled.n_seen)
+    def vigilance(self) -> float | None:
+        """The vigilance as it was given, or found from the first window; None before that is full."""
+        vigilance = float(self._compiled.vigilance) if self.parameters.vigilance is None else self.parameters.vigilance
+        return None if vigilance < 0 else vigilance
 
     def learn(
         self,
@@ -165,15 +171,13 @@ class Learner:
         At least `n_labels` labels are known afterwards. Several threads look ahead together; the model does not depend
         on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
-        if self._has_own_form(rows):
-            self._learn_part(rows, indptr, labels, n_labels, n_jobs)
-            return
-        for first, part in self._in_own_form(rows):
-            bounds = indptr[first : first + part.shape[0] + 1]
-            self._learn_part(part, bounds - bounds[0], labels[bounds[0] : bounds[-1]], n_labels, n_jobs)
+        if isinstance(rows, np.ndarray):
+            self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
+        else:
+            self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
-        """Return a learner in which every instance that came is learned: this one, or one that must not learn.
+        """Return a learner in which every row that came is learned: this one, or one that must not learn.
 
         Before the first window is full, its window is all that has come.
         """
@@ -185,70 +189,86 @@ class Learner:
         """Return a learner that goes on by itself from here."""
         return self._sibling(self._compiled.copy())
 
-    def answers(self, rows: Any, n_jobs: int = 1, novelty: bool = False) -> Answers:
-        """Return what is said of every row. The learner must be settled."""
-        n_labels = self.n_labels
-        if self._has_own_form(rows):
-            return self._judge_part(rows, n_labels, n_jobs, novelty=novelty)
-        parts = [self._judge_part(part, n_labels, n_jobs, novelty=novelty) for _, part in self._in_own_form(rows)]
-        return Answers._make(map(_joined, zip(*parts, strict=True)))
+    def answers(
+        self,
+        rows: Any,
+        n_jobs: int = 1,
+        novelty: bool = False,
+        probabilities: bool = True,
+    ) -> Answers:
+        """Return what is predicted for every row. The learner must be settled."""
+        wanted = (self.n_labels if probabilities else 0, n_jobs, probabilities, novelty)
+        if isinstance(rows, np.ndarray):
+            found: tuple[Any, ...] = self._compiled.predict_dense(rows, *wanted)
+        else:
+            found = self._compiled.predict_sparse(*_csr_parts(rows), *wanted)
+        return Answers._make((*found, self.f1_threshold))
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unlike everything learned every row is. The learner must be settled."""
-        parts = [(0, rows)] if self._has_own_form(rows) else self._in_own_form(rows)
-        said = [self._judge_part(part, 0, n_jobs, probabilities=False, novelty=True) for _, part in parts]
-        novelty: NDArray[np.float64] = _joined([answers.novelty for answers in said])
+        novelty = self.answers(rows, n_jobs, novelty=True, probabilities=False).novelty
+        assert novelty is not None
         return novelty
 
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
-        """Return the nodes that vote on one instance, nearest first, and every number up to the probabilities.
+        """Return the nodes that vote on one row, nearest first, and every number up to the probabilities.
 
         Also what those nodes are (`voters`), and some of all nodes, which tell what is ordinary (`ordinary`): matrices.
         """
-        row = x[None, :]
-        try:
-            if self._keeps_sparse:
-                said = dict(self._compiled.explain_sparse(*self._csr_parts(sparse.csr_array(row))))
-            else:
-                said = dict(self._compiled.explain_dense(np.ascontiguousarray(row)))
-        except native.GapsError:
-            return self._ready_for_gaps().explain(x)
-        if self._mixed:
-            said = as_shown(said, self.sparse_nodes, self.n_features, _SHOWN_ROWS)
+        said = self._compiled.explain(np.ascontiguousarray(x[None, :]))
         return {name: said[name] for name in said if not name.startswith(_SHOWN_ROWS)} | {
             name: rows_in(said, name, self) for name in _SHOWN_ROWS
         }
+
+    def cell_edges(self) -> NDArray[np.float64]:
+        """Return the values between which the cells of the linear models lie: eight cells of each feature."""
+        state = self.state("none")
+        n_knots, starts = int(state["similarity.tally"][1]), state["similarity.knot_starts"].tolist()
+        edges = np.zeros((self.n_features, N_CELLS + 1))
+        places = np.linspace(0, 1, N_CELLS + 1) * n_knots - 0.5
+        for feature, (start, stop) in enumerate(pairwise(starts)):
+            counts = np.diff(state["similarity.knot_counts"][start:stop], prepend=0)
+            knots = np.repeat(state["similarity.knots"][start:stop], counts)
+            if len(knots):
+                edges[feature] = np.interp(places, np.arange(len(knots)), knots)
+        return edges
 
     def segments(self) -> tuple[tuple[int, float], ...]:
         """Return the node that each segment of the past begins with and its trust, 0 to 1; nothing if none is followed.
 
         Nodes are counted in the order of their making. Segments with .7 of the highest trust vote.
         """
-        if self._told.drift != "follow":
+        if self.parameters.drift != "follow":
             return ()
         state = self.state("none")
         return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
 
-    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int) -> None:
-        """Replay the nodes of another learner of the same kind; both must be settled."""
-        if other._mixed:
-            self._become_ready_for_gaps()
-        elif self._mixed:
-            other = other._ready_for_gaps()
-        self._compiled.absorb(other._compiled, columns, n_labels)
+    def with_sparse_nodes(self) -> Learner:
+        """Return a learner that knows the same and has sparse nodes: every result stays the same, to the last bit."""
+        if self.sparse_nodes:
+            return self
+        state = self.state()
+        return Learner.from_state(self.parameters, self.n_features, n_labels_of(state), True, _with_sparse_rows(state))
+
+    def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool = False) -> None:
+        """Replay the nodes of another learner of the same kind, or append them; both must be settled.
+
+        After nodes were appended the learned similarity is due: `learn`, with rows or without, computes it.
+        """
+        self._compiled.absorb(other._compiled, columns, n_labels, append)
 
     def state(self, of_nodes: OfNodes = "all") -> Arrays:
-        """Return everything that this learner knows as arrays of its own (see `mlca.learner.state`).
+        """Return everything that this learner knows as arrays of its own (see `mlca.learner.checking`).
 
         Of what grows with the nodes, one array may be enough, or none: that takes less time and memory.
         """
         arrays: Arrays = self._compiled.state(of_nodes)
-        return as_shown(arrays, self.sparse_nodes, self.n_features) if self._mixed else arrays
+        return arrays
 
     def __reduce__(self) -> Any:
         state = self.state()
         n_labels = n_labels_of(state)
-        return (Learner.from_state, (self._told, self.n_features, n_labels, self.sparse_nodes, state))
+        return (Learner.from_state, (self.parameters, self.n_features, n_labels, self.sparse_nodes, state))
 
     def __deepcopy__(self, memo: Any) -> Learner:
         return self.copy()
@@ -257,68 +277,18 @@ class Learner:
         """Return the bytes of what is learned as well, which Python does not see; River's measure of memory asks."""
         return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
 
-    def _ready_for_gaps(self) -> Learner:
-        """Return a learner that knows the same and may be asked about gaps; it is remembered until more is learned."""
-        if self._mixed:
-            return self
-        twin, n_seen = self._twin, self.n_seen
-        if twin is None or twin[0] != n_seen:
-            state = self.state()
-            arguments = (self._told, self.n_features, n_labels_of(state), self.sparse_nodes, state)
-            twin = self._twin = (n_seen, Learner.from_state(*arguments, mixed=True))
-        return twin[1]
 
-    def _become_ready_for_gaps(self) -> None:
-        ready = self._ready_for_gaps()
-        self._twin = None
-        self._mixed, self._compiled = True, ready._compiled
-
-    def _learn_part(self, rows: Any, indptr: Any, labels: Any, n_labels: int, n_jobs: int) -> None:
-        try:
-            if self._keeps_sparse:
-                self._compiled.learn_sparse(*self._csr_parts(rows), indptr, labels, n_labels, n_jobs)
-            else:
-                self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
-        except native.GapsError:
-            self._become_ready_for_gaps()
-            self._learn_part(sparse.csr_array(rows), indptr, labels, n_labels, n_jobs)
-
-    def _judge_part(
-        self, rows: Any, n_labels: int, n_jobs: int, probabilities: bool = True, novelty: bool = False
-    ) -> Answers:
-        """Answer rows that have the form of the nodes; None for what is not wanted or not known."""
-        try:
-            if self._keeps_sparse:
-                parts = self._csr_parts(rows)
-                return Answers(*self._compiled.predict_sparse(*parts, n_labels, n_jobs, probabilities, novelty))
-            return Answers(*self._compiled.predict_dense(rows, n_labels, n_jobs, probabilities, novelty))
-        except native.GapsError:
-            return self._ready_for_gaps()._judge_part(sparse.csr_array(rows), n_labels, n_jobs, probabilities, novelty)
-
-    @property
-    def _keeps_sparse(self) -> bool:
-        return self._mixed or self.sparse_nodes
-
-    def _has_own_form(self, rows: Any) -> bool:
-        return isinstance(rows, np.ndarray) != self._keeps_sparse
-
-    def _in_own_form(self, rows: Any) -> Iterator[tuple[int, Any]]:
-        """Yield rows of the other kind in the form of the nodes, in parts: the number of the first and the part."""
-        step = max(1, PORTION // self.n_features)
-        for first in range(0, max(1, rows.shape[0]), step):  # no rows are a part as well: labels may come with them
-            part = rows[first : first + step]
-            yield first, sparse.csr_array(part) if self._keeps_sparse else part.toarray()
-
-    def _csr_parts(self, rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        values = np.ascontiguousarray(rows.data, np.float64)
-        return (
-            rows.indptr.astype(np.int64), rows.indices.astype(np.int32), without_nan(values) if self._mixed else values
-        )  # fmt: skip
+def _csr_parts(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+    return rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.ascontiguousarray(rows.data, np.float64)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
-    """Return what is said of the rows of all parts; None where nothing is."""
-    return None if parts[0] is None else np.concatenate(parts)
+def _with_sparse_rows(state: Arrays) -> Arrays:
+    """Return a state of dense rows with sparse ones."""
+    result = dict(state)
+    for name in ("weights", "recent"):
+        indptr, indices, data = _csr_parts(sparse.csr_array(result.pop(name)))
+        result |= {f"{name}.indptr": indptr, f"{name}.indices": indices, f"{name}.data": data}
+    return result
 
 
 def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from mlca.kernels import native
-from mlca.options import Attributes, Decision, Drift, Rule, Similarity, Vote
+from mlca.options import (
+    CELL_LIMITS,
+    Attributes,
+    CellLimits,
+    Decision,
+    Drift,
+    Rule,
+    Search,
+    Similarity,
+    Vote,
+    decision_for,
+)
 
 # With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
 SCREEN_FROM = 32
@@ -32,16 +43,27 @@ class Parameters:
     decision: Decision = "bayes"
     recency: bool = False
     drift: Drift = "off"
+    search: Search = "exact"
     max_nodes: int | None = None
     categorical_features: tuple[int, ...] = ()
     seed: int = 0
 
-    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, mixed: bool = False) -> Any:
-        """Return the parameters as the compiled loops need them; `mixed`: rows may have gaps or categories."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decision", decision_for(self.decision, self.similarity))
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether nodes are kept in cells once there are many."""
+        return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
+
+    def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:
+        """Return the parameters as the compiled loops need them."""
         told = asdict(self)
-        del told["seed"], told["categorical_features"]
+        del told["seed"], told["categorical_features"], told["search"]
+        limits = cell_limits.for_voters(self.n_neighbors) if self.has_cells else CellLimits(0, 0, 0)
+        told |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}
         nominal = np.zeros(n_features if self.categorical_features else 0, np.uint8)
         nominal[list(self.categorical_features)] = 1
         told["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
         told["max_nodes"] = self.max_nodes or 0
-        return native.Settings(**told, n_features=n_features, screen_from=screen_from, mixed=mixed, nominal=nominal)
+        return native.Settings(**told, n_features=n_features, screen_from=screen_from, nominal=nominal)

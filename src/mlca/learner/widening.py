@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.learner.core import Learner, n_labels_of
-from mlca.learner.mixed import Arrays
+from mlca.kernels import native
+from mlca.learner.core import Arrays, Learner, n_labels_of
 
 # The deviation of an attribute that is constant in the window.
 SMALLEST_DEVIATION = 1e-6
@@ -58,7 +58,7 @@ def widened(learner: Learner, n_features: int, gaps: Sequence[int] = (), nominal
         new = np.array([constant_bandwidth(n, n_features) for n in window.tolist()])
         state["bandwidths"] = np.hstack([state["bandwidths"], np.tile(new, (len(state["bandwidths"]), 1))])
     _widen_similarity(state, before, len(values))
-    told = learner.asked_for
+    told = learner.parameters
     parameters = replace(told, categorical_features=(*told.categorical_features, *nominal))
     return Learner.from_state(parameters, n_features, n_labels_of(state), learner.sparse_nodes, state)
 
@@ -84,6 +84,12 @@ def _widen_similarity(state: Arrays, before: int, added: int) -> None:
     starts = state["similarity.knot_starts"]
     if len(starts):  # an attribute without knots is zero in all nodes
         state["similarity.knot_starts"] = np.concatenate([starts, np.full(added, starts[-1])])
+    middles = state.get("similarity.middles", np.empty(0))
+    if len(middles):
+        half = native.RANKS_PER_KNOT * int(state["similarity.tally"][1]) // 2
+        state["similarity.middles"] = np.concatenate([middles, np.full(added, float(half))])
+    if "cells.centres" in state:  # attributes of next to no weight have the coordinate 0
+        state["cells.centres"] = np.pad(state["cells.centres"], ((0, 0), (0, added)))
     owners = state["background.indices"]  # the values of categories are numbered behind the attributes
     state["background.indices"] = np.where(owners < before, owners, owners + added).astype(owners.dtype)
 

@@ -8,7 +8,7 @@ believing nothing that it has not checked:
 
 1. `archive` takes only a zip that is laid out as we write it, member behind member: so nothing is hidden, nothing
    overlaps, and nothing unfolds into more than the file's own size.
-2. `header` reads strict JSON: no key twice, no number that is none.
+2. The header is strict JSON: no key occurs twice, and numbers are finite.
 3. The checksum over header and arrays binds them together (since version 2): what was damaged or put together from
    several files is refused. Who forges a file can forge its checksum too, so nothing rests on it.
 4. `mlca.learner.checking` compares every array with the others before compiled code sees it.
@@ -16,7 +16,7 @@ believing nothing that it has not checked:
 Files of older format versions stay readable: `models` turns their headers into today's.
 """
 
-from mlca.storage.header import HEADER, checksum
+from mlca.storage.archive import HEADER, checksum
 from mlca.storage.models import VERSION, read_model, write_model
 
 __all__ = ["HEADER", "VERSION", "checksum", "read_model", "write_model"]

@@ -1,19 +1,22 @@
-"""The zip around a model: written in one way, and read only if it is laid out in that way."""
+"""The zip around a model: its layout, the strict JSON header, and the checksum that binds header and arrays.
+
+It is written in one way, and read only if it is laid out in that way.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
+import math
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-
-from mlca.storage.header import HEADER
 
 # Of a zip's flags only that of names in UTF-8 may be set: no encryption, no sizes behind the data.
 _UTF8_NAMES = 0x800
@@ -21,6 +24,7 @@ _UTF8_NAMES = 0x800
 # The fixed part of what stands before a member, with the lengths of name and extra field in the last four bytes;
 # and the end of a zip that has no comment.
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
+_PICKLE = b"\x80"  # what a pickle begins with, since protocol 2
 _END, _END_SIGNATURE = 22, b"PK\5\6"
 
 
@@ -48,6 +52,12 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
             _check_layout(archive, file, size)
             return {member.filename: archive.read(member) for member in archive.infolist()}
     except (zipfile.BadZipFile, struct.error, UnicodeError, EOFError, OverflowError, NotImplementedError) as error:
+        file.seek(0)
+        if file.read(1) == _PICKLE:
+            raise ValueError(
+                "a pickle, not an mlca model; opening a pickle may run any code: if you trust it, open it with "
+                "joblib.load or pickle.load, and write it with model.save(path)"
+            ) from None
         raise ValueError(f"not an mlca model, or cut short ({error})") from None
     except OSError as error:
         if error.errno != errno.EINVAL:  # a place before the file's beginning, which only a forged zip asks for
@@ -94,3 +104,63 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     last = file.read(_END)
     if archive.start_dir != end or not last.startswith(_END_SIGNATURE) or not last.endswith(b"\0\0"):
         raise ValueError("has something before, behind or between its members, or is cut short")
+
+
+HEADER = "mlca.json"
+
+
+def read_json(raw: bytes) -> dict[str, Any]:
+    """Read a JSON object; ValueError if it is anything that `json.dumps` would not have written."""
+    try:
+        found = json.loads(
+            raw.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number
+        )
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{HEADER} is damaged ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{HEADER} does not describe an mlca model")
+    return found
+
+
+def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the SHA-256 over a header, its own checksum left out, and all arrays with their names, types and shapes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first = checksum({"version": 2}, {"counts": np.array([1, 2])})
+    >>> first == checksum({"checksum": "any", "version": 2}, {"counts": np.array([1, 2])})
+    True
+    >>> first == checksum({"version": 2}, {"counts": np.array([[1, 2]])})
+    False
+    """
+    digest = hashlib.sha256()
+    digest.update(_canonical({name: value for name, value in header.items() if name != "checksum"}))
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(_canonical([name, array.dtype.str, array.shape]))
+        digest.update(array.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _canonical(value: Any) -> bytes:
+    """Return JSON in the one form that does not depend on who wrote it, and an end that JSON cannot contain."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\0"
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is beyond all numbers")
+    return number
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")

@@ -14,21 +14,19 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from mlca import __version__
-from mlca.learner.checking import State, check_one_label_each, state_schema
+from mlca.learner.checking import State, capture, check_one_label_each, require_countable, restore, state_schema
 from mlca.learner.core import n_labels_of
 from mlca.learner.parameters import Parameters
-from mlca.learner.state import capture, restore
 from mlca.limits import MOST_SEED
 from mlca.model import LearnedModel, extras_of
 from mlca.replacing import replacing
-from mlca.storage.archive import read_archive, read_array, write_archive
-from mlca.storage.header import HEADER, checksum, read_json
+from mlca.storage.archive import HEADER, checksum, read_archive, read_array, read_json, write_archive
 from mlca.targets import Form, LabelSet
 
 Kind = TypeVar("Kind", bound=LearnedModel)
 
 FORMAT = "mlca model"
-VERSION = 3
+VERSION = 5
 
 
 def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
@@ -42,24 +40,27 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
         Where to; an existing file is replaced. Where it is a link, the file that the link names is.
     """
     learner = model._learner
-    parameters, resolved = _plain_parameters(model), asdict(learner.asked_for)
-    _read_asked_for(parameters, type(model))  # what would not be read is not written
-    _read_resolved(resolved, type(model))
+    settings, parameters = _plain_settings(model), asdict(learner.parameters)
+    _read_settings(settings, type(model))  # what would not be read is not written
+    _read_parameters(parameters, type(model))
     state = capture(learner)
+    require_countable(int(state["tally"][1]), learner.parameters)
     labels = model._labels.first(n_labels_of(state))  # another thread may be teaching it more
+    # The columns of tables are among the extras.
+    names = () if model._reads_tables else getattr(model, "feature_names_in_", ())
     header = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"mlca {__version__}",
-        "parameters": parameters,
-        "resolved": resolved,
+        "parameters": settings,
+        "resolved": parameters,
         "n_features": learner.n_features,
         "n_labels": len(labels.names),
         "sparse": learner.sparse_nodes,
         "labels": [_plain_name(name) for name in labels.names],
         "single": labels.single,
         "form": labels.form,
-        "feature_names": [str(name) for name in getattr(model, "feature_names_in_", [])],
+        "feature_names": [str(name) for name in names],
         "extras": extras_of(model),
     }
     header["checksum"] = checksum(header, state)
@@ -113,9 +114,9 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     upgraded = header
     for upgrade in _UPGRADES[version - 1 :]:
         upgraded = upgrade(upgraded)
-    model = _read_asked_for(_field(upgraded, "parameters", dict), kind)
-    resolved = _read_resolved(_field(upgraded, "resolved", dict), kind)
-    state = _read_state(members, resolved, sparse_nodes)
+    model = _read_settings(_field(upgraded, "parameters", dict), kind)
+    parameters = _read_parameters(_field(upgraded, "resolved", dict), kind)
+    state = _read_state(members, parameters, sparse_nodes)
     if version > 1 and header.get("checksum") != checksum(header, state):
         raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
     header = upgraded
@@ -123,7 +124,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     labels = _read_labels(header)
     if len(labels.names) != n_labels or len(set(labels.names)) != n_labels:
         raise ValueError(f"names {len(labels.names)} labels, not {n_labels} different ones")
-    model._learner = restore(resolved, n_features, n_labels, sparse_nodes, state)
+    model._learner = restore(parameters, n_features, n_labels, sparse_nodes, state)
     if model._learner.n_seen == 0:
         raise ValueError("holds no row, learned or waiting")
     if labels.single:
@@ -156,9 +157,9 @@ def _check_version(header: dict[str, Any]) -> int:
 
 
 def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 1 as one of version 2: what was asked for was what was used, and no extras but one."""
-    asked_for = _field(header, "parameters", dict)
-    used = {field.name: asked_for[field.name] for field in fields(Parameters) if field.name in asked_for}
+    """Return a header of version 1 as one of version 2, which tells settings from what is used, and keeps extras."""
+    settings = _field(header, "parameters", dict)
+    used = {field.name: settings[field.name] for field in fields(Parameters) if field.name in settings}
     recipe = header.get("recipe")
     return {
         **header,
@@ -170,21 +171,38 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
 
 # What there was before there was a choice.
 _PUBLISHED = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off", "max_nodes": None}
-_PUBLISHED_ASKED_FOR = _PUBLISHED | {"categorical_features": None}
-_PUBLISHED_RESOLVED = _PUBLISHED | {"categorical_features": []}
+_PUBLISHED_SETTINGS = _PUBLISHED | {"categorical_features": None}
+_PUBLISHED_PARAMETERS = _PUBLISHED | {"categorical_features": []}
 
 
 def _from_version_2(header: dict[str, Any]) -> dict[str, Any]:
     """Return a header of version 2 as one of version 3: the algorithm was the paper's."""
     return {
         **header,
-        "parameters": _PUBLISHED_ASKED_FOR | _field(header, "parameters", dict),
-        "resolved": _PUBLISHED_RESOLVED | _field(header, "resolved", dict),
+        "parameters": _PUBLISHED_SETTINGS | _field(header, "parameters", dict),
+        "resolved": _PUBLISHED_PARAMETERS | _field(header, "resolved", dict),
     }
 
 
+def _from_version_3(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header of version 3 as one of version 4: labels were chosen for the exact set."""
+    return {**header, "parameters": {"objective": "exact"} | _field(header, "parameters", dict)}
+
+
+def _from_version_4(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header of version 4 as one of version 5: all nodes were searched."""
+    exact = {"search": "exact"}
+    parameters, resolved = (exact | _field(header, name, dict) for name in ("parameters", "resolved"))
+    return {**header, "parameters": parameters, "resolved": resolved}
+
+
 # From each version to the next, oldest first.
-_UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_from_version_1, _from_version_2)
+_UPGRADES: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
+    _from_version_1,
+    _from_version_2,
+    _from_version_3,
+    _from_version_4,
+)
 
 
 def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes: bool) -> State:
@@ -198,8 +216,8 @@ def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes:
     return {name: read_array(members.pop(f"{name}.npy"), name, *kind) for name, kind in schema.items()}
 
 
-def _read_asked_for(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return a model with the parameters that its user asked for."""
+def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
+    """Return a model with the settings of its user."""
     model = _new_model(parameters, kind)
     seed = model.random_state
     if seed is not None and type(seed) is not int:
@@ -207,8 +225,8 @@ def _read_asked_for(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
     return model
 
 
-def _read_resolved(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
-    """Return the parameters that the learner goes by, all of them numbers and words."""
+def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
+    """Return the parameters of the learner, which follow from the settings: numbers and words."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
@@ -255,17 +273,24 @@ def _whole(header: dict[str, Any], name: str) -> int:
     return value
 
 
-def _plain_parameters(model: LearnedModel) -> dict[str, Any]:
-    """Return constructor parameters as JSON has them; a generator object is not kept, its seed is."""
+def _plain_settings(model: LearnedModel) -> dict[str, Any]:
+    """Return constructor parameters as JSON has them; a generator object is not kept, its seed is.
+
+    Nor is `verbose`, which is no part of the model and unknown to earlier versions.
+    """
     plain = {}
     for name, value in model.get_params().items():
+        if name == "verbose":
+            continue
         if isinstance(value, np.generic):
             value = value.item()
         if not isinstance(value, int) and isinstance(value, Real):  # such as a fraction
             value = float(value)
         if name == "categorical_features":
             value = _plain_columns(value)
-        plain[name] = value if isinstance(value, str | int | float | list | None) else None
+        if name == "columns" and value is not None:
+            value = dict(value)
+        plain[name] = value if isinstance(value, str | int | float | list | dict | None) else None
     return plain
 
 

@@ -1,0 +1,208 @@
+// Where the median of a sparse window's bandwidths lies: rough sums of squares tell, so that exact ones are few.
+//
+// An attribute's squared deviations add up to A = Q - M^2 / m, with M the sum of its values and Q that of their squares. Both
+// are kept while rows come and go, so a slide of the window costs its two rows; sums in the order of the stream, whose bits
+// count, are made of the attributes near the median alone.
+//
+// Why the order is certain. With u = 2^-53 and `top` the largest Q since the attribute was last zero in the whole
+// window: t steps change Q by rounding by t u top at the most, and M by t u sqrt(m top), that is M^2 / m by 2 t u top. The exact
+// way errs by (m + 5) u top. Sums are made anew after MOST_STEPS rows, so for windows up to LONGEST_COUNTED rows t is 2^13 at
+// the most, and A is within 2^-37 top of what the exact way gives. Where `top` is at most 2^16 A, that is a relative 2^-21: two
+// attributes whose A differ by a relative 2^-18 are in the right order. Others are vague, and either surely far from the
+// median or the rough sums say nothing. Those of TINY or less may be as good as constant: the median is not sought there.
+//
+// Attributes are counted by the leading bits of A (exponent and five more), and the count of those below the median's class
+// moves along with them. On rows of EURLex-4K's shape a bandwidth takes 13 microseconds instead of 131.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "base/level.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class SparseMedian {
+public:
+    // The attributes that the middle values are among, and which of their exact sums of squares, in order, is the upper one.
+    struct Middle {
+        std::int64_t n = 0, upper = 0;
+    };
+
+    bool runs() const noexcept { return n_steps_ > 0; }
+    void stop() noexcept { n_steps_ = 0; }
+
+    // Begin with an empty window of m rows of d attributes, only the first n of which appear.
+    void start(std::int64_t d, std::int64_t m, std::int64_t n) {
+        share_ = 1.0 / static_cast<double>(m);
+        tiny_ = TINY * static_cast<double>(m);
+        moments_.clear();
+        classes_.clear();
+        vague_.clear();
+        sizes_.assign(N_CLASSES, 0);
+        sizes_[0] = d;
+        middle_ = below_ = n_extreme_ = 0;
+        make_room(n);
+        n_steps_ = 1;
+    }
+
+    // Make sure that a row of attributes below n can come.
+    void make_room(std::int64_t n) {
+        vague_.reserve(static_cast<std::size_t>(n));
+        grow_to(moments_, n, Moments{});
+        grow_to(classes_, n, std::uint16_t{0});
+    }
+
+    // A row comes for which there is room.
+    template <class Row>
+    void add(const Row& row) noexcept {
+        for (std::int64_t p = 0; p < row.n; ++p) {
+            const double value = counted(row.values[p], 1);
+            Moments& moments = moments_[static_cast<std::size_t>(row.keys[p])];
+            moments.sum += value;
+            moments.squares += value * value;
+            moments.top = moments.squares > moments.top ? moments.squares : moments.top;
+            classify(row.keys[p], moments);
+        }
+        if (++n_steps_ > MOST_STEPS) stop();
+    }
+
+    // A row goes; `is_left(attribute)` tells whether others have the attribute.
+    template <class Row, class IsLeft>
+    void remove(const Row& row, const IsLeft& is_left) noexcept {
+        for (std::int64_t p = 0; p < row.n; ++p) {
+            const double value = counted(row.values[p], -1);
+            Moments& moments = moments_[static_cast<std::size_t>(row.keys[p])];
+            if (is_left(row.keys[p])) {
+                moments.sum -= value;
+                moments.squares -= value * value;
+            } else {
+                moments = {};
+            }
+            classify(row.keys[p], moments);
+        }
+        if (++n_steps_ > MOST_STEPS) stop();
+    }
+
+    // Write down the attributes that the middle two of d are among, or the middle one. None if the rough sums cannot tell.
+    Middle narrow(std::int64_t d, Array<std::int64_t>& attributes) {
+        const std::int64_t upper = d / 2, lower = (d - 1) / 2;
+        attributes.clear();
+        // Vague ones are nearly always all but constant.
+        const std::int64_t counted_lower = lower - static_cast<std::int64_t>(vague_.size());
+        if (n_extreme_ > 0 || counted_lower < 0) return {};
+        while (below_ > counted_lower) below_ -= sizes_[static_cast<std::size_t>(--middle_)];
+        while (below_ + sizes_[static_cast<std::size_t>(middle_)] <= counted_lower) below_ += sizes_[static_cast<std::size_t>(middle_++)];
+        if (middle_ < 2) return {};
+        const std::int64_t n_before = gather();
+        const std::int64_t n = static_cast<std::int64_t>(near_.size()), first = lower - n_before, last = upper - n_before;
+        if (first < 0 || last >= n) return {};
+        std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) { return a.squares < b.squares; });
+        const auto squares = [this](std::int64_t k) { return near_[static_cast<std::size_t>(k)].squares; };
+        std::int64_t low = first, high = last;
+        while (low > 0 && squares(low) <= squares(low - 1) * APART) --low;
+        while (high + 1 < n && squares(high + 1) <= squares(high) * APART) ++high;
+        if (low == 0 || high + 1 == n) return {};
+        for (std::int64_t k = low; k <= high; ++k) attributes.push_back(near_[static_cast<std::size_t>(k)].attribute);
+        return {high - low + 1, last - low};
+    }
+
+private:
+    struct Moments {
+        double sum = 0.0, squares = 0.0, top = 0.0;
+    };
+    struct Near {
+        double squares;
+        std::int64_t attribute;
+    };
+    // Classes of A by the leading bits of a float; class 0 is for what may be as good as constant.
+    static constexpr int DROPPED_BITS = 18;
+    static constexpr std::int64_t N_CLASSES = std::int64_t{1} << (31 - DROPPED_BITS);
+    static constexpr std::int64_t MOST_STEPS = 4096, STRETCH = 64;
+    static constexpr double TINY = 1e-11, APART = 1.0 + 0x1p-18, MOST_TOP = 0x1p16, ERROR = 0x1p-36;
+
+    // Values whose squares might be no numbers are left out, and counted: nothing is said while there are any.
+    double counted(double value, std::int64_t change) noexcept {
+        const bool extreme = std::abs(value) > 1e15 || std::abs(value) < 1e-15;
+        n_extreme_ += extreme ? change : 0;
+        return extreme ? 0.0 : value;
+    }
+
+    double rough(const Moments& moments) const noexcept { return moments.squares - moments.sum * moments.sum * share_; }
+
+    // Those that are vague are counted in no class.
+    void classify(std::int32_t attribute, const Moments& moments) noexcept {
+        std::uint16_t& kept = classes_[static_cast<std::size_t>(attribute)];
+        const double squares = rough(moments);
+        std::uint16_t now = 0;
+        if (moments.top > MOST_TOP * squares) {
+            now = moments.top == 0.0 ? 0 : VAGUE;
+        } else if (squares > tiny_) {
+            now = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(static_cast<float>(squares)) >> DROPPED_BITS);
+        }
+        if (now == kept) return;
+        if (kept == VAGUE) {
+            vague_.erase(std::find(vague_.begin(), vague_.end(), attribute));
+        } else {
+            --sizes_[kept];
+            below_ -= kept < middle_;
+        }
+        if (now == VAGUE) {
+            vague_.push_back(attribute);
+        } else {
+            ++sizes_[now];
+            below_ += now < middle_;
+        }
+        kept = now;
+    }
+
+    // List the attributes of the median's class and of its neighbours; return how many are surely below all of them, or so many
+    // that no place is left if a vague one may be among them.
+    std::int64_t gather() {
+        const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);
+        near_.clear();
+        const std::uint16_t* classes = classes_.data();
+        const auto is_near = [first](std::uint16_t here) { return static_cast<std::uint16_t>(here - first) <= 2; };
+        const auto n = static_cast<std::int64_t>(classes_.size());
+        // Most stretches have none, as vectors tell.
+        for (std::int64_t start = 0; start < n; start += STRETCH) {
+            const std::int64_t end = std::min(start + STRETCH, n);
+            std::uint16_t any = 0;
+            for (std::int64_t i = start; i < end; ++i) any = static_cast<std::uint16_t>(any | is_near(classes[i]));
+            for (std::int64_t i = start; any != 0 && i < end; ++i) {
+                if (is_near(classes[i])) near_.push_back({rough(moments_[static_cast<std::size_t>(i)]), i});
+            }
+        }
+        // The ends of the three classes, well beyond what lies in them.
+        const double lowest = 0.99 * static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(first) << DROPPED_BITS));
+        const double highest = 1.01 * static_cast<double>(std::bit_cast<float>((static_cast<std::uint32_t>(last) + 1) << DROPPED_BITS));
+        std::int64_t n_before = below_ - sizes_[static_cast<std::size_t>(first)];
+        for (const std::int32_t i : vague_) {
+            const Moments& moments = moments_[static_cast<std::size_t>(i)];
+            const double squares = rough(moments), error = ERROR * moments.top;
+            if (squares + error < lowest) {
+                ++n_before;
+            } else if (squares - error < highest) {
+                return NOWHERE;
+            }
+        }
+        return n_before;
+    }
+
+    static constexpr std::uint16_t VAGUE = UINT16_MAX;
+    static constexpr std::int64_t NOWHERE = std::int64_t{1} << 62;
+
+    std::int64_t n_steps_ = 0;  // rows that came and went since the start
+    double share_ = 0.0, tiny_ = 0.0;
+    Array<Moments> moments_;        // of each attribute
+    Array<std::uint16_t> classes_;
+    Array<std::int32_t> vague_;
+    Array<std::int64_t> sizes_;     // of the classes
+    Array<Near> near_;
+    std::int64_t middle_ = 0, below_ = 0, n_extreme_ = 0;  // the median's class, and how many are in classes below it
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,100 @@
+// What the window tells of the instance at a position: bandwidths, and the groups of attributes with alike means; of the first
+// window as a whole, the vigilance.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "bandwidth/feature_groups.hpp"
+#include "base/level.hpp"
+#include "base/memory.hpp"
+#include "base/team.hpp"
+#include "learner/interface.hpp"
+#include "learner/settings.hpp"
+#include "nodes/missing_and_nominal.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// A vigilance that follows the data: how close rows lie within the first window.
+
+// `nearest`: of each row of the window, in their order, the distance from the nearest other row; rows are compared as nodes of
+// that window would be when predicting, with the groups of vigilance .01. Its own sum is 0, so the nearest other is second on
+// its list.
+inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {
+    if (n < 2) return 0.01;
+    double together = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) together += nearest[i];
+    return std::max(0.01, 0.3 * (together / static_cast<double>(n)));
+}
+
+template <class Window>
+class WindowEstimates {
+public:
+    // Whatever was prepared for the next positions does not hold any more.
+    void begin_anew() noexcept { walker_ = typename Window::Walker(); }
+
+    // Positions have become smaller by so many.
+    void shift(std::int64_t by) { walker_.shift(by); }
+
+    // One number in MLCA, else one per feature; until the next call.
+    const double* bandwidths(const Window& window, std::int64_t position, const Settings& settings) {
+        bandwidths_.resize(static_cast<std::size_t>(settings.bandwidth_width()));
+        if (settings.mode == Mode::common) {
+            bandwidths_[0] = walker_.common_bandwidth(window, position);
+        } else {
+            walker_.bandwidths(window, position, bandwidths_.data());
+        }
+        return bandwidths_.data();
+    }
+
+    // The groups after the round that is due with instance `number`, the next of the window.
+    Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
+        const Array<double>& means = walker_.means(window, window.learned);
+        const Array<std::int64_t> order = host.order_of_round(number / window.size);
+        Array<double> values;
+        values.reserve(means.size());
+        for (const std::int64_t i : order) {
+            if (!is_missing(means.data()[i])) values.push_back(means.data()[i]);
+        }
+        Groups next = groups;
+        next.learn(values, window.size, settings.common_threshold(1));
+        return next;
+    }
+
+private:
+    typename Window::Walker walker_;
+    Array<double> bandwidths_;
+};
+
+// The vigilance that the rows of the first window, or all that have come, ask for: rows are compared as nodes of that window
+// would be when predicting, with the groups of vigilance .01.
+template <class ModelHere, class Window, class Estimates>
+double vigilance_of_window(const Settings& settings, const Window& window, Estimates& estimates, const Host& host, Stop& stop) {
+    Settings usual = settings;
+    usual.vigilance = 0.01;
+    usual.learned = usual.calibrated = usual.mixes = false;
+    ModelHere plain(usual);
+    typename ModelHere::Work work(usual);
+    if (usual.mode == Mode::clustered) plain.groups = estimates.round_of_groups(window, plain.groups, usual, 1, host);
+    const std::int64_t n = window.filled;
+    for (std::int64_t k = 0; k < n; ++k) {
+        stop.check();
+        const double* bandwidths = estimates.bandwidths(window, k, usual);
+        const typename ModelHere::Instance instance{window.row(k), {nullptr, 0}};
+        plain.prepare(instance, work.found, false, work);
+        plain.reserve_node(k + 1, instance.x);
+        plain.create_node(k, instance.x, bandwidths);
+        work.found.clear();
+        plain.become_node(instance, bandwidths, work.found, work.voting, work);
+    }
+    Array<double> nearest;
+    for (std::int64_t k = 0; k < n; ++k) {
+        stop.check();
+        auto query = plain.query_to_predict(window.row(k), work.found, work.grouping, work.space);
+        plain.nodes.nearest(&query, 1, work.space.nodes, stop);
+        if (work.found.size() > 1) nearest.push_back(plain.correntropy_ruler(work.grouping).distance(work.found.sums[1]));
+    }
+    return vigilance_of(nearest.data(), static_cast<std::int64_t>(nearest.size()));
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,115 @@
+// A readers-writer lock that starves nobody.
+//
+// A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
+// that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
+// prediction of many rows lets go of it between slices. Only whoever copies a model or writes it down reads for longer, as far
+// as its memory cannot be shared (base/memory.hpp): meanwhile other readers go in past a writer that waits, which has to wait
+// anyway. Whoever waits must not hold Python's interpreter lock.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Lock {
+public:
+    void lock() {
+        std::unique_lock<std::mutex> guard(mutex_);
+        ++waiting_writers_;
+        writers_.wait(guard, [&] { return !writing_ && reading_ == 0 && admitted_ == 0; });
+        --waiting_writers_;
+        writing_ = true;
+    }
+
+    void unlock() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            writing_ = false;
+            admitted_ = waiting_readers_;
+            if (admitted_ == 0 && waiting_writers_ == 0) return;
+        }
+        readers_.notify_all();
+        writers_.notify_one();
+    }
+
+    void lock_shared() {
+        std::unique_lock<std::mutex> guard(mutex_);
+        if (is_busy()) {
+            ++waiting_readers_;
+            readers_.wait(guard, [&] { return admitted_ > 0 || !is_busy(); });
+            --waiting_readers_;
+            if (admitted_ > 0) --admitted_;
+        }
+        ++reading_;
+    }
+
+    void unlock_shared() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            --reading_;
+            if (reading_ > 0 || admitted_ > 0 || waiting_writers_ == 0) return;
+        }
+        writers_.notify_one();
+    }
+
+    // Reading for long.
+    void lock_long() {
+        lock_shared();
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            ++reading_long_;
+        }
+        readers_.notify_all();
+    }
+    void unlock_long() {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            --reading_long_;
+        }
+        unlock_shared();
+    }
+
+private:
+    bool is_busy() const noexcept { return writing_ || (waiting_writers_ > 0 && reading_long_ == 0); }
+
+    std::mutex mutex_;
+    std::condition_variable readers_, writers_;
+    int reading_ = 0, reading_long_ = 0, waiting_readers_ = 0, waiting_writers_ = 0;
+    int admitted_ = 0;  // readers that may go in before the next writer
+    bool writing_ = false;
+};
+
+// Holds a lock for a long read as long as it lives.
+class LongRead {
+public:
+    explicit LongRead(Lock& lock) : lock_(lock) { lock_.lock_long(); }
+    ~LongRead() { lock_.unlock_long(); }
+    LongRead(const LongRead&) = delete;
+    LongRead& operator=(const LongRead&) = delete;
+
+private:
+    Lock& lock_;
+};
+
+// Raises a flag that the lock guards, as long as it lives.
+class Raised {
+public:
+    Raised(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }
+    ~Raised() { set(false); }
+    Raised(const Raised&) = delete;
+    Raised& operator=(const Raised&) = delete;
+
+private:
+    void set(bool raised) {
+        const std::lock_guard<Lock> guard(lock_);
+        flag_ = raised;
+    }
+
+    Lock& lock_;
+    bool& flag_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,207 @@
+// Memory that grows by itself.
+//
+// Everything the kernels allocate comes through `obtain`, for two reasons: vectors are aligned for the widest registers,
+// and a test can let the n-th allocation fail. Learning prepares all room that a row may need before it changes
+// anything, so a failure anywhere leaves the model of a whole number of rows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+#ifdef MLCA_PROBES
+// How many allocations succeed before one fails; negative: none fails. Set by tests only.
+inline std::atomic<std::int64_t> allocations_left{-1};
+#endif
+
+// The numbers from low up to, but not including, high.
+struct Stretch {
+    std::int64_t low, high;
+
+    bool operator==(const Stretch&) const = default;
+};
+
+inline constexpr std::align_val_t ALIGNMENT{64};
+
+inline void* obtain(std::size_t bytes) {
+#ifdef MLCA_PROBES
+    if (allocations_left.load(std::memory_order_relaxed) >= 0 && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
+#endif
+    return ::operator new(bytes, ALIGNMENT);
+}
+
+inline void give_back(void* memory) noexcept { ::operator delete(memory, ALIGNMENT); }
+
+template <class T>
+struct Allocator {
+    using value_type = T;
+
+    Allocator() = default;
+    template <class U>
+    Allocator(const Allocator<U>&) noexcept {}
+
+    T* allocate(std::size_t n) {
+        if (n > PTRDIFF_MAX / sizeof(T)) throw std::bad_alloc();
+        return static_cast<T*>(obtain(n * sizeof(T)));
+    }
+    void deallocate(T* memory, std::size_t) noexcept { give_back(memory); }
+
+    // Numbers without an initial value stay as they are: most arrays are filled right after they are made.
+    template <class U>
+    void construct(U* place) noexcept(std::is_nothrow_default_constructible_v<U>) {
+        ::new (static_cast<void*>(place)) U;
+    }
+    template <class U, class... Arguments>
+    void construct(U* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) U(std::forward<Arguments>(arguments)...);
+    }
+
+    template <class U>
+    bool operator==(const Allocator<U>&) const noexcept { return true; }
+};
+
+// A vector whose elements are not set to zero unless a value is given.
+template <class T>
+using Array = std::vector<T, Allocator<T>>;
+
+// Make sure that an array has at least n elements; new ones get the value.
+template <class T>
+void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
+    if (static_cast<std::int64_t>(array.size()) >= n) return;
+    const auto wanted = static_cast<std::size_t>(n);
+    if (array.capacity() < wanted) array.reserve(std::max(wanted, array.capacity() + array.capacity() / 2));
+    array.resize(wanted, value);
+}
+
+// Ask for a row's memory ahead of its use. GCC drops calls of a function that does nothing else, so it must be inlined.
+template <class T>
+[[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
+    for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
+}
+
+// Rows of equal width that never move: they live in chunks, so that growing copies nothing and takes no longer for a
+// large model than for a small one. Whoever wants them as they are now may share the chunks, which takes no time; before a
+// row is changed, `reserve` or `own` gives the changer a chunk of his own.
+template <class T>
+class Rows {
+    static_assert(std::is_trivially_copyable_v<T>);
+
+public:
+    // Where about so many rows are expected, no chunk is much larger: to fill 256 KiB with zeros takes 10 microseconds and more.
+    explicit Rows(std::int64_t width, std::int64_t n_expected = INT64_MAX) : width_(width) {
+        while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
+    }
+    Rows(const Rows& other) : width_(other.width_), shift_(other.shift_) {
+        for (const auto& chunk : other.chunks_) {
+            chunks_.push_back(chunk_of_zeros());
+            std::memcpy(chunks_.back().get(), chunk.get(), chunk_length() * sizeof(T));
+        }
+    }
+    Rows(Rows&&) noexcept = default;
+    Rows& operator=(Rows&&) noexcept = default;
+
+    std::int64_t width() const noexcept { return width_; }
+    std::int64_t room() const noexcept { return static_cast<std::int64_t>(chunks_.size()) << shift_; }
+
+    // The same rows in the same chunks.
+    Rows shared() const {
+        Rows rows(width_);
+        rows.shift_ = shift_;
+        rows.chunks_ = chunks_;
+        return rows;
+    }
+
+    // Make room for n rows in all; new ones are zero, and the last may be changed.
+    void reserve(std::int64_t n) {
+        while (room() < n) chunks_.push_back(chunk_of_zeros());
+        if (n > 0) own(n - 1);
+    }
+
+    // Make sure that a change of a row is seen by nobody else.
+    void own(std::int64_t row) {
+        Chunk& chunk = chunks_[static_cast<std::size_t>(row >> shift_)];
+        if (chunk.use_count() == 1) {
+            // Others have read what they wanted to. ThreadSanitizer does not know fences; a copy acquires the counter instead.
+#ifdef __SANITIZE_THREAD__
+            const Chunk acquired(chunk);
+#else
+            std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+            return;
+        }
+        Chunk twin = chunk_of_zeros();
+        std::memcpy(twin.get(), chunk.get(), chunk_length() * sizeof(T));
+        chunk = std::move(twin);
+    }
+
+    void own_all() {
+        for (std::int64_t row = 0; row < room(); row += std::int64_t{1} << shift_) own(row);
+    }
+
+    T* operator[](std::int64_t row) noexcept { return place(row); }
+    const T* operator[](std::int64_t row) const noexcept { return place(row); }
+
+private:
+    static constexpr std::int64_t CHUNK_BYTES = 1 << 18;
+
+    struct GiveBack {
+        void operator()(T* memory) const noexcept { give_back(memory); }
+    };
+    using Chunk = std::shared_ptr<T[]>;
+
+    std::size_t chunk_length() const noexcept { return static_cast<std::size_t>(width_) << shift_; }
+    Chunk chunk_of_zeros() const {
+        Chunk chunk(static_cast<T*>(obtain(chunk_length() * sizeof(T))), GiveBack(), Allocator<T>());
+        std::memset(static_cast<void*>(chunk.get()), 0, chunk_length() * sizeof(T));
+        return chunk;
+    }
+    T* place(std::int64_t row) const noexcept {
+        const auto within = row & ((std::int64_t{1} << shift_) - 1);
+        return chunks_[static_cast<std::size_t>(row >> shift_)].get() + within * width_;
+    }
+
+    std::int64_t width_;
+    int shift_ = 0;
+    Array<Chunk> chunks_;
+};
+
+// Working space that is kept for the next user: a prediction of one row takes less time than allocating its space. As many are kept
+// as were ever in use together. What a failure has left unfinished is not given back.
+template <class T>
+class ObjectPool {
+public:
+    template <class Make>
+    std::unique_ptr<T> borrow(Make make) {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            if (!kept_.empty()) {
+                std::unique_ptr<T> one = std::move(kept_.back());
+                kept_.pop_back();
+                return one;
+            }
+        }
+        return make();
+    }
+
+    void give_back(std::unique_ptr<T> one) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        kept_.push_back(std::move(one));
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<T>> kept_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

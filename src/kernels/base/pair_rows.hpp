@@ -1,0 +1,182 @@
+// Sparse rows, and rows of (key, value) pairs that grow: label counts of nodes, sparse weights, the nodes that have a feature.
+//
+// Rows live in chunks that never move. A row that outgrows its room moves to a place of at least twice the room; what
+// it leaves behind stays unused, so a pool holds at most about twice what its rows need.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// The non-zeros of a row: attributes in ascending order, and their values.
+struct SparseRow {
+    const std::int32_t* keys;
+    const double* values;
+    std::int64_t n;
+};
+
+// Rows in CSR form, ascending and without explicit zeros.
+struct SparseRows {
+    const std::int64_t* indptr;
+    const std::int32_t* indices;
+    const double* data;
+
+    SparseRow operator[](std::int64_t j) const noexcept { return {indices + indptr[j], data + indptr[j], indptr[j + 1] - indptr[j]}; }
+};
+
+// Marks the non-zeros of a row in an array of zeros for as long as it lives.
+template <class T>
+class Scattered {
+public:
+    template <class ValueAt>
+    Scattered(Array<T>& target, const SparseRow& row, ValueAt value_at) : target_(target), row_(row) {
+        for (std::int64_t p = 0; p < row.n; ++p) target_[static_cast<std::size_t>(row.keys[p])] = value_at(p);
+    }
+    ~Scattered() {
+        for (std::int64_t p = 0; p < row_.n; ++p) target_[static_cast<std::size_t>(row_.keys[p])] = T{};
+    }
+    Scattered(const Scattered&) = delete;
+    Scattered& operator=(const Scattered&) = delete;
+
+private:
+    Array<T>& target_;
+    SparseRow row_;
+};
+
+template <class Value>
+class PairRows {
+public:
+    struct Row {
+        std::int32_t* keys = nullptr;
+        Value* values = nullptr;
+        std::int32_t length = 0;
+        std::int32_t room = 0;
+    };
+
+    PairRows() = default;
+    PairRows(const PairRows& other) {
+        rows_.reserve(other.rows_.size());
+        for (const Row& row : other.rows_) {
+            reserve(row.length);
+            open(row.keys, row.values, row.length);
+        }
+    }
+    PairRows(PairRows&&) noexcept = default;
+    PairRows& operator=(PairRows&&) noexcept = default;
+
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(rows_.size()); }
+    const Row& operator[](std::int64_t row) const noexcept { return rows_[static_cast<std::size_t>(row)]; }
+    Row& operator[](std::int64_t row) noexcept { return rows_[static_cast<std::size_t>(row)]; }
+
+    // Make room for one more row of so many pairs, so that `open` cannot fail.
+    void reserve(std::int64_t pairs) {
+        if (rows_.size() == rows_.capacity()) rows_.reserve(rows_.size() + rows_.size() / 2 + 16);
+        if (free_ < pairs) add_chunk(pairs);
+    }
+
+    // Make at least that many rows in all; new ones are empty. (GCC copies a given Row many times slower than it makes an empty one.)
+    void resize(std::int64_t n) {
+        if (n > size()) rows_.resize(static_cast<std::size_t>(n));
+    }
+
+    // Add an empty row with room for so many pairs (see reserve).
+    void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }
+
+    // Add a row of these pairs.
+    void open(const std::int32_t* keys, const Value* values, std::int64_t n) noexcept {
+        open(n);
+        Row& row = rows_.back();
+        std::copy_n(keys, n, row.keys);
+        std::copy_n(values, n, row.values);
+        row.length = static_cast<std::int32_t>(n);
+    }
+
+    // Make sure that a row can take so many more pairs; its contents stay.
+    void make_room(std::int64_t number, std::int64_t more) {
+        const Row old = (*this)[number];
+        if (old.length + more <= old.room) return;
+        const std::int64_t room = std::max(std::int64_t{2} * old.length, old.length + more);
+        if (free_ < room) add_chunk(room);
+        Row row = take(room);
+        std::copy_n(old.keys, old.length, row.keys);
+        std::copy_n(old.values, old.length, row.values);
+        row.length = old.length;
+        (*this)[number] = row;
+    }
+
+    // Add a pair to a row that has room and does not hold the key yet.
+    void append(std::int64_t number, std::int32_t key, Value value) noexcept {
+        Row& row = (*this)[number];
+        row.keys[row.length] = key;
+        row.values[row.length] = value;
+        ++row.length;
+    }
+
+    // Add to the value of a key in a short row that has room, starting from 0 if it is new.
+    void add_to(std::int64_t number, std::int32_t key, Value value) noexcept {
+        Row& row = (*this)[number];
+        for (std::int32_t place = 0; place < row.length; ++place) {
+            if (row.keys[place] == key) {
+                row.values[place] += value;
+                return;
+            }
+        }
+        append(number, key, value);
+    }
+
+    // Unmake the youngest row.
+    void withdraw() noexcept {
+        const Row& row = rows_.back();
+        if (!chunks_.empty() && row.keys + row.room == chunks_.back().keys.get() + used_) {
+            used_ -= row.room;
+            free_ += row.room;
+        }
+        rows_.pop_back();
+    }
+
+private:
+    static constexpr std::int64_t CHUNK_PAIRS = 1 << 14;
+
+    struct GiveBack {
+        void operator()(void* memory) const noexcept { give_back(memory); }
+    };
+    struct Chunk {
+        std::unique_ptr<std::int32_t[], GiveBack> keys;
+        std::unique_ptr<Value[], GiveBack> values;
+    };
+
+    void add_chunk(std::int64_t pairs) {
+        // Small pools have small chunks: a model of ten labels needs no megabyte.
+        const std::int64_t usual = std::min(CHUNK_PAIRS, std::int64_t{256} << std::min<std::size_t>(chunks_.size(), 10));
+        const auto n = static_cast<std::size_t>(std::max(pairs, usual));
+        Chunk chunk;
+        chunk.keys.reset(static_cast<std::int32_t*>(obtain(n * sizeof(std::int32_t))));
+        chunk.values.reset(static_cast<Value*>(obtain(n * sizeof(Value))));
+        chunks_.push_back(std::move(chunk));
+        used_ = 0;
+        free_ = static_cast<std::int64_t>(n);
+    }
+
+    Row take(std::int64_t room) noexcept {
+        Row row;
+        if (room > 0) {
+            row.keys = chunks_.back().keys.get() + used_;
+            row.values = chunks_.back().values.get() + used_;
+        }
+        row.room = static_cast<std::int32_t>(room);
+        used_ += room;
+        free_ -= room;
+        return row;
+    }
+
+    Array<Row> rows_;
+    Array<Chunk> chunks_;
+    std::int64_t used_ = 0;  // places taken in the last chunk, and places left
+    std::int64_t free_ = 0;
+};
+
+}  // namespace mlca::MLCA_LEVEL

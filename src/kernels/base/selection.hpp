@@ -1,0 +1,153 @@
+// A few values out of many by their places in order, without sorting: how the knots of similarity/ranks.hpp are found.
+//
+// Values are divided first, evenly along a line, which needs no branch prediction; only the parts that have a wanted place are looked
+// at again.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "base/level.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Selection {
+public:
+    static constexpr std::int64_t MOST_WANTED = 17;
+
+    // Working space, for any number of values.
+    struct Space {
+        Array<double> dealt;
+        Array<std::uint16_t> places;
+    };
+
+    // Write down the values that would be at the wanted places if all were sorted. A line between the least and the largest
+    // value is divided evenly, which orders values as far as parts tell; those of parts with a wanted place follow, until
+    // they are few. Everything is monotone in the value, rounding too, so no value is taken for a smaller one.
+    static void select(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
+        grow_to(space.dealt, 2 * n + 64);
+        grow_to(space.places, n);
+        if (n < FEWEST_PARTED) {
+            std::copy_n(values, n, space.dealt.data());
+            select_here(space.dealt.data(), n, wanted, n_wanted, 0, found);
+        } else {
+            select_parts(values, n, wanted, n_wanted, 0, found, space.dealt.data(), space.places.data());
+        }
+    }
+
+private:
+    static constexpr std::int64_t N_PARTS = 512;
+    static constexpr std::int64_t FEWEST_PARTED = 65;
+    static constexpr std::int64_t MOST_COUNTED = 64;  // a bit each
+    static constexpr std::int64_t EIGHT = 8;
+    using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
+    using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
+
+    // The same of values that may be moved about, the first of which is number `before` of all.
+    static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
+        std::int64_t places[MOST_WANTED] = {};
+        for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
+        if (n <= MOST_COUNTED) {
+            double at_place[MOST_COUNTED];
+            const std::uint64_t taken = sort_few(values, n, at_place);
+            for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = at_place[std::bit_width(taken & ((std::uint64_t{2} << places[i]) - 1)) - 1];
+            return;
+        }
+        select_within(values, 0, n, places, places + n_wanted);
+        for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
+    }
+
+    // Each value's place is the number of smaller ones, counted for eight values at once. Equals have one place and leave the next ones
+    // empty: there, the last place that is taken counts. Return which are, a bit each. (Places of their own for equals take loops of any
+    // length, and twice the time: learning Scene, 3.7 microseconds a row instead of 1.6.)
+    static std::uint64_t sort_few(const double* values, std::int64_t n, double* at_place) noexcept {
+        double some[MOST_COUNTED];
+        std::copy_n(values, n, some);
+        std::fill(some + n, some + MOST_COUNTED, std::numeric_limits<double>::max());
+        std::uint64_t taken = 0;
+        for (std::int64_t first = 0; first < n; first += EIGHT) {
+            Eight eight;
+            std::memcpy(&eight, some + first, sizeof eight);
+            EightPlaces places{};
+            for (std::int64_t j = 0; j < n; ++j) places -= some[j] < eight;  // true is -1
+            for (std::int64_t i = 0; i < std::min(EIGHT, n - first); ++i) {
+                at_place[places[i]] = eight[i];
+                taken |= std::uint64_t{1} << places[i];
+            }
+        }
+        return taken;
+    }
+
+    // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
+    static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
+                             std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
+        if (n_wanted == 0) return;
+        double least = values[0], largest = values[0];
+        for (std::int64_t i = 1; i < n; ++i) {
+            least = values[i] < least ? values[i] : least;
+            largest = values[i] > largest ? values[i] : largest;
+        }
+        if (least == largest) {
+            std::fill_n(found, n_wanted, least);
+            return;
+        }
+        // Differences must not overflow, nor their inverse.
+        if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
+            std::copy_n(values, n, room);
+            select_here(room, n, wanted, n_wanted, before, found);
+            return;
+        }
+        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // of few values, to go through the parts is what costs
+        const double parts_a_unit = static_cast<double>(n_divided - 1) / (largest - least);
+        std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
+        for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
+        for (std::int64_t i = 0; i < n; ++i) ++next[places[i] + 1];
+        struct Part {
+            std::int64_t start, length, before, first, n_wanted;
+        };
+        Part parts[MOST_WANTED];
+        std::int64_t n_parts = 0, n_dealt = 0, first = 0, sum = 0;
+        for (std::int64_t part = 0; part < n_divided; ++part) {
+            const std::int64_t length = next[part + 1];
+            sum += length;
+            next[part] = -1;
+            if (first == n_wanted || wanted[first] - before >= sum) continue;
+            std::int64_t end = first;
+            while (end < n_wanted && wanted[end] - before < sum) ++end;
+            parts[n_parts++] = {n_dealt, length, before + sum - length, first, end - first};
+            next[part] = static_cast<std::int32_t>(n_dealt);
+            step[part] = 1;
+            n_dealt += length;
+            first = end;
+        }
+        // Deal out the values of parts that are wanted; all others go behind them, one over the other.
+        for (std::int64_t part = 0; part < n_divided; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
+        for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t part = places[i];
+            room[next[part]] = values[i];
+            next[part] += step[part];
+        }
+        for (std::int64_t i = 0; i < n_parts; ++i) {
+            const Part& part = parts[i];
+            if (part.length < FEWEST_PARTED || 2 * part.length > n) {
+                select_here(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first);
+            } else {
+                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt, places);
+            }
+        }
+    }
+
+    static void select_within(double* values, std::int64_t low, std::int64_t high, const std::int64_t* first, const std::int64_t* end) {
+        if (first == end) return;
+        const std::int64_t* middle = first + (end - first) / 2;
+        std::nth_element(values + low, values + *middle, values + high);
+        select_within(values, low, *middle, first, middle);
+        select_within(values, *middle + 1, high, middle + 1, end);
+    }
+};
+
+}  // namespace mlca::MLCA_LEVEL

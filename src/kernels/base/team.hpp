@@ -1,0 +1,207 @@
+// What threads need of each other: functions that are passed down, a way to stop, work that can be shared, and the team that shares it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// A function that is passed down and called, never kept. Where it is called once per row this is as fast as a template, and the
+// caller is compiled once instead of once per function.
+template <class Signature>
+class FunctionRef;
+
+template <class Result, class... Arguments>
+class FunctionRef<Result(Arguments...)> {
+public:
+    template <class Function>
+    FunctionRef(const Function& function) noexcept  // NOLINT: meant to be implicit
+        : function_(&function), call_([](const void* called, Arguments... arguments) -> Result { return (*static_cast<const Function*>(called))(arguments...); }) {}
+
+    Result operator()(Arguments... arguments) const { return call_(function_, arguments...); }
+
+private:
+    const void* function_;
+    Result (*call_)(const void*, Arguments...);
+};
+
+// Thrown where a search is given up: the user may have pressed Ctrl-C, another thread may have failed. Searching changes nothing,
+// so nothing has to be undone.
+struct Stopped {};
+
+class Stop {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    // `interrupted` is asked by the thread that made this object, at most every 10 ms. It runs Python's signal handlers,
+    // so that thread must not hold the model's lock.
+    explicit Stop(std::function<bool()> interrupted = {})
+        : interrupted_(std::move(interrupted)), owner_(std::this_thread::get_id()), asked_(Clock::now()) {}
+
+    void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
+    bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
+
+    // Throw if this work should end; any thread may ask.
+    void check() {
+        if (interrupted_ && std::this_thread::get_id() == owner_) look();
+        if (requested()) throw Stopped();
+    }
+
+private:
+    void look() {
+        const auto now = Clock::now();
+        if (now - asked_ < std::chrono::milliseconds(10)) return;
+        asked_ = now;
+        if (interrupted_()) request();
+    }
+
+    std::function<bool()> interrupted_;
+    std::thread::id owner_;
+    Clock::time_point asked_;
+    std::atomic<bool> requested_{false};
+};
+
+// Work on the numbers from low to high; several stretches may be done side by side.
+using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
+
+// A parallel-for: does the work for 0 to n, cut at the multiples of a step.
+using ParallelFor = FunctionRef<void(std::int64_t n, std::int64_t step, WorkOnStretch work)>;
+
+// One thread does all of it.
+inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStretch work) { work(0, n); };
+
+// Threads that work on a task together, as long as the team lives.
+//
+// No thread is given a share beforehand: each takes the next piece until none is left. So a thread that comes late, because it or
+// its processor slept, takes fewer pieces, and one that has not come by the end is not waited for.
+class Team {
+public:
+    using Task = FunctionRef<void(std::int64_t)>;
+
+    // At most so many threads, the caller's own among them. Where the system has no thread or no memory for another one, those
+    // that were started do all the work: no result depends on their number.
+    explicit Team(std::int64_t size) {
+        try {
+            threads_.reserve(static_cast<std::size_t>(size - 1));
+            for (std::int64_t member = 1; member < size; ++member) threads_.emplace_back([this, member] { serve(member); });
+        } catch (const std::system_error&) {
+        } catch (const std::bad_alloc&) {
+        }
+        size_ = static_cast<std::int64_t>(threads_.size()) + 1;
+    }
+    ~Team() { dismiss(); }
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    std::int64_t size() const noexcept { return size_; }
+
+    // Call task(member) on the caller's thread, member 0, and on all others that come before that call has returned; return when
+    // all have. The first failure is thrown again; that others were stopped because of it is none.
+    void run(Task task) {
+        if (size_ == 1) return task(0);
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            task_ = &task;
+            failure_ = nullptr;
+            stopped_ = false;
+            round_.fetch_add(1, std::memory_order_release);
+        }
+        begin_.notify_all();
+        attempt(task, 0);
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            task_ = nullptr;
+        }
+        wait_for([&] { return n_at_work_.load(std::memory_order_acquire) == 0; }, end_);
+        if (failure_) std::rethrow_exception(failure_);
+        if (stopped_) throw Stopped();
+    }
+
+    // Call work(member, low, high) for stretches of `first` to `end` that are cut at the multiples of `step`, in order.
+    void share(std::int64_t first, std::int64_t end, std::int64_t step, FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> work) {
+        std::atomic<std::int64_t> next{first / step};
+        run([&](std::int64_t member) {
+            for (std::int64_t low; (low = next.fetch_add(1, std::memory_order_relaxed) * step) < end;) work(member, std::max(low, first), std::min(low + step, end));
+        });
+    }
+
+private:
+    // Threads meet every few milliseconds: looking for a moment before going to sleep spares most of the waking up.
+    static constexpr int LOOKS = 2000;
+
+    template <class Condition>
+    void wait_for(Condition condition, std::condition_variable& signal) {
+        for (int look = 0; look < LOOKS; ++look) {
+            if (condition()) return;
+            std::this_thread::yield();
+        }
+        std::unique_lock<std::mutex> guard(mutex_);
+        signal.wait(guard, condition);
+    }
+
+    void serve(std::int64_t member) {
+        for (std::int64_t seen = 0;;) {
+            wait_for([&] { return dismissed_.load(std::memory_order_acquire) || round_.load(std::memory_order_acquire) != seen; }, begin_);
+            const Task* task;
+            {
+                const std::lock_guard<std::mutex> guard(mutex_);
+                if (dismissed_) return;
+                seen = round_;
+                if (task_ == nullptr) continue;  // too late
+                task = task_;
+                ++n_at_work_;
+            }
+            attempt(*task, member);
+            {
+                const std::lock_guard<std::mutex> guard(mutex_);
+                --n_at_work_;
+            }
+            end_.notify_one();
+        }
+    }
+
+    void attempt(const Task& task, std::int64_t member) noexcept {
+        try {
+            task(member);
+        } catch (const Stopped&) {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            stopped_ = true;
+        } catch (...) {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            if (!failure_) failure_ = std::current_exception();
+        }
+    }
+
+    void dismiss() noexcept {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            dismissed_.store(true, std::memory_order_release);
+        }
+        begin_.notify_all();
+        for (auto& thread : threads_) thread.join();
+    }
+
+    std::int64_t size_ = 1;
+    std::vector<std::thread> threads_;
+    std::mutex mutex_;
+    std::condition_variable begin_, end_;
+    const Task* task_ = nullptr;  // while others may come
+    std::exception_ptr failure_;
+    bool stopped_ = false;
+    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // without the caller
+    std::atomic<bool> dismissed_{false};
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,15 @@
+// What the files of the bindings know of each other.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "base/level.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Each adds its functions and classes to the module.
+void bind_learner(nanobind::module_& module);
+void bind_peers(nanobind::module_& module);
+void bind_probes(nanobind::module_& module);
+
+}  // namespace mlca::MLCA_LEVEL

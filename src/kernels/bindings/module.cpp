@@ -1,0 +1,150 @@
+// The Python module. This file is compiled for any processor of the architecture, so that asking what the processor has, and rejecting
+// a module that it cannot run, never needs an instruction that it lacks.
+
+#include "bindings/bindings.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "bindings/arrays.hpp"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace nb = nanobind;
+
+namespace mlca::MLCA_LEVEL {
+
+namespace {
+
+using namespace MLCA_ARITHMETIC;
+
+// Whether no number's magnitude is beyond a limit, and none is missing. As whole numbers the bits of magnitudes are in the order
+// of the numbers, infinity follows, and NaN comes last; a difference below 0 leaves its sign, so nothing branches.
+bool are_within(const double* values, std::size_t n, double limit) {
+    const std::int64_t most = std::bit_cast<std::int64_t>(limit);
+    std::int64_t beyond = 0;
+    for (std::size_t at = 0; at < n; ++at) {
+        beyond |= most - (std::bit_cast<std::int64_t>(values[at]) & std::numeric_limits<std::int64_t>::max());
+    }
+    return beyond >= 0;
+}
+
+bool all_within(const Table<const double>& rows, double limit) {
+    std::optional<nb::gil_scoped_release> unlocked;
+    if (rows.size() >> 16) unlocked.emplace();  // of a few rows, to take the lock again may cost more
+    return are_within(rows.data(), rows.size(), limit);
+}
+
+// Whether two names are equal that are told so without running any of Python's code.
+bool is_same_name(PyObject* a, PyObject* b) {
+    if (a == b) return true;
+    if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
+    return PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+}
+
+// Write the values of a dict into a row: if its names are those of another dict, in their order, and all values are plain
+// numbers within a limit. False tells that something is not so, whatever it is.
+bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double, nb::shape<1, -1>, nb::c_contig, nb::device::cpu>& row, double limit) {
+    static const nb::handle float64 = nb::object(nb::module_::import_("numpy").attr("float64")).release();
+    if (nb::len(x) != row.size() || nb::len(names) != row.size()) return false;
+    PyObject *name, *value, *known, *column;
+    Py_ssize_t place = 0, known_place = 0;
+    for (std::size_t at = 0; at < row.size(); ++at) {
+        if (!PyDict_Next(x.ptr(), &place, &name, &value) || !PyDict_Next(names.ptr(), &known_place, &known, &column) || !is_same_name(name, known)) return false;
+        if (PyFloat_CheckExact(value) || nb::handle(value).type().is(float64)) {
+            row.data()[at] = PyFloat_AsDouble(value);
+        } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
+            row.data()[at] = PyLong_AsDouble(value);
+            if (PyErr_Occurred() != nullptr) {
+                PyErr_Clear();  // too large for any row
+                return false;
+            }
+        } else {
+            return false;
+        }
+    }
+    return are_within(row.data(), row.size(), limit);
+}
+
+// Which level of x86-64 processor and operating system run. Asked by hand: __builtin_cpu_supports needs a run-time library that not every
+// compiler brings (zig's does not).
+#if defined(__x86_64__)
+struct Registers {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+};
+
+Registers ask(unsigned leaf) {
+    Registers r;
+    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);  // leaves zeros where the processor knows no such leaf
+    return r;
+}
+
+constexpr bool has_all(std::uint64_t word, std::initializer_list<unsigned> bits) {
+    for (const unsigned bit : bits) {
+        if (!(word >> bit & 1)) return false;
+    }
+    return true;
+}
+
+// Which registers the operating system saves when it switches threads; only asked where OSXSAVE says that it can be.
+std::uint64_t saved_registers() {
+    std::uint32_t low = 0, high = 0;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return std::uint64_t{high} << 32 | low;
+}
+
+int x86_64_level() {
+    const Registers basic = ask(1), more = ask(7), extended = ask(0x80000001);
+    // SSE3, SSSE3, CMPXCHG16B, SSE4.1, SSE4.2, POPCNT; LAHF
+    if (!has_all(basic.c, {0, 9, 13, 19, 20, 23}) || !has_all(extended.c, {0})) return 1;
+    // FMA, MOVBE, OSXSAVE, AVX, F16C; LZCNT; BMI1, AVX2, BMI2; SSE and AVX registers saved
+    if (!has_all(basic.c, {12, 22, 27, 28, 29}) || !has_all(extended.c, {5}) || !has_all(more.b, {3, 5, 8})) return 2;
+    const std::uint64_t saved = saved_registers();
+    if (!has_all(saved, {1, 2})) return 2;
+    // AVX-512 F, DQ, CD, BW, VL; masks and both halves of the large registers saved
+    if (!has_all(more.b, {16, 17, 28, 30, 31}) || !has_all(saved, {5, 6, 7})) return 3;
+    return 4;
+}
+
+// Whether they run code compiled for a level: "v2", "v3", "v4" of x86-64, or "plain".
+bool processor_has(std::string_view level) {
+    static const int highest = x86_64_level();
+    if (level == "v2") return highest >= 2;
+    if (level == "v3") return highest >= 3;
+    if (level == "v4") return highest >= 4;
+    return false;
+}
+#else
+bool processor_has(std::string_view level) { return level == "plain"; }
+#endif
+
+}  // namespace
+
+}  // namespace mlca::MLCA_LEVEL
+
+NB_MODULE(MLCA_MODULE, module) {
+    using namespace mlca::MLCA_LEVEL;
+    const std::string level = MLCA_QUOTE(MLCA_LEVEL);
+    if (!processor_has(level)) {
+        throw nb::import_error(("this processor lacks instructions of x86-64-" + level).c_str());
+    }
+    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak, and nobody's business at exit
+    module.def(
+        "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
+        "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");
+    module.def("all_within", &all_within, strict::as_is("rows"), nb::arg("limit"));
+    module.def("fill_row", &fill_row, nb::arg("x"), nb::arg("names"), strict::as_is("row"), nb::arg("limit"));
+    module.attr("sources") = MLCA_QUOTE(MLCA_SOURCES);
+    bind_learner(module);
+    bind_peers(module);
+#ifdef MLCA_PROBES
+    bind_probes(module);
+#endif
+}

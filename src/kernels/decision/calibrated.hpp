@@ -1,0 +1,369 @@
+// From near nodes to probabilities, and what is learned from the truth afterwards.
+//
+// For each row it is found who votes: the nearest nodes; then votes are counted and the experts say what they make of
+// them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
+// nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
+//
+// `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), birth(k) and for_each_label(k, f).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "base/memory.hpp"
+#include "base/level.hpp"
+#include "decision/calibration.hpp"
+#include "decision/drift.hpp"
+#include "decision/experts.hpp"
+#include "decision/label_totals.hpp"
+#include "decision/mixer.hpp"
+#include "decision/recency.hpp"
+#include "decision/voters.hpp"
+#include "learner/settings.hpp"
+#include "nodes/nodes_view.hpp"
+#include "similarity/rank_distance.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// How unlike everything seen a row is: the share of learned rows that were nearer to their nearest node than it is.
+//
+// Distances of rows from their nearest node, before they were learned, are counted in 64 bins.
+class Novelty {
+public:
+    static constexpr std::int64_t N_BINS = 64;
+
+    void learn(double distance) noexcept { ++rows[bin(distance)]; }
+
+    // Rows of the same bin are spread evenly in it. While no row has been counted, whatever is no node is new.
+    double of(double distance) const noexcept {
+        const std::int64_t place = bin(distance);
+        std::int64_t nearer = 0, all = 0;
+        for (std::int64_t i = 0; i < N_BINS; ++i) {
+            nearer += i < place ? rows[i] : 0;
+            all += rows[i];
+        }
+        if (all == 0) return distance > 0.0 ? 1.0 : 0.0;
+        const double part = 64.0 * distance - static_cast<double>(place);
+        return (static_cast<double>(nearer) + part * static_cast<double>(rows[place])) / static_cast<double>(all);
+    }
+
+    // Whether the counts could be those of so many rows.
+    bool is_sound(std::int64_t n_rows) const noexcept {
+        std::int64_t left = n_rows;
+        for (const std::int64_t count : rows) {
+            if (count < 0 || count > left) return false;
+            left -= count;
+        }
+        return true;
+    }
+
+    std::int64_t rows[N_BINS] = {};
+
+private:
+    static std::int64_t bin(double distance) noexcept { return std::min(static_cast<std::int64_t>(64.0 * distance), N_BINS - 1); }
+};
+
+inline constexpr std::int64_t MOST_ELECTORATES = 3;
+
+// Who votes on a row.
+struct Poll {
+    Voters voters[MOST_ELECTORATES];
+    Array<Stretch> trusted;         // nodes of trusted segments, where drift is followed
+    Array<Voter> of_segments;       // the nearest node of each; only when learning
+    double nearest = -1.0;          // the distance of the nearest of all nodes; negative if there is none
+    Array<std::int64_t> scores;     // of the background; whoever has a learned similarity fills them in
+};
+
+// What they say. Each thread has its own.
+struct Ballot {
+    Shares shares[MOST_ELECTORATES];
+};
+
+class Decision {
+public:
+    Decision(bool with_recency, bool follows_drift, bool with_mixer)
+        : n_electorates(follows_drift && !with_mixer ? MOST_ELECTORATES : 1), follows(follows_drift),
+          segments(with_mixer ? Segments::UNBOUNDED : Segments::MOST_OF_EXPERTS, with_mixer ? Segments::SPEED : Segments::SPEED_OF_EXPERTS) {
+        if (with_recency) recency.emplace();
+        if (with_mixer) {
+            mixer.emplace(with_recency);
+        } else if (with_recency || follows_drift) {
+            pool.emplace(n_electorates + (with_recency ? Recency::N_LIVES : 0));
+        }
+        reserve(1, 0);  // "none" is always there
+    }
+
+    // Make room for a row of so many labels; learning it cannot fail then. Nothing that is known changes.
+    void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
+        for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
+        if (recency) recency->reserve(n_slots);
+        if (n_electorates > 1) fading.reserve(n_in_row);
+        if (follows) segments.reserve();
+        frequencies.reserve(n_slots);  // last: slots are known when all have room for them
+    }
+
+    // Keep so many slots and nodes exactly, as a state has them.
+    void resize(std::int64_t n_slots, std::int64_t n_nodes) {
+        reserve(n_slots, 0);
+        const auto n = static_cast<std::size_t>(n_slots);
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            calibrations[e].total.resize(n * Calibration::WIDTH_OF_SLOT);
+            calibrations[e].present.resize(n * Calibration::WIDTH_OF_SLOT);
+        }
+        if (recency) recency->counts.resize(n * Recency::N_LIVES);
+        frequencies.totals.resize(n);
+        if (n_electorates > 1 && n_nodes == 0) fading = Fading();
+    }
+
+    // Slots that there is room for.
+    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
+
+    // Make room for a vote, so that counting it cannot fail.
+    void reserve(Ballot& ballot) const {
+        for (std::int64_t e = 0; e < n_electorates; ++e) ballot.shares[e].reserve(n_slots());
+    }
+
+    // Whether the row's background scores are needed to learn it: experts are compared by what they say.
+    bool learns_opinions() const noexcept { return pool || mixer; }
+
+    // Whether a row's votes are mixed with what else is known.
+    bool mixes(const Poll& poll) const noexcept { return mixer && frequencies.rows > Mixer::FIRST_ROWS && !poll.voters[0].far(); }
+
+    // Mix them; `scores` are those of the linear models, "none" first. The space must have room.
+    void mix(const Poll& poll, const Ballot& ballot, const Learned* learned, const double* scores, MixerSpace& space) const noexcept {
+        const bool has_background = learned != nullptr && learned->has_background;
+        space.n = static_cast<std::int64_t>(frequencies.arrived.size()) + 1;
+        double *votes = space.votes.data(), *totals = space.totals.data(), *shifts = space.inputs[0].data();
+        for (std::int64_t k = 0; k < space.n; ++k) {
+            const std::int32_t slot = k == 0 ? 0 : frequencies.arrived.data()[k - 1];
+            votes[k] = calibrations[0].probability(slot, ballot.shares[0][slot]);
+            totals[k] = static_cast<double>(frequencies.totals.data()[slot]);
+            if (has_background) shifts[k] = learned->background.shift(poll.scores.data(), slot);
+            for (std::int64_t h = 0; recency && h < Recency::N_LIVES; ++h) space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, frequencies.prior(slot))));
+        }
+        Mixer::find_shares(space, frequencies.rows);
+        if (has_background) Background::blend(votes, space.priors.data(), shifts, space.n);
+        std::copy_n(scores, space.n, space.scores.data());
+        mixer->mix(space);
+    }
+
+    // There is no node yet.
+    void find_no_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
+        for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
+        poll.nearest = -1.0;
+        poll.of_segments.clear();
+    }
+
+    // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
+    // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `births` says how many nodes were made
+    // before each, and where a node is.
+    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& births, bool learning,
+                     NearestIn nearest_in) const {
+        const Stretch all{0, n_nodes};
+        const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
+            // The nearest of all are among the nearest of each part, so these are all voters if fewer vote than were listed.
+            for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
+                voters.begin(ruler, counts);
+                for (std::int64_t i = 0; i < n_parts; ++i) {
+                    if (parts[i].low < parts[i].high) voters.offer_all(nearest_in(parts[i].low, parts[i].high, n, voters.limit()));
+                }
+                if (voters.size() < n || n == MOST_LISTED) return;
+            }
+        };
+        const auto nearest_of_all = [&] {
+            const TopK& list = nearest_in(0, n_nodes, 1, NO_LIMIT);
+            return list.size() > 0 ? ruler.distance(list.sums.data()[0]) : -1.0;
+        };
+        const std::int64_t n_made = births.made(n_nodes);
+        Array<Stretch>& trusted = poll.trusted;
+        trusted.clear();
+        if (follows) {
+            segments.for_each_trusted(n_made, [&](Stretch stretch) { trusted.push_back(births.places(stretch, n_nodes)); });
+        }
+        const bool trusts_all = !follows || (trusted.size() == 1 && trusted.front() == all);
+        if (mixer && !trusts_all) find(poll.voters[0], trusted.data(), static_cast<std::int64_t>(trusted.size()));
+        if (!mixer || trusts_all || poll.voters[0].size() == 0) {
+            find(poll.voters[0], &all, 1);
+            poll.nearest = poll.voters[0].size() > 0 ? poll.voters[0].distance(0) : -1.0;
+        } else {
+            poll.nearest = nearest_of_all();
+        }
+        if (n_electorates == 1) {
+            if (follows && learning) find_nearest_of_segments(poll, n_nodes, births, nearest_in);
+            return;
+        }
+        if (trusts_all) {
+            poll.voters[1] = poll.voters[0];
+        } else {
+            find(poll.voters[1], trusted.data(), static_cast<std::int64_t>(trusted.size()));
+        }
+        const Stretch last = births.places({Fading::oldest(n_made), n_made}, n_nodes);
+        if (last == all) {
+            poll.voters[2] = poll.voters[0];
+        } else {
+            find(poll.voters[2], &last, 1);
+        }
+        if (learning) find_nearest_of_segments(poll, n_nodes, births, nearest_in);
+    }
+
+    // Count the votes; there must be room.
+    template <class View>
+    void count_votes(Poll& poll, Ballot& ballot, const View& view) const noexcept {
+        const auto count = [&](std::int64_t node) { return view.count(node); };
+        const auto labels = [&](std::int64_t node, auto f) { view.for_each_label(node, f); };
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            Voters& voters = poll.voters[e];
+            voters.weigh();
+            if (voters.far()) {
+                share_frequencies(ballot.shares[e]);
+            } else if (e < 2) {
+                ballot.shares[e].vote(voters, count, labels);
+            } else {
+                ballot.shares[e].vote(
+                    voters, [&](std::int64_t node) { return fading.count(view.birth(node)); },
+                    [&](std::int64_t node, auto f) { fading.for_each_label(view.birth(node), f); });
+            }
+        }
+    }
+
+    // The probability of each slot; that of a label that has not come is 0. `learned` may be missing.
+    void probabilities(const Poll& poll, const Ballot& ballot, const Learned* learned, double* p) const noexcept {
+        std::fill_n(p, n_slots(), 0.0);
+        double said[Pool::MOST_EXPERTS];
+        const auto put = [&](std::int32_t slot) {
+            opinions(poll, ballot, learned, slot, said);
+            p[slot] = pool ? pool->mix(said) : said[0];
+        };
+        put(0);
+        for (const std::int32_t slot : frequencies.arrived) put(slot);
+    }
+
+    // What each expert says of a slot.
+    void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
+        const double prior = frequencies.prior(slot);
+        double background = -1.0;
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            double p = ballot.shares[e][slot];
+            if (!poll.voters[e].far()) {
+                p = calibrations[e].probability(slot, p);
+                if (learned != nullptr && learned->has_background) {
+                    if (background < 0.0) background = learned->background.probability(poll.scores.data(), slot, prior);
+                    p = Background::blended(p, background);
+                }
+            }
+            *said++ = p;
+            if (e > 0 || !recency || mixer) continue;
+            recency->opinions(slot, p, prior, said);
+            said += Recency::N_LIVES;
+        }
+    }
+
+    // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. There must be room.
+    template <class View>
+    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        if (pool) {
+            pool->begin();
+            hear(poll, ballot, learned, 0, slots[0] == 0);
+            for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
+            for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that come with this row
+                if (slots[i] > 0 && frequencies.totals.data()[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
+            }
+            pool->learn();
+        }
+        if (follows) trust_segments(poll, view, slots, n_in_row);
+        for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].learn(ballot.shares[e], slots, n_in_row);
+        if (recency) recency->learn(slots, n_in_row);
+        if (poll.nearest >= 0.0) novelty.learn(poll.nearest);
+        frequencies.learn(slots, n_in_row);
+    }
+
+    // The row has become, or fallen on, this of so many nodes that were made. There must be room.
+    void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        if (follows && is_new) segments.enter(node);
+        if (n_electorates == 1) return;
+        if (is_new) fading.enter(node);
+        fading.learn(node, n_made, slots, n_in_row);
+    }
+
+    // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
+    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const NodeIds& births) const {
+        if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
+        for (std::int64_t e = 0; e < n_electorates; ++e) {
+            if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
+        }
+        if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound()) || (mixer && !mixer->is_sound(frequencies.rows))) return false;
+        const std::int64_t n_made = births.made(n_nodes);
+        if (follows && !segments.is_sound(n_made, frequencies.rows)) return false;
+        if (n_electorates == 1) return true;
+        for (std::int64_t node = births.places({Fading::oldest(n_made), n_made}, n_nodes).low; node < n_nodes; ++node) {
+            if (!fading.is_sound(births[node], slots)) return false;
+        }
+        return true;
+    }
+
+    std::int64_t n_electorates;
+    bool follows;  // drift
+    Frequencies frequencies;
+    Calibration calibrations[MOST_ELECTORATES];
+    Novelty novelty;
+    std::optional<Recency> recency;
+    std::optional<Pool> pool;
+    std::optional<Mixer> mixer;  // in its place, where linear models are mixed in
+    Segments segments;
+    Fading fading;
+
+private:
+    // How many nodes are worth listing at first: those that fifty rows are likely to take, and one beyond them.
+    std::int64_t likely_voters(std::int64_t n_nodes) const noexcept {
+        return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
+    }
+
+    // A segment's nearest node is the first of it among the voters out of all nodes, if there is one.
+    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& births, NearestIn nearest_in) const {
+        poll.of_segments.assign(static_cast<std::size_t>(segments.n()), Voter{0, -1, 0});
+        const Voters& near = poll.voters[0];
+        for (std::int64_t v = 0; v < near.size(); ++v) {
+            Voter& nearest = poll.of_segments.data()[segments.of(births[near.node(v)])];
+            if (nearest.node < 0) nearest = {near.key(v), near.node(v), 0};
+        }
+        for (std::int64_t i = 0; i < segments.n(); ++i) {
+            if (poll.of_segments.data()[i].node >= 0) continue;
+            const Stretch stretch = births.places(segments.nodes(i, births.made(n_nodes)), n_nodes);
+            if (stretch.low == stretch.high) continue;
+            const TopK& list = nearest_in(stretch.low, stretch.high, 1, NO_LIMIT);
+            if (list.size() > 0) poll.of_segments.data()[i] = {list.sums.data()[0], list.nodes.data()[0], 0};
+        }
+    }
+
+    void share_frequencies(Shares& shares) const noexcept {
+        shares.clear();
+        if (frequencies.totals.data()[0] > 0) shares.add(0, frequencies.share(0));
+        for (const std::int32_t slot : frequencies.arrived) shares.add(slot, frequencies.share(slot));
+    }
+
+    void hear(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, bool has_label) noexcept {
+        double said[Pool::MOST_EXPERTS];
+        opinions(poll, ballot, learned, slot, said);
+        pool->hear(said, has_label);
+    }
+
+    // Overlap of the row's labels with the label shares of each segment's nearest node.
+    template <class View>
+    void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(poll.of_segments.size()); ++i) {
+            const std::int64_t node = poll.of_segments.data()[i].node;
+            if (node < 0) continue;  // all nodes of the segment are gone
+            std::int64_t both = 0, all = 0;
+            view.for_each_label(node, [&](std::int64_t slot, std::int64_t rows) {
+                all += rows;
+                if (std::binary_search(slots, slots + n_in_row, static_cast<std::int32_t>(slot))) both += rows;
+            });
+            const auto count = static_cast<double>(view.count(node));
+            const double shared = static_cast<double>(both) / count;
+            segments.learn(i, shared / (static_cast<double>(all) / count + static_cast<double>(n_in_row) - shared));
+        }
+    }
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,165 @@
+// The features that the linear models see of a row: centred ranks, cells, categories and missing values.
+//
+// Under the similarity in force (similarity/rank_distance.hpp) a number is, in the order of these cases,
+//   its value                              where all node entries are 0 or 1,
+//   R(x) - R(0), zero where x is zero      where more than half of the node entries are zero,
+//   (R(x) - M) / .289 and one cell of 0.5  otherwise; M is the mean rank, cells are used from 2,000 rows on.
+// A category is 1 for its value, a missing value 1 for "missing". Every value is within 2^10 in size.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+#include "bandwidth/sparse_window.hpp"
+#include "base/memory.hpp"
+#include "nodes/missing_and_nominal.hpp"
+#include "similarity/rank_distance.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t CELLS_FROM = 2000;
+inline constexpr std::int64_t MOST_CELLED = 64;
+inline constexpr std::int64_t N_CELLS = 8;
+
+// What a weight belongs to. The bias has no attribute.
+struct FeatureKey {
+    static constexpr std::uint8_t NUMBER = 0, FIRST_CELL = 1, MISSING_VALUE = FIRST_CELL + N_CELLS, CATEGORY = MISSING_VALUE + 1;
+
+    std::int32_t attribute = -1;
+    std::uint8_t kind = NUMBER;
+    double value = 0.0;  // of a category
+
+    auto ordered() const noexcept { return std::tuple(attribute, kind, value); }
+    bool operator<(const FeatureKey& other) const noexcept { return ordered() < other.ordered(); }
+};
+
+// Whether the third case holds.
+inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
+
+inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
+    return rows >= CELLS_FROM && learned.n_numbers <= MOST_CELLED && is_centred(learned);
+}
+
+inline double limited_feature(double f) noexcept { return std::min(std::max(f, -1024.0), 1024.0); }
+
+// Working space: a row scattered over all attributes, zero between uses, and its ranks.
+struct FeatureSpace {
+    Array<double> values;
+    Array<std::int32_t> ranks;
+
+    void reserve(std::int64_t d) {
+        grow_to(values, d);
+        grow_to(ranks, d);
+    }
+};
+
+// A number's feature; of the third case `rank` is its rank from the lowest.
+inline double uncentred_feature(const Learned& learned, std::int64_t j, double x) noexcept {
+    if (learned.ranks.n_knots == 0) return limited_feature(x);
+    return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));
+}
+inline double centred_feature(const Learned& learned, std::int64_t j, std::int32_t rank) noexcept {
+    return limited_feature((static_cast<double>(rank) - learned.middles.data()[j]) * learned.centred_scale);
+}
+inline std::uint8_t cell_of(std::int32_t rank, std::int64_t one) noexcept {
+    return static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + N_CELLS * std::clamp<std::int64_t>(rank, 0, one - 1) / one);
+}
+
+// f(key, value) for the numbers of a row that has all of them, in the third case.
+template <class F>
+void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks, bool cells, F f) {
+    const std::int64_t d = learned.n_attributes(), one = learned.ranks.one();
+    for (std::int64_t j = 0; j < d; ++j) {
+        const double value = centred_feature(learned, j, ranks[j]);
+        if (value != 0.0) f(FeatureKey{static_cast<std::int32_t>(j)}, value);
+        if (cells) f(FeatureKey{static_cast<std::int32_t>(j), cell_of(ranks[j], one)}, 0.5);
+    }
+}
+
+// f(key, value) for every feature of a dense row that is not 0. The space must have room.
+template <class F>
+void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
+    const std::int64_t d = learned.n_attributes(), one = learned.ranks.one();
+    const bool centred = is_centred(learned);
+    for (std::int64_t j = 0; j < d; ++j) {
+        const auto attribute = static_cast<std::int32_t>(j);
+        if (is_missing(x[j])) {
+            f(FeatureKey{attribute, FeatureKey::MISSING_VALUE}, 1.0);
+        } else if (is_nominal(learned.nominal, j)) {
+            f(FeatureKey{attribute, FeatureKey::CATEGORY, x[j]}, 1.0);
+        } else if (centred) {
+            const std::int32_t rank = learned.ranks(j, x[j]) + learned.ranks.zeros.data()[j];
+            const double value = centred_feature(learned, j, rank);
+            if (value != 0.0) f(FeatureKey{attribute}, value);
+            if (cells) f(FeatureKey{attribute, cell_of(rank, one)}, 0.5);
+        } else if (x[j] != 0.0) {
+            const double value = uncentred_feature(learned, j, x[j]);
+            if (value != 0.0) f(FeatureKey{attribute}, value);
+        }
+    }
+}
+
+// The same of a row of either form. Dense rows have no categories; only rows to predict have missing values.
+template <class F>
+void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
+    if (!is_centred(learned) || has_missing(x, learned.n_attributes())) return for_each_feature_dense(learned, x, cells, f);
+    learned.ranks.rank_row(x, learned.n_attributes(), space.ranks.data());
+    for_each_centred_feature(learned, space.ranks.data(), cells, f);
+}
+template <class F>
+void for_each_feature(const Learned& learned, const SparseRow& x, bool cells, FeatureSpace& space, F f) {
+    double* values = space.values.data();
+    const bool scattered = is_centred(learned) || !learned.nominal.empty();
+    if (scattered) {
+        for (std::int64_t p = 0; p < x.n; ++p) values[x.keys[p]] = x.values[p];
+    }
+    if (is_centred(learned)) {
+        for_each_feature_dense(learned, values, cells, f);
+    } else {
+        for (std::int64_t p = 0; p < x.n; ++p) {
+            if (is_missing(x.values[p])) {
+                f(FeatureKey{x.keys[p], FeatureKey::MISSING_VALUE}, 1.0);
+            } else if (x.values[p] != 0.0 && !is_nominal(learned.nominal, x.keys[p])) {
+                const double value = uncentred_feature(learned, x.keys[p], x.values[p]);
+                if (value != 0.0) f(FeatureKey{x.keys[p]}, value);
+            }
+        }
+        for (const std::int32_t j : learned.nominal_attributes) {
+            if (!is_missing(values[j])) f(FeatureKey{j, FeatureKey::CATEGORY, values[j]}, 1.0);
+        }
+    }
+    if (scattered) {
+        for (std::int64_t p = 0; p < x.n; ++p) values[x.keys[p]] = 0.0;
+    }
+}
+
+// f(key) for every feature that the row, or one that has moved towards it, may have; in the third case numbers are left out: any
+// may be other than 0.
+template <class F>
+void for_each_possible_key(const Learned& learned, const double* x, F f) {
+    for (std::int64_t j = 0; j < learned.n_attributes() && !is_centred(learned); ++j) {
+        if (x[j] != 0.0) f(FeatureKey{static_cast<std::int32_t>(j)});
+    }
+}
+template <class F>
+void for_each_possible_key(const Learned& learned, const SparseRow& x, F f) {
+    for (std::int64_t p = 0; p < x.n; ++p) {
+        if (is_missing(x.values[p])) {
+            f(FeatureKey{x.keys[p], FeatureKey::MISSING_VALUE});
+        } else if (is_nominal(learned.nominal, x.keys[p])) {
+            f(FeatureKey{x.keys[p], FeatureKey::CATEGORY, x.values[p]});
+        } else if (!is_centred(learned)) {
+            f(FeatureKey{x.keys[p]});
+        }
+    }
+    for (const std::int32_t j : learned.nominal_attributes) f(FeatureKey{j, FeatureKey::CATEGORY, 0.0});
+}
+
+inline std::int64_t n_entries_of(const Learned& learned, const double*) noexcept { return learned.n_attributes(); }
+inline std::int64_t n_entries_of(const Learned& learned, const SparseRow& x) noexcept {
+    return is_centred(learned) ? learned.n_attributes() : x.n + static_cast<std::int64_t>(learned.nominal_attributes.size());
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,435 @@
+// One logistic regression per label, learned one step at a time.
+//
+// All labels take the same steps on the same rows (a step is AdaGrad with decay), so weights lie features-major: one row of weights
+// and one of squared gradients per feature, a column per label, float32. A step is then a few loops over columns. Column 0 is "unseen",
+// trained as if its label never occurred, column 1 is "none", the others are labels in the order of their arrival; a label that arrives
+// starts as a copy of "unseen". Features have no row until a step may need one.
+//
+// A score is the sum of whole(f * W) over features, in units of 2^-24: |f| <= 2^10, |W| <= 2^6, at most 2^22 + 64 + 1 features, so it
+// stays below 2^62.1 and does not depend on their order. Everything else is computed in double per weight and rounded to float32 once.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+#include "decision/linear_features.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// 1 / (1 + exp(-z)).
+[[gnu::always_inline]] inline double sigmoid(double z) {
+    return shifted(1.0, std::min(std::max(z, -30.0), 30.0));
+}
+
+// Linear models as arrays: features in ascending order, those whose weights are as at the start left out.
+struct LinearState {
+    Array<std::int32_t> attributes;
+    Array<std::uint8_t> kinds;
+    Array<double> values;
+    std::int64_t n_columns = 0;
+    Array<float> weights, squares;  // one row per feature
+};
+
+// The features of one row as the models have them, and working space of a step.
+struct LinearSpace {
+    FeatureSpace features;
+    Array<std::int32_t> rows;  // of weights
+    Array<double> values;
+    std::int64_t n = 0;
+    Array<double> scores, targets, gradients;
+
+    void reserve(std::int64_t d, std::int64_t n_features, std::int64_t n_columns) {
+        features.reserve(d);
+        grow_to(rows, n_features);
+        grow_to(values, n_features);
+        for (Array<double>* numbers : {&scores, &targets, &gradients}) grow_to(*numbers, n_columns);
+    }
+};
+
+class LinearModels {
+public:
+    static constexpr std::int64_t UNSEEN = 0, NONE = 1, FIRST_LABEL = 2;
+    static constexpr std::int64_t FIRST_STEP = 50;  // rows learned
+    static constexpr std::int64_t REHEARSED = 4;
+    // Beyond so many products of non-zeros and labels, labels with small gradients are skipped and one node is rehearsed.
+    static constexpr std::int64_t MANY = 200'000;
+
+    explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) { add_row(FeatureKey{}); }
+
+    std::int64_t n_columns() const noexcept { return n_columns_; }
+    std::int64_t padded_columns() const noexcept { return stride_; }
+    std::int64_t column(std::int64_t slot) const noexcept { return slot == 0 ? NONE : columns_.data()[slot]; }
+    const FeatureKey& key(std::int64_t row) const noexcept { return keys_.data()[row]; }
+    float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
+
+    // Make room for so many columns and slots.
+    void reserve_columns(std::int64_t n, std::int64_t n_slots) {
+        grow_to(columns_, n_slots);
+        if (n <= stride_) return;
+        // An odd number of eights: rows that are multiples of a page apart would compete for the same places of a cache.
+        const std::int64_t wider = ((n + n / 8 + 7) / 8 | 1) * STEP_OF_COLUMNS;
+        Weights next(2 * wider);
+        const auto n_rows = static_cast<std::int64_t>(keys_.size());
+        for (std::int64_t row = 0; row < n_rows; ++row) {
+            next.reserve(row + 1);
+            std::fill_n(next[row] + wider, wider, 1.0f);
+            std::copy_n(weights_[row], n_columns_, next[row]);
+            std::copy_n(weights_[row] + stride_, n_columns_, next[row] + wider);
+        }
+        weights_ = std::move(next);
+        stride_ = wider;
+    }
+
+    // Make sure that steps on a row, or on a node that has moved towards it, find all weights, and may change them.
+    template <class Row>
+    void reserve_features(const Learned& learned, const Row& x, bool cells) {
+        for_each_possible_key(learned, x, [&](const FeatureKey& key) { weights_.own(row_for(key)); });
+        weights_.own(0);
+        if (is_centred(learned)) reserve_numbers(learned, cells);
+    }
+    void own_all() { weights_.own_all(); }
+
+    // Let columns follow the labels that have arrived. There must be room.
+    void admit(const Array<std::int32_t>& arrived) noexcept {
+        for (auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL; n_columns_ < n; ++n_columns_) {
+            columns_.data()[arrived.data()[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
+            const auto n_rows = static_cast<std::int64_t>(keys_.size());
+            for (std::int64_t row = 0; row < n_rows; ++row) {
+                weights_[row][n_columns_] = weights_[row][UNSEEN];
+                weights_[row][stride_ + n_columns_] = weights_[row][stride_ + UNSEEN];
+            }
+        }
+    }
+
+    // Find the features of a row; those that no step has met are left out. The space must have room. A node's ranks may be known.
+    template <class Row>
+    void look_at(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
+        std::int64_t n = 0;
+        const auto take = [this, &n, rows = space.rows.data(), values = space.values.data()](const FeatureKey& key, double value) {
+            rows[n] = find(key);
+            values[n] = value;
+            n += rows[n] != NO_ROW;
+        };
+        if (ranks != nullptr && is_centred(learned)) {
+            for_each_centred_feature(learned, ranks, cells, take);
+        } else {
+            for_each_feature(learned, x, cells, space.features, take);
+        }
+        space.n = n;
+    }
+
+    // Scores of all columns.
+    void score(LinearSpace& space) const noexcept {
+        for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) score_some(low, std::min(low + TOGETHER_STEPPED, n_used()), space);
+    }
+    // A column that was admitted since has the score of "unseen".
+    static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores.data()[column] = space.scores.data()[UNSEEN]; }
+
+    // What a feature of this value adds to a score.
+    static double term(double f, float w) noexcept { return nearest_whole(f * static_cast<double>(w) * 0x1p24) * 0x1p-24; }
+
+    // A step on the row that was looked at and scored, towards the targets.
+    void step(double decay, bool skips, LinearSpace& space) noexcept {
+        for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
+    }
+    // The same, scored on the way.
+    void score_and_step(double decay, bool skips, LinearSpace& space) noexcept {
+        for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) {
+            const std::int64_t high = std::min(low + TOGETHER_STEPPED, n_used());
+            score_some(low, high, space);
+            step_some(low, high, decay, skips, space);
+        }
+    }
+
+    // What is known, for others to read later: rows are shared until they change.
+    struct Draft {
+        Rows<float> weights;
+        Array<FeatureKey> keys;
+        std::int64_t n_columns, stride;
+
+        LinearState finished() const {
+            LinearState state;
+            state.n_columns = n_columns;
+            Array<std::int64_t> order;
+            for (std::int64_t row = 0; row < static_cast<std::int64_t>(keys.size()); ++row) {
+                const float* here = weights[row];
+                const bool is_new = std::all_of(here, here + n_columns, [](float w) { return w == 0.0f; }) &&
+                                    std::all_of(here + stride, here + stride + n_columns, [](float g) { return g == 1.0f; });
+                if (!is_new) order.push_back(row);
+            }
+            std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys.data()[a] < keys.data()[b]; });
+            for (const std::int64_t row : order) {
+                state.attributes.push_back(keys.data()[row].attribute);
+                state.kinds.push_back(keys.data()[row].kind);
+                state.values.push_back(keys.data()[row].value);
+                state.weights.insert(state.weights.end(), weights[row], weights[row] + n_columns);
+                state.squares.insert(state.squares.end(), weights[row] + stride, weights[row] + stride + n_columns);
+            }
+            return state;
+        }
+    };
+    Draft draft() const { return {weights_.shared(), keys_, n_columns_, stride_}; }
+
+    // Whether a state could be that of d attributes and so many columns: whatever passes can be computed with.
+    static bool is_sound(const LinearState& state, std::int64_t d, const Nominal& nominal, std::int64_t n_columns) noexcept {
+        const std::size_t n = state.attributes.size();
+        if (state.n_columns != n_columns || state.kinds.size() != n || state.values.size() != n) return false;
+        if (state.weights.size() != n * static_cast<std::size_t>(n_columns) || state.squares.size() != state.weights.size()) return false;
+        for (std::size_t i = 0; i < n; ++i) {
+            const FeatureKey key{state.attributes[i], state.kinds[i], state.values[i]};
+            if (i > 0 && !(FeatureKey{state.attributes[i - 1], state.kinds[i - 1], state.values[i - 1]} < key)) return false;
+            const bool is_bias = key.attribute == -1;
+            if (key.attribute < -1 || key.attribute >= d || (is_bias && key.kind != FeatureKey::NUMBER)) return false;
+            const bool is_category = key.kind == FeatureKey::CATEGORY;
+            if (key.kind > FeatureKey::CATEGORY || (!is_category && key.value != 0.0)) return false;
+            if (!is_bias && key.kind != FeatureKey::MISSING_VALUE && is_category != is_nominal(nominal, key.attribute)) return false;
+        }
+        const auto possible = [](float w) { return w >= -LARGEST_WEIGHT && w <= LARGEST_WEIGHT; };
+        return std::all_of(state.weights.begin(), state.weights.end(), possible) &&
+               std::all_of(state.squares.begin(), state.squares.end(), [](float g) { return g >= 1.0f && g < 0x1p100f; });
+    }
+
+    // Know what a sound state says; labels arrived in this order.
+    void restore(const LinearState& state, const Array<std::int32_t>& arrived, std::int64_t n_slots) {
+        reserve_columns(state.n_columns, n_slots);
+        for (std::size_t i = 0; i < state.attributes.size(); ++i) {
+            const std::int64_t row = row_for({state.attributes[i], state.kinds[i], state.values[i]});
+            const auto start = static_cast<std::int64_t>(i) * state.n_columns;
+            std::copy_n(state.weights.data() + start, state.n_columns, weights_[row]);
+            std::copy_n(state.squares.data() + start, state.n_columns, weights_[row] + stride_);
+        }
+        n_columns_ = state.n_columns;
+        for (std::size_t i = 0; i < arrived.size(); ++i) columns_.data()[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
+    }
+
+    // Add what another's models of other rows know: weights are averaged by rows, squares added. `arrived` are all labels of both; a
+    // column that one of them lacks is its "unseen". Slots of the other are these here.
+    [[gnu::cold]] void absorb(const LinearModels& other, std::int64_t rows, std::int64_t other_rows, const Array<std::int32_t>& arrived,
+                              const Array<std::int64_t>& slots) {
+        const auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL;
+        std::int64_t n_slots = 0;
+        for (const std::int32_t slot : arrived) n_slots = std::max(n_slots, std::int64_t{slot} + 1);
+        reserve_columns(n, n_slots);
+        for (const FeatureKey& key : other.keys_) row_for(key);
+        own_all();
+        admit(arrived);
+        Array<std::int64_t> theirs(static_cast<std::size_t>(n), UNSEEN);
+        theirs[NONE] = NONE;
+        for (std::size_t slot = 1; slot < slots.size(); ++slot) {
+            const std::int64_t their_column = other.has_column(static_cast<std::int64_t>(slot)) ? other.column(static_cast<std::int64_t>(slot)) : UNSEEN;
+            if (their_column != UNSEEN) theirs[static_cast<std::size_t>(column(slots[slot]))] = their_column;
+        }
+        const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
+        if (other_rows == 0) return;
+        for (std::size_t row = 0; row < keys_.size(); ++row) {
+            const std::int32_t their_row = other.find(keys_[row]);
+            float* here = weights_[static_cast<std::int64_t>(row)];
+            for (std::int64_t c = 0; c < n; ++c) {
+                const std::int64_t their_column = theirs.data()[c];
+                const double w = their_row == NO_ROW ? 0.0 : double{other.weights_[their_row][their_column]};
+                const double g = their_row == NO_ROW ? 1.0 : double{other.weights_[their_row][other.stride_ + their_column]};
+                here[c] = static_cast<float>((a * double{here[c]} + b * w) / (a + b));
+                here[stride_ + c] = static_cast<float>(double{here[stride_ + c]} + (g - 1.0));
+            }
+        }
+    }
+
+private:
+    static constexpr std::int32_t NO_ROW = -1;
+    // Columns come by eights; a step looks at a few eights twice.
+    static constexpr std::int64_t STEP_OF_COLUMNS = 8, TOGETHER_STEPPED = 128, FEW = 64;
+    using EightFloats [[gnu::vector_size(32)]] = float;
+    using Eight [[gnu::vector_size(64)]] = double;
+    using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
+    static constexpr double RATE = 0.1, LEAST_GRADIENT = 0.002;
+    static constexpr float LARGEST_WEIGHT = 64.0f;
+    // Adding it moves multiples of 2^-24 into the low bits of the significand.
+    static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
+
+    // Copies share their chunks: whoever changes a row owns it first.
+    struct Weights : Rows<float> {
+        using Rows<float>::Rows;
+        explicit Weights(Rows<float>&& rows) noexcept : Rows<float>(std::move(rows)) {}
+        Weights(const Weights& other) : Rows<float>(other.shared()) {}
+        Weights(Weights&&) noexcept = default;
+        Weights& operator=(Weights&&) noexcept = default;
+        Weights& operator=(const Weights& other) { return *this = Weights(other); }
+    };
+
+    struct Category {
+        std::int32_t attribute;
+        double value;
+        std::int32_t row;
+
+        auto ordered() const noexcept { return std::tuple(attribute, value); }
+        bool operator<(const Category& other) const noexcept { return ordered() < other.ordered(); }
+    };
+
+    // Columns in whole eights; what is beyond the last one is nobody's.
+    std::int64_t n_used() const noexcept { return (n_columns_ + 7) / 8 * 8; }
+
+    bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_.data()[slot] > 0; }
+
+    // The row of a feature, NO_ROW if it has none.
+    std::int32_t find(const FeatureKey& key) const noexcept {
+        if (key.attribute < 0) return 0;
+        if (key.kind == FeatureKey::NUMBER) return numbers_.data()[key.attribute];
+        if (key.kind == FeatureKey::MISSING_VALUE) return missing_.empty() ? NO_ROW : missing_.data()[key.attribute];
+        if (key.kind < FeatureKey::MISSING_VALUE) return cells_.empty() ? NO_ROW : cells_.data()[cell_place(key)];
+        const auto place = std::lower_bound(categories_.begin(), categories_.end(), Category{key.attribute, key.value, 0});
+        return place != categories_.end() && place->attribute == key.attribute && place->value == key.value ? place->row : NO_ROW;
+    }
+    static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.attribute + key.kind - FeatureKey::FIRST_CELL; }
+
+    // The same; one that has none gets one.
+    std::int64_t row_for(const FeatureKey& key) {
+        const std::int32_t found = find(key);
+        if (found != NO_ROW) return found;
+        if (key.kind == FeatureKey::MISSING_VALUE) grow_to(missing_, d_, NO_ROW);
+        if (key.kind >= FeatureKey::FIRST_CELL && key.kind < FeatureKey::MISSING_VALUE) grow_to(cells_, N_CELLS * d_, NO_ROW);
+        if (key.kind == FeatureKey::CATEGORY) categories_.reserve(categories_.size() + 1);
+        const std::int32_t row = add_row(key);
+        if (key.kind == FeatureKey::NUMBER) {
+            numbers_.data()[key.attribute] = row;
+        } else if (key.kind == FeatureKey::MISSING_VALUE) {
+            missing_.data()[key.attribute] = row;
+        } else if (key.kind < FeatureKey::MISSING_VALUE) {
+            cells_.data()[cell_place(key)] = row;
+        } else {
+            const Category category{key.attribute, key.value, row};
+            categories_.insert(std::upper_bound(categories_.begin(), categories_.end(), category), category);
+        }
+        return row;
+    }
+
+    std::int32_t add_row(const FeatureKey& key) {
+        const auto row = static_cast<std::int64_t>(keys_.size());
+        weights_.reserve(row + 1);
+        std::fill_n(weights_[row], stride_, 0.0f);
+        std::fill_n(weights_[row] + stride_, stride_, 1.0f);
+        keys_.push_back(key);
+        return static_cast<std::int32_t>(row);
+    }
+
+    // All numbers, and their cells.
+    void reserve_numbers(const Learned& learned, bool cells) {
+        for (std::int64_t j = 0; j < d_ && n_numbers_ < learned.n_numbers; ++j) {
+            if (is_nominal(learned.nominal, j)) continue;
+            row_for({static_cast<std::int32_t>(j)});
+        }
+        n_numbers_ = learned.n_numbers;
+        for (std::int64_t j = 0; cells && j < d_ && !has_cells_; ++j) {
+            if (is_nominal(learned.nominal, j)) continue;
+            for (std::uint8_t cell = 0; cell < N_CELLS; ++cell) row_for({static_cast<std::int32_t>(j), static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + cell)});
+        }
+        has_cells_ = has_cells_ || cells;
+        own_all();
+    }
+
+    // Scores of N eights of columns. Sums of bits are those of whole numbers and of as many ROUND_TO_WHOLE.
+    template <int N>
+    [[gnu::always_inline]] void score_eights(std::int64_t low, LinearSpace& space) const noexcept {
+        EightWholes totals[N] = {};
+        for (std::int64_t i = -1; i < space.n; ++i) {
+            const float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
+            const double f = i < 0 ? 1.0 : space.values.data()[i];
+            for (int b = 0; b < N; ++b) {
+                EightFloats narrow;
+                std::memcpy(&narrow, w + 8 * b, sizeof narrow);
+                totals[b] += reinterpret_cast<EightWholes>(ROUND_TO_WHOLE + f * __builtin_convertvector(narrow, Eight));
+            }
+        }
+        const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
+        for (int b = 0; b < N; ++b) {
+            for (int c = 0; c < 8; ++c) space.scores.data()[low + 8 * b + c] = static_cast<double>(static_cast<std::int64_t>(totals[b][c] - offset)) * 0x1p-24;
+        }
+    }
+    [[gnu::noinline]] static void add_scores(std::uint64_t* __restrict totals, const float* __restrict w, double f, std::int64_t n) noexcept {
+        for (std::int64_t c = 0; c < n; ++c) totals[c] += std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE + f * static_cast<double>(w[c]));
+    }
+    void score_some(std::int64_t low, std::int64_t high, LinearSpace& space) const noexcept {
+        const std::int64_t n = high - low;
+        if (n < FEW) {
+            for (; low < high; low += 8) score_eights<1>(low, space);
+            return;
+        }
+        std::uint64_t totals[TOGETHER_STEPPED] = {};
+        add_scores(totals, weights_[0] + low, 1.0, n);
+        for (std::int64_t i = 0; i < space.n; ++i) add_scores(totals, weights_[space.rows.data()[i]] + low, space.values.data()[i], n);
+        const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
+        for (std::int64_t c = 0; c < n; ++c) space.scores.data()[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
+    }
+
+    [[gnu::noinline]] static void find_gradients(double* __restrict g, const double* __restrict scores, const double* __restrict targets, std::int64_t n) noexcept {
+        for (std::int64_t c = 0; c < n; ++c) g[c] = sigmoid(scores[c]) - targets[c];
+    }
+
+    // A column takes a step in one feature; where `skips`, one with a small gradient stays as it is.
+    template <bool skips>
+    [[gnu::always_inline]] static void descend(float& w, float& squares, double g, double f, double decay) noexcept {
+        const double h = g * f + decay * static_cast<double>(w);
+        const double together = static_cast<double>(squares) + h * h;
+        const double next = static_cast<double>(w) - RATE * h / std::sqrt(together);
+        const auto limited = static_cast<float>(std::min(std::max(next, -double{LARGEST_WEIGHT}), double{LARGEST_WEIGHT}));
+        const bool stays = skips && std::fabs(g) < LEAST_GRADIENT;
+        w = stays ? w : limited;
+        squares = stays ? squares : static_cast<float>(together);
+    }
+    [[gnu::always_inline]] static void descend_eight(float* __restrict w, float* __restrict squares, const double* __restrict g, double f, double decay) noexcept {
+        for (int c = 0; c < 8; ++c) descend<false>(w[c], squares[c], g[c], f, decay);
+    }
+    template <bool skips>
+    [[gnu::noinline]] static void descend_many(float* __restrict w, float* __restrict squares, const double* __restrict g, double f, double decay, std::int64_t n) noexcept {
+        for (std::int64_t c = 0; c < n; ++c) descend<skips>(w[c], squares[c], g[c], f, decay);
+    }
+
+    void step_some(std::int64_t low, std::int64_t high, double decay, bool skips, LinearSpace& space) noexcept {
+        const std::int64_t n = high - low;
+        double* g = space.gradients.data() + low;
+        find_gradients(g, space.scores.data() + low, space.targets.data() + low, n);
+        if (skips) return step_active(low, std::min(high, n_columns_), decay, space);
+        for (std::int64_t i = -1; i < space.n; ++i) {
+            float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + low;
+            const double f = i < 0 ? 1.0 : space.values.data()[i], decay_here = i < 0 ? 0.0 : decay;
+            if (n < FEW) {
+                for (std::int64_t c = 0; c < n; c += 8) descend_eight(w + c, w + stride_ + c, g + c, f, decay_here);
+            } else {
+                descend_many<false>(w, w + stride_, g, f, decay_here, n);
+            }
+        }
+    }
+
+    // A step of the columns whose gradients are not small: by stretches of eights that have one.
+    void step_active(std::int64_t low, std::int64_t high, double decay, const LinearSpace& space) noexcept {
+        const double* g = space.gradients.data();
+        const auto is_active = [g](std::int64_t c) { return std::any_of(g + c, g + c + 8, [](double one) { return std::fabs(one) >= LEAST_GRADIENT; }); };
+        for (std::int64_t c = low; c < high;) {
+            for (; c < high && !is_active(c);) c += 8;
+            std::int64_t end = c;
+            for (; end < high && is_active(end);) end += 8;
+            for (std::int64_t i = -1; i < space.n && c < end; ++i) {
+                float* w = weights_[i < 0 ? 0 : space.rows.data()[i]] + c;
+                descend_many<true>(w, w + stride_, g + c, i < 0 ? 1.0 : space.values.data()[i], i < 0 ? 0.0 : decay, end - c);
+            }
+            c = end;
+        }
+    }
+
+    std::int64_t d_;
+    std::int64_t n_columns_ = FIRST_LABEL, stride_ = STEP_OF_COLUMNS;
+    Weights weights_;                     // of each feature: weights of all columns, then sums of squared gradients; the first is the bias
+    Array<FeatureKey> keys_;
+    Array<std::int32_t> numbers_, cells_, missing_;
+    Array<Category> categories_;
+    Array<std::int32_t> columns_;         // of each slot
+    std::int64_t n_numbers_ = 0;          // whether all numbers, and all cells, have rows
+    bool has_cells_ = false;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,68 @@
+// What the last rows say of the next: counts of labels that halve every 1, 4, 16 or 64 rows.
+//
+// Each half-life makes an expert: the odds of a probability times the label's recent odds over its odds among all rows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class Recency {
+public:
+    static constexpr std::int64_t N_LIVES = 4;
+    static constexpr double HALF_LIVES[N_LIVES] = {1.0, 4.0, 16.0, 64.0};
+
+    Recency() {
+        for (std::int64_t h = 0; h < N_LIVES; ++h) decay_[h] = power_of_half(1.0 / HALF_LIVES[h]);
+    }
+
+    void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
+
+    // The share of the rows of a half-life that have the label, drawn towards its prior.
+    double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
+        return (counts.data()[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
+    }
+
+    // Fill in what the experts make of a probability.
+    void opinions(std::int64_t slot, double p, double prior, double* said) const noexcept {
+        const double of_p = odds(p), of_prior = odds(prior);
+        for (std::int64_t h = 0; h < N_LIVES; ++h) {
+            const double o = of_p * odds(share(slot, h, prior)) / of_prior;
+            said[h] = o / (1.0 + o);
+        }
+    }
+
+    // Count a row of these slots; there must be room.
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
+        const auto n = static_cast<std::int64_t>(counts.size());
+        for (std::int64_t first = 0; first < n; first += N_LIVES) {
+            for (std::int64_t h = 0; h < N_LIVES; ++h) {
+                const double faded = counts.data()[first + h] * decay_[h];
+                counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // numbers that never vanish would be slow
+            }
+        }
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[slots[i] * N_LIVES + h] += 1.0;
+        }
+    }
+
+    // Whether the counts could be those of so many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const noexcept {
+        if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
+        const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8
+        return std::all_of(rows, rows + N_LIVES, possible) && std::all_of(counts.begin(), counts.end(), possible);
+    }
+
+    double rows[N_LIVES] = {};  // how many rows are recent
+    Array<double> counts;       // of each slot: those of them that have the label
+
+private:
+    double decay_[N_LIVES];
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,407 @@
+// The learner: a stream of rows and labels in, a model that can predict out.
+//
+// One thread learns at a time (bindings/learner.cpp sees to that), any number may read meanwhile. The learner searches without a lock, as nobody else
+// changes the model, and holds it only while a row is committed; readers share it. So each answer is that of the model
+// after some whole row, and a failure or an interrupt leaves the model of all rows that were committed.
+//
+// The first `window` rows of a stream wait until there are that many. They are learned into a model of their own, which
+// then takes the place of the empty one: all of them or, after a failure, none and the last row not taken in. Whoever reads
+// before that gets a copy in which the waiting rows are learned with the window that has come (`settled`).
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <type_traits>
+#include <vector>
+
+#include "learner/merge.hpp"
+#include "learner/batch_predict.hpp"
+#include "learner/interface.hpp"
+#include "base/lock.hpp"
+#include "learner/speculative_learning.hpp"
+#include "learner/model.hpp"
+#include "learner/prediction.hpp"
+#include "learner/restore.hpp"
+#include "base/team.hpp"
+#include "bandwidth/window_estimates.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// The labels of the rows that wait for the first window to fill; the rows themselves are in the window.
+struct WaitingLabels {
+    // How many rows wait.
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(starts.size()) - 1; }
+    InputLabels view() const noexcept { return {starts.data(), labels.data()}; }
+
+    // Make room for one more row: `append` cannot fail then.
+    void reserve(const LabelRow& row) {
+        starts.reserve(starts.size() + 1);
+        labels.reserve(labels.size() + static_cast<std::size_t>(row.n));
+    }
+    void append(const LabelRow& row) {
+        labels.insert(labels.end(), row.labels, row.labels + row.n);
+        starts.push_back(static_cast<std::int64_t>(labels.size()));
+    }
+    void clear() noexcept {
+        starts.resize(1);
+        labels.clear();
+    }
+
+    Array<std::int64_t> starts{Array<std::int64_t>(1, 0)};
+    Array<std::int32_t> labels;
+};
+
+template <class NodesOf>
+class LearnerOf final : public Learner {
+public:
+    using Nodes = NodesOf;
+    using Window = typename Nodes::Window;
+    using Source = typename Window::Source;
+    using Row = typename Nodes::Row;
+    using ModelHere = Model<Nodes>;
+    using Instance = typename ModelHere::Instance;
+    using PredictionHere = Prediction<ModelHere>;
+    using Speculation = SpeculativeLearning<ModelHere>;
+
+    explicit LearnerOf(const Settings& settings) : settings_(settings), model_(settings), window_(settings), work_(settings) {}
+    LearnerOf(const Settings& settings, const State& state) : LearnerOf(settings) { restore(state); }
+    LearnerOf(const LearnerOf& other)
+        : settings_(other.settings_), model_(other.model_), window_(other.window_), work_(other.settings_), waiting_(other.waiting_) {}
+
+    bool is_sparse() const noexcept override { return std::is_same_v<Row, SparseRow>; }
+    const Settings& settings() const noexcept override { return settings_; }
+    std::int64_t n_labels() const override { return reading([&] { return model_.labels.n_labels; }); }
+    std::int64_t n_seen() const override { return reading([&] { return model_.labels.n_learned + n_waiting(); }); }
+    std::int64_t n_nodes() const override { return reading([&] { return model_.n_kept(); }); }
+    double vigilance() const override { return reading([&] { return model_.settings.vigilance; }); }
+    double best_threshold() const override {
+        return reading([&] { return model_.decision && model_.decision->mixer ? model_.decision->mixer->best_threshold() : 0.5; });
+    }
+    bool waits() const override { return reading([&] { return is_unsettled(); }); }
+
+    void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) override {
+        Stop stop(host.interrupted);
+        {
+            const std::lock_guard<Lock> guard(lock_);
+            unsettle();
+            model_.labels.reserve_labels(n_labels);
+            if (model_.decision) model_.decision->reserve(n_labels + 1, 0);
+            model_.labels.n_labels = std::max(model_.labels.n_labels, n_labels);
+        }
+        try {
+            const Source* source;
+            rows.select(source);
+            std::int64_t done = 0;
+            renew_similarity(model_, stop);  // a failure may have kept it from being computed
+            for (; done < rows.n && window_.filled < window_.size; ++done) wait(*source, labels[done], done, host, stop);
+            std::optional<Speculation> speculation;
+            if (n_jobs > 1 && rows.n - done >= FEWEST_ROWS) speculation.emplace(n_jobs);
+            while (done < rows.n) {
+                const std::int64_t portion = std::min(window_.portion(), rows.n - done);
+                take_portion(*source, done, portion);
+                if (speculation) speculation->forget_bandwidths();
+                learn_rows(model_, window_.filled, {labels.indptr + done, labels.labels}, speculation ? &*speculation : nullptr, host, stop);
+                done += portion;
+            }
+        } catch (...) {
+            // Nothing here may fail: there may be no memory left.
+            const std::lock_guard<Lock> guard(lock_);
+            estimates_.begin_anew();
+            model_.next_groups.reset();
+            if (n_waiting() == 0) window_.drop_after(window_.learned);
+            throw;
+        }
+    }
+
+    std::shared_ptr<const Learner> settled(const Host& host) const override {
+        std::shared_ptr<LearnerOf> copy;
+        std::int64_t changes = 0;
+        {
+            const std::shared_lock<Lock> guard(lock_);
+            if (!is_unsettled()) return nullptr;
+            if (settled_) return settled_;
+            changes = changes_;
+            copy = std::make_shared<LearnerOf>(*this);
+            copy->hide_unlearned();
+        }
+        // Nobody is kept waiting by the learning, and it can be interrupted.
+        Stop stop(host.interrupted);
+        copy->renew_similarity(copy->model_, stop);
+        copy->resolve_vigilance(copy->model_, host, stop);
+        copy->learn_rows(copy->model_, copy->window_.filled, copy->waiting_.view(), nullptr, host, stop);
+        copy->waiting_.clear();
+        const std::lock_guard<Lock> guard(lock_);
+        if (changes == changes_) settled_ = copy;
+        return copy;
+    }
+
+    void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const override {
+        const Source* source;
+        rows.select(source);
+        Stop stop(host.interrupted);
+        predictor_.answer(*source, rows.n, n_labels, n_jobs, stop, answers);
+    }
+
+    Explained explain(const InputRows& row) const override {
+        const Source* source;
+        row.select(source);
+        PredictionHere prediction(settings());
+        const std::shared_lock<Lock> guard(lock_);
+        return prediction.explain(model_, (*source)[0]);
+    }
+
+    State state(OfNodes wanted) const override {
+        std::optional<Draft> draft;
+        std::unique_ptr<LearnerOf> twin;
+        {
+            const LongRead guard(lock_);
+            // A state that a learner may be made of must not have an old similarity.
+            if (wanted == OfNodes::all && model_.similarity_is_due()) {
+                twin = std::make_unique<LearnerOf>(*this);
+            } else {
+                draft = drafted(wanted);
+            }
+        }
+        if (twin) {
+            Stop never;
+            twin->renew_similarity(twin->model_, never);
+            draft = twin->drafted(wanted);
+        }
+        return std::move(*draft).finished();
+    }
+
+    std::unique_ptr<Learner> copy() const override {
+        const LongRead guard(lock_);
+        auto twin = std::make_unique<LearnerOf>(*this);
+        // What another thread foresees while it learns is not part of the model.
+        twin->model_.next_groups.reset();
+        twin->model_.withdraw();
+        twin->hide_unlearned();
+        twin->drop_gone(twin->model_);
+        return twin;
+    }
+
+    void absorb(const Learner& some, const std::int32_t* columns, std::int64_t n_labels, bool append, const Host& host) override {
+        const auto& other = dynamic_cast<const LearnerOf&>(some);
+        const LongRead theirs(other.lock_);
+        const std::lock_guard<Lock> ours(lock_);
+        Stop stop(host.interrupted);
+        absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
+        // The other's latest instances follow: together they end with the last `window` of both parts.
+        const std::int64_t low = other.window_.latest().low;
+        take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
+        window_.learned = window_.filled;
+        estimates_.begin_anew();
+    }
+
+private:
+    static constexpr std::int64_t FEWEST_GONE = 64;
+    // Rows that must come together before threads are gathered.
+    static constexpr std::int64_t FEWEST_ROWS = 64;
+
+    template <class Read>
+    auto reading(Read read) const {
+        const std::shared_lock<Lock> guard(lock_);
+        return read();
+    }
+
+    // Waiting rows have changed: what was learned of them for readers is out of date. The model is locked.
+    void unsettle() noexcept {
+        ++changes_;
+        settled_.reset();
+    }
+
+    // Whether readers need a copy in which all is done.
+    bool is_unsettled() const noexcept { return n_waiting() > 0 || is_overdue(); }
+    // Whether a failure has kept the similarity from being computed.
+    bool is_overdue() const noexcept { return model_.similarity_is_due() && !is_renewing_; }
+    std::int64_t n_waiting() const noexcept { return waiting_.size(); }
+    // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
+    void hide_unlearned() noexcept {
+        if (n_waiting() > 0) window_.learned = 0;
+        window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
+    }
+
+    // Take in one row of the first window; the one that fills it makes all of them learned.
+    void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
+        if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
+        const std::lock_guard<Lock> guard(lock_);
+        std::int64_t n_labels = model_.labels.n_labels;
+        for (std::int64_t place = 0; place < labels.n; ++place) n_labels = std::max(n_labels, labels.labels[place] + std::int64_t{1});
+        model_.labels.reserve_labels(n_labels);
+        waiting_.reserve(labels);
+        window_.take(source, row, 1);
+        waiting_.append(labels);
+        model_.labels.n_labels = n_labels;
+        unsettle();
+    }
+
+    // Learn the first window with its last row. Until that is done, the last row is in the buffer, but not among those that
+    // wait: readers do not see it.
+    void fill_window(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
+        ModelHere first(settings());
+        first.labels.reserve_labels(model_.labels.n_labels);
+        first.labels.n_labels = model_.labels.n_labels;
+        WaitingLabels all = waiting_;
+        all.append(labels);
+        {
+            const std::lock_guard<Lock> guard(lock_);
+            window_.take(source, row, 1);
+        }
+        try {
+            resolve_vigilance(first, host, stop);
+            learn_rows(first, window_.size, all.view(), nullptr, host, stop);
+        } catch (...) {
+            const std::lock_guard<Lock> guard(lock_);
+            window_.learned = 0;
+            window_.drop_after(window_.size - 1);
+            throw;
+        }
+        const std::lock_guard<Lock> guard(lock_);
+        model_ = std::move(first);
+        waiting_.clear();
+        unsettle();
+    }
+
+    // Put the next rows behind those of the window.
+    void take_portion(const Source& source, std::int64_t first, std::int64_t n) {
+        const std::lock_guard<Lock> guard(lock_);
+        estimates_.shift(window_.take(source, first, n));
+    }
+
+    // Learn the rows of the window up to `end`; `labels` begins with the labels of the first row that is not learned.
+    void learn_rows(ModelHere& model, std::int64_t end, const InputLabels& labels, Speculation* speculation, const Host& host, Stop& stop) {
+        const std::int64_t first = window_.learned;
+        std::int64_t round_end = first;  // where the next round of feature grouping is due
+        while (window_.learned < end) {
+            if (window_.learned == round_end) round_end = std::min(end, hold_round(model, host));
+            // A similarity holds until the row after which the next is due.
+            const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
+            const std::int64_t n = std::min(round_end - window_.learned, left);
+            const auto labels_of = [&, start = window_.learned - first](std::int64_t j) { return labels[start + j]; };
+            if (const std::int64_t block = speculation != nullptr ? speculation->length(n, model) : 0; block > 0) {
+                speculation->gather(settings());
+                renew_screen(model, [&](std::int64_t count, std::int64_t step, WorkOnStretch work) { speculation->share(count, step, work); });
+                speculation->learn(model, window_, block, round_end, labels_of, work_, lock_, stop);
+            } else {
+                const std::int64_t n_nodes = model.n_nodes;
+                const std::int64_t alone = speculation != nullptr ? std::min(n, Speculation::PAUSE) : n;
+                for (std::int64_t j = 0; j < alone && !model.is_outdated; ++j) learn_row(model, labels_of(j), stop);
+                if (speculation != nullptr) speculation->note(alone, model.n_nodes - n_nodes);
+            }
+            renew_similarity(model, stop);
+        }
+    }
+
+    // Let the nodes renew what they need for searching, if it is time.
+    void renew_screen(ModelHere& model, ParallelFor sharing = ON_ONE_THREAD) {
+        if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), sharing)) {
+            const std::lock_guard<Lock> guard(lock_);
+            model.nodes.take(std::move(*successor));
+        }
+    }
+
+    // Make the model anew without the nodes that were given up.
+    void drop_gone(ModelHere& model) {
+        if (model.n_gone == 0) return;
+        ModelHere next = without_gone(model);
+        const std::lock_guard<Lock> guard(lock_);
+        model = std::move(next);
+    }
+
+    // Compute the learned similarity anew if it is time and was not done with the row. It takes its time: meanwhile readers go
+    // by the old one. A failure leaves it due: readers get a copy that has it.
+    void renew_similarity(ModelHere& model, Stop& stop) {
+        if (!model.similarity_is_due()) return;
+        const Raised renewing(lock_, is_renewing_);
+        drop_gone(model);
+        typename ModelHere::RankIndexOfNodes next = model.weighed(stop);
+        const std::lock_guard<Lock> guard(lock_);
+        model.take_similarity(std::move(next));
+        unsettle();
+    }
+
+    // What is known, as arrays. The model is locked, or known to nobody else.
+    Draft drafted(OfNodes wanted) const {
+        Draft draft = write_state(model_, wanted);
+        State& state = draft.state;
+        state.waiting_indptr = waiting_.starts;
+        state.waiting_labels = waiting_.labels;
+        // Rows that another thread is just learning are not part of the model yet.
+        const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
+        for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
+        return draft;
+    }
+
+    // Learn the next row of the window.
+    void learn_row(ModelHere& model, const LabelRow& labels, Stop& stop) {
+        stop.check();
+        // So rarely that it costs a node no more than to be made once again.
+        if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
+        renew_screen(model);
+        const std::int64_t position = window_.learned;
+        const Instance instance{window_.row(position), labels};
+        work_.found.clear();
+        Query<Row> query{.x = instance.x, .found = &work_.found};
+        if (model.n_nodes > 0) {
+            query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
+            model.nodes.nearest(&query, 1, work_.space.nodes, stop);
+        }
+        model.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
+        const std::int64_t threshold = model.settings.threshold(work_.grouping);
+        const bool joining = ModelHere::joins(work_.found, threshold);
+        const double* bandwidths = joining ? nullptr : estimates_.bandwidths(window_, position, settings());
+        const std::lock_guard<Lock> guard(lock_);
+        model.commit(instance, threshold, joining, bandwidths, work_);
+        ++window_.learned;
+        renew_at_once(model);
+    }
+
+    void resolve_vigilance(ModelHere& model, const Host& host, Stop& stop) {
+        if (model.settings.finds_vigilance()) model.settings.vigilance = vigilance_of_window<ModelHere>(settings(), window_, estimates_, host, stop);
+    }
+
+    // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
+    // of the model only with that instance.
+    std::int64_t hold_round(ModelHere& model, const Host& host) {
+        if (model.settings.mode != Mode::clustered) return INT64_MAX;
+        const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
+        if (number == 1 || number % size == 0) {
+            Groups next = estimates_.round_of_groups(window_, model.groups, model.settings, number, host);
+            const std::lock_guard<Lock> guard(lock_);
+            model.next_groups = std::move(next);
+        }
+        return window_.learned + size - number % size;
+    }
+
+    void restore(const State& state) {
+        read_state(model_, state);
+        const std::int64_t n_recent = RowsOfState<Row>::count(state.recent, settings().n_features);
+        if (n_recent > 0) window_.take(RowsOfState<Row>::source(state.recent, settings().n_features), 0, n_recent);
+        waiting_.starts = state.waiting_indptr;
+        waiting_.labels = state.waiting_labels;
+        window_.learned = n_recent - n_waiting();
+        Stop never;
+        renew_similarity(model_, never);
+    }
+
+    const Settings settings_;  // as given; those of the model have the vigilance found from the first window
+    mutable Lock lock_;
+    ModelHere model_;
+    Window window_;
+    typename ModelHere::Work work_;
+    WindowEstimates<Window> estimates_;
+    WaitingLabels waiting_;
+    std::int64_t changes_ = 0;  // of the waiting rows
+    bool is_renewing_ = false;  // the similarity, while readers go by the old one
+    mutable BatchPredictor<ModelHere> predictor_{model_, settings_, lock_};
+    mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once a reader has needed it
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,280 @@
+// One model takes in another. Each node of the other is learned as all the instances it stands for (`replay`), or put beside the
+// nodes that are here without a search (`append`, in time linear in the nodes). What nodes do not show (counts of decisions, rows
+// that no node stands for) is added up.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "bandwidth/sparse_window.hpp"
+#include "base/memory.hpp"
+#include "base/team.hpp"
+#include "decision/calibrated.hpp"
+#include "learner/restore.hpp"
+#include "nodes/nodes_view.hpp"
+#include "search/neighbour_index.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// What two models learned of decisions, put together: the second one's rows follow the first one's.
+//
+// Counts add up. Recent counts fade by as many rows as follow, the experts' weights are those that the later rows left, and
+// segments of the past follow each other; the nodes themselves have been replayed already.
+
+inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+        for (std::int64_t cell = 0; cell < Calibration::WIDTH_OF_SLOT; ++cell) {
+            const auto from = static_cast<std::int64_t>(slot) * Calibration::WIDTH_OF_SLOT + cell, to = slots[slot] * Calibration::WIDTH_OF_SLOT + cell;
+            calibration.total.data()[to] += other.total.data()[from];
+            calibration.present.data()[to] += other.present.data()[from];
+        }
+    }
+    calibration.rows += other.rows;
+}
+
+inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t rows_after, const Array<std::int64_t>& slots) noexcept {
+    for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) {
+        const double faded = power_of_half(static_cast<double>(rows_after) / Recency::HALF_LIVES[h]);
+        recency.rows[h] = recency.rows[h] * faded + other.rows[h];
+        for (std::int64_t place = h; place < static_cast<std::int64_t>(recency.counts.size()); place += Recency::N_LIVES) recency.counts.data()[place] *= faded;
+        for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+            recency.counts.data()[slots[slot] * Recency::N_LIVES + h] += other.counts.data()[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h];
+        }
+    }
+}
+
+// `places`: the number that each of the other's nodes would have here in the order of making, and that of the next node.
+inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& births) {
+    const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
+    for (std::int64_t i = 0; i < other.n(); ++i) {
+        const Stretch stretch = births.places(other.nodes(i, births.made(n_nodes)), n_nodes);
+        const std::int64_t begin = places.data()[stretch.low], end = places.data()[stretch.high];
+        if (begin == end && segments.n() > 0) continue;  // all of its nodes were taken in by others
+        segments.reserve();
+        segments.append(begin, other.parts[i], other.trust[i]);
+    }
+}
+
+// Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
+// node's rows had come in equal shares.
+template <class View>
+[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const NodeIds& births,
+                   const View& view) {
+    const std::int64_t n = view.n_nodes();
+    Array<std::int32_t> of_node;
+    Array<double> faded;
+    for (std::int64_t k = 0; k < n; ++k) {
+        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = view.birth(k) >= Fading::oldest(births.made(n));
+        if (!is_new || places.data()[k] < Fading::oldest(places.back())) continue;
+        of_node.clear();
+        faded.clear();
+        double count = 5.0 * (1.0 - std::pow(0.8, static_cast<double>(view.count(k))));
+        if (is_known) {
+            count = other.count(view.birth(k));
+            other.for_each_label(view.birth(k), [&](std::int32_t slot, double rows) {
+                of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+                faded.push_back(rows);
+            });
+        } else {
+            view.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) {
+                of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
+                faded.push_back(count * (static_cast<double>(rows) / static_cast<double>(view.count(k))));
+            });
+        }
+        fading.put(places.data()[k], count, of_node.data(), faded.data(), static_cast<std::int64_t>(of_node.size()));
+    }
+}
+
+// `columns` gives the numbers of the other's labels here, `n_slots` is how many slots there are then; `view` shows the
+// other's nodes.
+template <class View>
+[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
+                     const NodeIds& births, const View& view) {
+    decision.reserve(n_slots, 0);
+    Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);
+    for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
+    for (std::int64_t e = 0; e < decision.n_electorates; ++e) absorb_calibration(decision.calibrations[e], other.calibrations[e], slots);
+    if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
+    if (decision.pool && other.frequencies.rows > 0) decision.pool = other.pool;
+    if (decision.mixer) decision.mixer->absorb(*other.mixer, decision.frequencies.rows, other.frequencies.rows);
+    if (decision.follows) absorb_segments(decision.segments, other.segments, places, births);
+    if (decision.n_electorates > 1) {
+        absorb_fading(decision.fading, other.fading, slots, places, births, view);
+    }
+    for (std::int64_t bin = 0; bin < Novelty::N_BINS; ++bin) decision.novelty.rows[bin] += other.novelty.rows[bin];
+    Frequencies& frequencies = decision.frequencies;
+    for (const std::int32_t slot : other.frequencies.arrived) {
+        const std::int64_t here = slots[static_cast<std::size_t>(slot)];
+        if (frequencies.totals.data()[here] == 0) frequencies.arrived.push_back(static_cast<std::int32_t>(here));
+    }
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) frequencies.totals.data()[slots[slot]] += other.frequencies.totals.data()[slot];
+    frequencies.rows += other.frequencies.rows;
+}
+
+// Count the other's instances that none of its nodes stands for; for Bayes' rule, where most of their label fell.
+template <class ModelHere>
+[[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
+    Array<std::int64_t> lost(other.labels.totals);
+    std::int64_t rows = other.labels.n_learned;
+    for (std::int64_t k = 0; k < other.n_nodes; ++k) {
+        rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
+        const auto& label_counts = other.labels.at_nodes[k];
+        for (std::int32_t place = 0; place < label_counts.length; ++place) lost[static_cast<std::size_t>(label_counts.keys[place])] -= label_counts.values[place];
+    }
+    for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
+    model.labels.n_learned += rows;
+    if (!model.decision) model.labels.n_voted += rows;
+    model.n_candidates += other.n_candidates - other.n_nodes;
+}
+
+// Learn a node of another model as all the instances it stands for.
+template <class ModelHere>
+void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const std::int32_t* columns, typename ModelHere::Work& work, Stop& stop) {
+    const auto& label_counts = other.labels.at_nodes[node];
+    Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
+    for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
+    if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
+    // Sparse instances have ascending attributes, and searches make room by the last one; a node that has moved has them in any order.
+    using RowsHere = RowsOfState<typename ModelHere::Row>;
+    StateRows in_order;
+    RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
+    const auto source = RowsHere::source(in_order, model.settings.n_features);
+    const typename ModelHere::Instance instance{source[0],
+                                                {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
+                                                other.labels.node_counts[static_cast<std::size_t>(node)],
+                                                true};
+    auto query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
+    model.nodes.nearest(&query, 1, work.space.nodes, stop);
+    if (!model.decision) model.ask_to_learn(query, work.grouping, work.voting, work.space, stop);
+    const std::int64_t threshold = model.settings.threshold(work.grouping);
+    model.commit(instance, threshold, ModelHere::joins(work.found, threshold), other.bandwidths[node], work);
+}
+
+// Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either, or would
+// have. It is drawn by the numbers of rows and nodes alone.
+struct KeptNodes {
+    Array<std::uint8_t> ours, theirs;
+
+    template <class ModelHere>
+    KeptNodes(const ModelHere& model, const ModelHere& other)
+        : ours(static_cast<std::size_t>(model.n_nodes), 1), theirs(static_cast<std::size_t>(other.n_nodes), 1),
+          seed_(splitmix64(static_cast<std::uint64_t>(model.labels.n_learned + other.labels.n_learned))) {
+        const std::int64_t most = model.settings.max_nodes;
+        if (most == 0 || model.n_nodes + other.n_nodes <= most) return;
+        std::int64_t n_ours = 0, left = model.n_candidates, all = left + other.n_candidates;
+        for (std::int64_t i = 0; i < most; ++i, --all) {
+            if (drawn(all) >= left) continue;
+            ++n_ours;
+            --left;
+        }
+        n_ours = std::min(std::max(n_ours, most - other.n_nodes), model.n_nodes);
+        choose(ours, n_ours);
+        choose(theirs, most - n_ours);
+    }
+
+private:
+    std::int64_t drawn(std::int64_t n) noexcept { return static_cast<std::int64_t>(splitmix64(seed_ + n_drawn_++) % static_cast<std::uint64_t>(n)); }
+    void choose(Array<std::uint8_t>& flags, std::int64_t n) noexcept {
+        auto left = static_cast<std::int64_t>(flags.size());
+        for (std::uint8_t& flag : flags) {
+            flag = drawn(left--) < n;
+            n -= flag;
+        }
+    }
+
+    std::uint64_t seed_, n_drawn_ = 0;
+};
+
+// Put the nodes of another model beside those that are here, and count its rows. `places` are those of `absorb_decision`.
+template <class ModelHere>
+void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, Stop& stop) {
+    // Computed for all nodes at once later; without it nodes need not be ranked by one that does not last.
+    model.as_learned.reset();
+    model.similarity_due = 0;
+    if (model.n_gone > 0) model = without_gone(model);
+    const KeptNodes kept(model, other);
+    for (std::int64_t k = 0; k < model.n_nodes; ++k) {
+        if (kept.ours.data()[k]) continue;
+        model.gone.data()[k] = 1;
+        ++model.n_gone;
+    }
+    using RowsHere = RowsOfState<typename ModelHere::Row>;
+    Array<std::int32_t> labels;
+    for (std::int64_t k = 0; k < other.n_nodes; ++k) {
+        stop.check();
+        places.push_back(model.births.made(model.n_nodes));
+        if (!kept.theirs.data()[k]) continue;
+        const auto& label_counts = other.labels.at_nodes[k];
+        labels.clear();
+        for (std::int32_t place = 0; place < label_counts.length; ++place) labels.push_back(columns[label_counts.keys[place]]);
+        StateRows in_order;  // a sparse node that has moved has its features in any order
+        RowsHere::append(in_order, other.nodes.row(k), model.settings.n_features);
+        add_node(model, RowsHere::source(in_order, model.settings.n_features)[0], other.bandwidths[k],
+                 {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(k)]},
+                 other.labels.node_counts[static_cast<std::size_t>(k)], model.births.n_made);
+        if (model.settings.max_nodes > 0) ++model.births.n_made;
+    }
+    model.n_candidates += other.n_candidates;
+    model.labels.add_rows(other.labels, columns, !model.decision);
+}
+
+template <class ModelHere>
+void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, typename ModelHere::Work& work, Stop& stop) {
+    for (std::int64_t k = 0; k < other.n_nodes; ++k) {
+        stop.check();
+        places.push_back(model.births.made(model.n_nodes));
+        replay(model, other, k, columns, work, stop);
+    }
+    if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
+}
+
+// `columns` gives the numbers of the other's labels here; there are `n_labels` then. Both models are locked. Where nodes are
+// appended the similarity is left due: several models can follow each other before it is computed once.
+template <class ModelHere>
+void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append, typename ModelHere::Work& work, Stop& stop) {
+    model.labels.reserve_labels(n_labels);
+    model.labels.n_labels = std::max(model.labels.n_labels, n_labels);
+    Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another
+    if (append) {
+        append_nodes(model, other, columns, places, stop);
+    } else {
+        replay_nodes(model, other, columns, places, work, stop);
+    }
+    places.push_back(model.births.made(model.n_nodes));
+    if (model.settings.mode == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
+    const std::int64_t rows_before = model.decision ? model.decision->frequencies.rows : 0;
+    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, other.view());
+    if (model.linear) {
+        Array<std::int64_t> slots(static_cast<std::size_t>(other.decision->n_slots()), 0);
+        for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
+        model.linear->absorb(*other.linear, rows_before, other.decision->frequencies.rows, model.decision->frequencies.arrived, slots);
+    }
+    model.n_longest = 0;
+    if (!append) {
+        if (model.settings.learned) model.take_similarity(model.weighed(stop));
+    } else if (model.n_gone > 0) {
+        model = without_gone(model);
+    } else if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) {
+        model.nodes.take(std::move(*successor));
+    }
+}
+
+// Let rows of another window follow those of this one.
+template <class Window>
+void take_rows(Window& window, const Window& other, Stretch rows, std::int64_t n_features) {
+    for (std::int64_t j = rows.low; j < rows.high; ++j) {
+        const auto row = other.row(j);
+        if constexpr (std::is_same_v<decltype(row), const SparseRow>) {
+            const std::int64_t indptr[] = {0, row.n};
+            window.take({indptr, row.keys, row.values}, 0, 1);
+        } else {
+            window.take({row, 1, n_features}, 0, 1);
+        }
+        window.learned = window.filled;
+    }
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,559 @@
+// The model, and the one step by which it learns.
+//
+// A step has a part that only reads (a search by the nodes, and who votes) and a part that changes the model: `prepare` makes
+// all room that may be needed and may fail, the rest cannot. Learning takes steps one after the other; looking ahead searches
+// for a block of instances before it commits them; merging replays the nodes of another model, each as all the instances
+// it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
+// keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
+// c = 1 every step is that of a single instance.
+//
+// Nodes are made by correntropy in any case. Who votes is found by it too, or by the learned similarity (similarity/rank_index.hpp);
+// votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration (decision/calibrated.hpp).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "bandwidth/silverman.hpp"
+#include "nodes/nodes_view.hpp"
+#include "decision/calibrated.hpp"
+#include "decision/linear_models.hpp"
+#include "bandwidth/feature_groups.hpp"
+#include "decision/bayes.hpp"
+#include "base/memory.hpp"
+#include "search/neighbour_index.hpp"
+#include "learner/settings.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+template <NeighbourIndex NodesOf>
+struct Model {
+    using Nodes = NodesOf;
+    using Row = typename Nodes::Row;
+    using RankIndexOfNodes = typename Nodes::RankIndexOfNodes;
+
+    // An instance, or many at one place.
+    struct Instance {
+        Row x;
+        LabelRow labels;
+        std::int64_t count = 1;
+        bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
+    };
+
+    // Who votes on an instance, where it is not the nearest by correntropy under Bayes' rule.
+    struct Voting {
+        explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
+
+        TopK neighbours;  // by the learned similarity, for Bayes' rule
+        Poll poll;             // for calibration
+    };
+
+    // Working space of a search, one for each thread.
+    struct Space {
+        typename Nodes::Space nodes;
+        typename RankIndexOfNodes::Space learned;
+        TopK stretch{1};
+        Array<std::int64_t> sums;
+    };
+
+    // Working space of a step.
+    struct Work {
+        explicit Work(const Settings& settings) : found(settings.n_listed()), voting(settings) {}
+
+        Space space;
+        TopK found;  // by correntropy
+        Grouping grouping;
+        Voting voting;
+        Votes votes;
+        Ballot ballot;
+        Array<std::int32_t> slots;  // of the instance's labels
+        LinearSpace linear;
+        MixerSpace mixing;
+    };
+
+    explicit Model(const Settings& given)
+        : settings(given),
+          nodes(given),
+          labels(given.vote, given.n_neighbors, given.smoothing),
+          bandwidths(given.bandwidth_width()),
+          bandwidth_sums(static_cast<std::size_t>(given.bandwidth_width()), 0.0) {
+        if (given.calibrated) decision.emplace(given.recency, given.follows_drift, given.mixes);
+        if (given.mixes) linear.emplace(given.n_features);
+    }
+
+    Settings settings;
+    std::int64_t n_nodes = 0;
+    Nodes nodes;
+    LabelMemory labels;
+    Rows<double> bandwidths;       // one a node, or one an attribute
+    Array<double> bandwidth_sums;  // over the nodes, in the order of their making
+    RunningMedian median_bandwidth;
+    Groups groups;
+    std::optional<Groups> next_groups;  // of the round that the next instance is due for: they come into force with it
+    std::optional<RankIndexOfNodes> as_learned;  // once there is a node, where the similarity is learned
+    std::int64_t similarity_due = 1;    // after so many instances it is computed anew
+    // Where trust decides which nodes count: the births of those that the similarity was computed from, and whether too many differ.
+    Array<std::int64_t> similarity_births;
+    bool is_outdated = false;
+    std::optional<Decision> decision;   // where it is calibrated
+    std::optional<LinearModels> linear; // where they are mixed in
+    std::int64_t n_longest = 0;         // entries of any node, once all have weights in the linear models; only where trust counts
+    // Where nodes are bounded: those that were given up stay in their places until the model is made anew without them.
+    NodeIds births;
+    Array<std::uint8_t> gone;
+    std::int64_t n_gone = 0;
+    std::int64_t n_candidates = 0;      // instances that became nodes, or would have
+
+    std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
+    // The number of a node among those that are kept, which is what others know it by.
+    std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
+    const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
+    bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
+
+    // Which node of a full model the next instance that would be one takes the place of; -1: of none. A reservoir: each of
+    // the s instances so far is a node with the same probability, drawn by the number of rows alone.
+    std::int64_t drawn() const noexcept {
+        const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
+        return number < n_kept() ? kept_node(number) : -1;
+    }
+
+    // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
+    Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, TopK& found, Grouping& grouping, Space& space) const {
+        Query<Row> query{.x = x, .n_nodes = n, .found = &found};
+        if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
+        if (settings.mode == Mode::clustered) group(query, next_groups ? *next_groups : groups, sums, grouping, space);
+        if (settings.lists_takers()) found.begin(2, settings.threshold(grouping));
+        found.skip(gone_flags());
+        return query;
+    }
+
+    // The same when predicting: the common bandwidth is the median then.
+    Query<Row> query_to_predict(const Row& x, TopK& found, Grouping& grouping, Space& space) const {
+        Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
+        if (settings.mode == Mode::common) query.r = SCALE / median_bandwidth.value();
+        if (settings.mode == Mode::clustered) group(query, groups, bandwidth_sums.data(), grouping, space);
+        found.skip(gone_flags());
+        return query;
+    }
+
+    // The factor of the common bandwidth that the next instance will meet.
+    double learning_r() const noexcept { return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0; }
+
+    // Whether the nearest node takes an instance in.
+    static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
+
+    // Who votes on instances under the learned similarity: instance q among the first n[q] nodes, ascending numbers.
+    // `with_scores`: fill in the background, too.
+    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
+                     Stop& stop) const {
+        if (!as_learned) return;
+        const RowOfNode row{nodes.weights()};
+        as_learned->compare(xs, n, n_rows, row, {gone_flags(), n_gone}, space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
+            Voting& voting = voting_of(q);
+            if (with_scores && as_learned->learned().has_background) {
+                grow_to(voting.poll.scores, as_learned->learned().background.n_slots());
+                score(voting.poll.scores.data());
+            }
+            if (decision) {
+                decision->find_voters(voting.poll, ruler_of(as_learned->learned()), labels.node_counts, n[q], births, learning, nearest_in);
+            } else {
+                voting.neighbours = nearest_in(0, n[q], settings.n_neighbors, NO_LIMIT);
+            }
+        });
+    }
+
+    // Who votes on an instance by correntropy, whose nearest nodes are listed already.
+    void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
+        bool summed = false;
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const TopK& {
+            if (low == 0 && high == query.n_nodes && n > 1) return *query.found;
+            if (!summed) {
+                grow_to(space.sums, query.n_nodes);
+                nodes.for_each_sum(query, space.nodes, stop, [&](std::int64_t k, std::int64_t sum) { space.sums.data()[k] = sum; });
+                summed = true;
+            }
+            space.stretch.begin(n);
+            space.stretch.skip(gone_flags());
+            for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums.data()[k]);
+            return space.stretch;
+        };
+        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, births, learning, nearest_in);
+    }
+
+    // Who votes on the next instance, before it is learned; `query` is what it was searched by.
+    void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
+        const std::int64_t n = query.n_nodes;
+        if (n == 0) {
+            if (decision) decision->find_no_voters(voting.poll, labels.node_counts);
+            voting.neighbours.clear();
+        } else if (settings.learned) {
+            ask_learned(&query.x, &n, 1, true, decision && decision->learns_opinions(), [&](std::int64_t) -> Voting& { return voting; }, space, stop);
+        } else if (decision) {
+            ask_listed(query, grouping, true, voting, space, stop);
+        }
+    }
+
+    // Make room for a node; afterwards `create_node` cannot fail.
+    void reserve_node(std::int64_t n, const Row& x) {
+        nodes.reserve(n, x);
+        if (as_learned) as_learned->reserve(n, x);
+    }
+    void create_node(std::int64_t node, const Row& x, const double* node_bandwidths) noexcept {
+        nodes.enter(node, x, node_bandwidths);
+        if (as_learned) as_learned->enter(node, x);
+    }
+    // Unmake nodes that were created and have not become nodes of the model.
+    void withdraw() noexcept {
+        if (as_learned) as_learned->withdraw(n_nodes, RowOfNode{nodes.weights()});
+        nodes.withdraw(n_nodes);
+    }
+
+    // Make room for all else that committing an instance may need.
+    void prepare(const Instance& instance, const TopK& found, bool joining, Work& work) {
+        std::int64_t n_labels = labels.n_labels;
+        for (std::int64_t place = 0; place < instance.labels.n; ++place) n_labels = std::max(n_labels, instance.labels.labels[place] + std::int64_t{1});
+        labels.reserve_labels(n_labels);
+        work.votes.reserve(n_labels);
+        if (decision) prepare_decision(instance.labels, n_labels, work);
+        if (linear && !instance.is_replayed) prepare_linear(instance, found, joining, work);
+        if (!joining) {
+            labels.reserve_node(instance.labels);
+            bandwidths.reserve(n_nodes + 1);
+            median_bandwidth.reserve();
+            if (settings.max_nodes > 0 && gone.size() == gone.capacity()) {
+                gone.reserve(gone.size() + gone.size() / 2 + 64);
+                births.numbers.reserve(gone.capacity());
+            }
+            return;
+        }
+        const std::int64_t winner = found.nodes[0];
+        labels.reserve_join(winner, instance.labels);
+        nodes.reserve_move(winner, instance.x);
+        if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], instance.x);
+        if (settings.rule == Rule::text) {
+            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], instance.x, winner);
+        }
+    }
+
+    // Finish the step of a row whose nearest nodes, and voters, `work` has: the nearest node takes it in, or it becomes a node.
+    // Either all of it happens or, if memory fails, nothing. The model is locked.
+    void commit(const Instance& instance, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
+        const bool replaces = !joining && is_full();
+        const std::int64_t given_up = replaces ? drawn() : -1;
+        prepare(instance, work.found, joining, work);
+        if (joining) {
+            join_winner(instance, threshold, work.found, work.voting, work);
+        } else if (replaces && given_up < 0) {
+            pass_by(instance, work.found, work.voting, work);
+        } else {
+            reserve_node(n_nodes + 1, instance.x);
+            create_node(n_nodes, instance.x, node_bandwidths);
+            become_node(instance, node_bandwidths, work.found, work.voting, work, given_up);
+        }
+    }
+
+    // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
+    // for it.
+    void become_node(const Instance& instance, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
+                     std::int64_t given_up = -1) noexcept {
+        const bool decides = decision && !instance.is_replayed;
+        if (decides) decide(instance, voting, work);
+        if (given_up >= 0) give_up(given_up);
+        std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
+        for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
+        if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
+        labels.open_node(instance.labels, instance.count);
+        if (settings.max_nodes > 0) {
+            births.numbers.push_back(births.n_made++);
+            gone.push_back(0);
+        }
+        ++n_nodes;
+        ++n_candidates;
+        if (decides) decision->place(births[n_nodes - 1], true, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (!decision && n_nodes > 1) {  // the very first instance changes no counter
+            TopK& neighbours = settings.learned ? voting.neighbours : found;
+            neighbours.put_first(n_nodes - 1);
+            count(instance, neighbours, work.votes);
+        }
+        finish(instance, work);
+    }
+
+    // The model is full, and no node is given up: only the counters learn.
+    void pass_by(const Instance& instance, const TopK& found, Voting& voting, Work& work) noexcept {
+        if (decision && !instance.is_replayed) decide(instance, voting, work);
+        if (!decision) count(instance, settings.learned ? voting.neighbours : found, work.votes);
+        ++n_candidates;
+        finish(instance, work);
+    }
+
+    // Cases II and III: the nearest node takes the instance in.
+    void join_winner(const Instance& instance, std::int64_t threshold, const TopK& found, Voting& voting, Work& work) noexcept {
+        const bool decides = decision && !instance.is_replayed;
+        if (decides) decide(instance, voting, work);
+        labels.join_node(found.nodes[0], instance.labels);
+        move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
+        if (decides) decision->place(births[found.nodes[0]], false, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (!decision) {
+            count(instance, settings.learned ? voting.neighbours : found, work.votes);
+        }
+        finish(instance, work);
+    }
+
+    // Whether the learned similarity is to be computed anew before anything else is learned or asked.
+    bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
+    // Whether only nodes of trusted segments count.
+    bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
+    // f(node) for the nodes that count, oldest first: those of trusted segments, or all if these have none.
+    template <class F>
+    void for_each_counted(F f) const {
+        bool any = false;
+        const auto take = [&](Stretch stretch) {
+            for (std::int64_t k = stretch.low; k < stretch.high; ++k) {
+                if (n_gone > 0 && gone.data()[k]) continue;
+                any = true;
+                f(k);
+            }
+        };
+        if (counts_trusted()) decision->segments.for_each_trusted(births.made(n_nodes), [&](Stretch stretch) { take(births.places(stretch, n_nodes)); });
+        if (!any) take({0, n_nodes});
+    }
+    auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, births, stop); }
+    RankIndexOfNodes weighed(Stop& stop) const {
+        if (!counts_trusted()) return RankIndexOfNodes::of(view(&stop), settings.cells, stop);
+        Array<std::int64_t> some;
+        for_each_counted([&](std::int64_t k) { some.push_back(k); });
+        return RankIndexOfNodes::of_some(NodesView(settings, n_nodes, nodes.weights(), labels, births, &stop, &some), view(&stop));
+    }
+    void take_similarity(RankIndexOfNodes&& next) {
+        Array<std::int64_t> counted;
+        if (counts_trusted()) for_each_counted([&](std::int64_t k) { counted.push_back(births[k]); });
+        similarity_births = std::move(counted);
+        is_outdated = false;
+        as_learned.emplace(std::move(next));
+        similarity_due = due_after(labels.n_learned);
+    }
+
+    // How sums of correntropy become the distances that an explanation shows.
+    Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
+        const std::int64_t parts = settings.mode == Mode::clustered ? grouping.n_groups : settings.n_features;
+        return {static_cast<double>(parts) * PER_UNIT, parts << 40, settings.mode == Mode::common};
+    }
+
+private:
+    void group(Query<Row>& query, const Groups& by, const double* sums, Grouping& grouping, Space& space) const {
+        nodes.group(by, query.x, sums, query.n_nodes - n_gone, grouping, space.nodes);
+        query.grouping = &grouping;
+    }
+
+    void give_up(std::int64_t node) noexcept {
+        gone.data()[node] = 1;
+        ++n_gone;
+        if (as_learned) as_learned->give_up(node);
+        if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
+        // In the order of their making, as if the others had been all.
+        std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
+        for (std::int64_t k = 0; k < n_nodes; ++k) {
+            if (gone.data()[k]) continue;
+            for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += bandwidths[k][i];
+        }
+    }
+
+    // Under the rule as printed so many of the nearest move.
+    std::int64_t n_moved(const TopK& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
+
+    void move(const Instance& instance, const TopK& found, bool second_fits) noexcept {
+        const std::int64_t winner = found.nodes[0];
+        auto& counts = labels.node_counts;
+        const std::int64_t before = counts[static_cast<std::size_t>(winner)];
+        counts[static_cast<std::size_t>(winner)] += instance.count;
+        move_node(winner, instance.x, step(settings.rule == Rule::released ? before + 1 : before, instance.count));
+        if (!second_fits) return;
+        if (settings.rule == Rule::text) {
+            for (std::int64_t j = 1; j < n_moved(found); ++j) {
+                const std::int64_t node = found.nodes[static_cast<std::size_t>(j)];
+                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], instance.count));
+            }
+        } else {
+            const std::int64_t second = found.nodes[1];
+            move_node(second, instance.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], instance.count));
+        }
+    }
+
+    void move_node(std::int64_t node, const Row& target, double slowing) noexcept {
+        if (nodes.move(node, target, slowing) && as_learned) as_learned->move(node, nodes.row(node));
+    }
+
+    void finish(const Instance& instance, Work& work) noexcept {
+        labels.finish(instance.labels, instance.count);
+        if (linear && !instance.is_replayed) step_linear(instance, work);
+        if (counts_trusted() && !instance.is_replayed) is_outdated = 4 * n_changed() >= static_cast<std::int64_t>(similarity_births.size());
+        if (!next_groups) return;
+        groups = std::move(*next_groups);
+        next_groups.reset();
+    }
+
+    // The divisor of one move that stands for moves by 1 / slowing, 1 / (slowing + 1), ..., `count` in all.
+    static double step(std::int64_t slowing, std::int64_t count) noexcept {
+        return static_cast<double>(slowing + count - 1) / static_cast<double>(count);
+    }
+
+    void count(const Instance& instance, const TopK& found, Votes& votes) noexcept {
+        labels.collect(found, votes);
+        labels.count(instance.labels, instance.count, votes);
+    }
+
+    void prepare_decision(const LabelRow& label_row, std::int64_t n_labels, Work& work) {
+        work.slots.clear();
+        if (label_row.n == 0) work.slots.push_back(0);
+        for (std::int64_t place = 0; place < label_row.n; ++place) work.slots.push_back(label_row.labels[place] + 1);
+        std::sort(work.slots.begin(), work.slots.end());
+        decision->reserve(n_labels + 1, static_cast<std::int64_t>(work.slots.size()));
+        decision->reserve(work.ballot);
+    }
+
+    // Make room for the steps of the linear models, on the instance and on nodes that will be rehearsed.
+    void prepare_linear(const Instance& instance, const TopK& found, bool joining, Work& work) {
+        const auto n_slots = decision->n_slots();
+        const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
+        linear->reserve_columns(n_columns, n_slots);
+        const bool brings_label = std::any_of(work.slots.begin(), work.slots.end(), [&](std::int32_t slot) { return decision->frequencies.totals.data()[slot] == 0; });
+        if (brings_label) linear->own_all();
+        work.mixing.reserve(n_columns);
+        if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
+        const Learned& learned = as_learned->learned();
+        const bool cells = has_cells(learned, labels.n_learned + 1);
+        std::int64_t n_entries = 0;
+        const auto reserve = [&](const Row& x) {
+            linear->reserve_features(learned, x, cells);
+            n_entries += n_entries_of(learned, x);
+        };
+        if (counts_trusted()) return prepare_trusted(instance.x, joining ? found.nodes[0] : -1, cells, work);
+        reserve(instance.x);
+        if (joining) reserve(nodes.row(found.nodes[0]));
+        const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
+        for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
+            // A node that is given up moves those behind it up by one place.
+            const std::int64_t j = rehearsed(labels.n_learned + 1, q, n_after);
+            if (j < n_kept()) reserve(nodes.row(kept_node(j)));
+            if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
+        }
+        work.linear.reserve(settings.n_features, 2 * n_entries, linear->padded_columns());
+    }
+
+    // The same where trust, which the row may change, decides which nodes are rehearsed: features of all nodes have weights.
+    void prepare_trusted(const Row& x, std::int64_t winner, bool cells, Work& work) {
+        const Learned& learned = as_learned->learned();
+        if (n_longest == 0) {
+            for (std::int64_t k = 0; k < n_nodes; ++k) {
+                linear->reserve_features(learned, nodes.row(k), cells);
+                n_longest = std::max(n_longest, n_entries_of(learned, nodes.row(k)));
+            }
+        }
+        linear->reserve_features(learned, x, cells);
+        linear->own_all();
+        // A node that moves has no more entries than itself, the row and the winner together.
+        const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
+        n_longest = std::max({n_longest, n_entries_of(learned, x), winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
+        work.linear.reserve(settings.n_features, 2 * std::max(moved, n_longest), linear->padded_columns());
+    }
+
+    // How many nodes count now and did not when the similarity was computed, or the other way round.
+    std::int64_t n_changed() const noexcept {
+        const auto n = static_cast<std::int64_t>(similarity_births.size());
+        std::int64_t place = 0, changed = 0;
+        for_each_counted([&](std::int64_t k) {
+            for (; place < n && similarity_births.data()[place] < births[k]; ++place) ++changed;
+            const bool same = place < n && similarity_births.data()[place] == births[k];
+            place += same;
+            changed += !same;
+        });
+        return changed + n - place;
+    }
+
+    static std::int64_t rehearsed(std::int64_t n_learned, std::int64_t q, std::int64_t n) noexcept {
+        return static_cast<std::int64_t>(splitmix64(8 * static_cast<std::uint64_t>(n_learned) + static_cast<std::uint64_t>(q)) % static_cast<std::uint64_t>(n));
+    }
+    // The node that is rehearsed: drawn out of those that count.
+    std::int64_t rehearsed_node(std::int64_t n_learned, std::int64_t q) const noexcept {
+        if (!counts_trusted()) return kept_node(rehearsed(n_learned, q, n_kept()));
+        std::int64_t n_counted = 0, node = -1;
+        for_each_counted([&](std::int64_t) { ++n_counted; });
+        std::int64_t left = rehearsed(n_learned, q, n_counted);
+        for_each_counted([&](std::int64_t k) {
+            if (left-- == 0) node = k;
+        });
+        return node;
+    }
+    // The node of a number among those that are kept. Counting up: GCC 12 makes a loop `number > 0 || gone[node]` that counts down
+    // return 0 for every number.
+    std::int64_t kept_node(std::int64_t number) const noexcept {
+        if (n_gone == 0) return number;
+        const std::uint8_t* is_gone = gone.data();
+        std::int64_t node = 0;
+        for (std::int64_t passed = 0; passed <= number; ++node) passed += is_gone[node] == 0;
+        return node - 1;
+    }
+
+    // The features and scores of an instance that is about to be learned.
+    void look_at(const Instance& instance, bool cells, Work& work) const noexcept {
+        linear->look_at(as_learned->learned(), instance.x, nullptr, cells, work.linear);
+        linear->score(work.linear);
+    }
+
+    // Learn from what would have been said of an instance that `decide` has counted the votes of.
+    void learn_to_mix(const Instance& instance, const Poll& poll, Work& work) noexcept {
+        if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
+        look_at(instance, has_cells(as_learned->learned(), labels.n_learned), work);
+        if (!decision->mixes(poll)) return;
+        MixerSpace& space = work.mixing;
+        decision->mix(poll, work.ballot, &as_learned->learned(), work.linear.scores.data() + LinearModels::NONE, space);
+        const auto mark = [&](double truth) {
+            for (const std::int32_t slot : work.slots) {
+                if (slot == 0 || decision->frequencies.totals.data()[slot] > 0) space.truth.data()[linear->column(slot) - LinearModels::NONE] = truth;
+            }
+        };
+        mark(1.0);
+        decision->mixer->learn(space, work.slots.data()[0] == 0 ? 0 : static_cast<std::int64_t>(work.slots.size()));
+        mark(0.0);
+    }
+
+    // The steps of the linear models, after an instance was learned otherwise; `prepare` has made room.
+    void step_linear(const Instance& instance, Work& work) noexcept {
+        const std::int64_t n = labels.n_learned, known = linear->n_columns();
+        linear->admit(decision->frequencies.arrived);
+        if (n < LinearModels::FIRST_STEP) return;
+        const Learned& learned = as_learned->learned();
+        const bool cells = has_cells(learned, n);
+        if (cells != has_cells(learned, n - 1)) look_at(instance, cells, work);
+        LinearSpace& space = work.linear;
+        for (std::int64_t c = known; c < linear->n_columns(); ++c) LinearModels::copy_score(c, space);
+        const double decay = 1.0 / static_cast<double>(n);
+        const bool many = space.n * (linear->n_columns() - 1) > LinearModels::MANY;
+        double* targets = space.targets.data();
+        std::fill_n(targets, linear->padded_columns(), 0.0);
+        for (const std::int32_t slot : work.slots) targets[linear->column(slot)] = 1.0;
+        linear->step(decay, many, space);
+        for (const std::int32_t slot : work.slots) targets[linear->column(slot)] = 0.0;
+        for (std::int64_t q = 0; q < (many ? 1 : LinearModels::REHEARSED); ++q) {
+            const std::int64_t node = rehearsed_node(n, q);
+            const auto count = static_cast<double>(labels.node_counts.data()[node]);
+            labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
+            linear->look_at(learned, nodes.row(node), as_learned->node_ranks(node), cells, space);
+            linear->score_and_step(decay, many, space);
+            labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t) { targets[linear->column(slot)] = 0.0; });
+        }
+    }
+
+    // Learn from what would have been said of an instance; `prepare` has made room.
+    void decide(const Instance& instance, Voting& voting, Work& work) noexcept {
+        const auto view = this->view();
+        const Learned* learned = as_learned ? &as_learned->learned() : nullptr;
+        decision->count_votes(voting.poll, work.ballot, view);
+        if (linear) learn_to_mix(instance, voting.poll, work);
+        decision->learn(voting.poll, work.ballot, learned, view, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+    }
+};
+
+}  // namespace mlca::MLCA_LEVEL

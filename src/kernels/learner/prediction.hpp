@@ -1,0 +1,343 @@
+// Asking a model: probabilities of many rows, and how one row's came about.
+//
+// Nothing here changes the model; whoever asks has it locked for reading. A few rows are compared with the nodes together.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "learner/interface.hpp"
+#include "learner/model.hpp"
+#include "learner/restore.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+template <class ModelOf>
+class Prediction {
+public:
+    using Row = typename ModelOf::Row;
+    using Voting = typename ModelOf::Voting;
+
+    explicit Prediction(const Settings& settings) : work_(settings), found_(static_cast<std::size_t>(TOGETHER), TopK(settings.n_listed())) {
+        for (std::int64_t j = 0; j < TOGETHER; ++j) votings_.emplace_back(settings);
+    }
+
+    // Make room, and compute what rows have in common. The model must not change until the last row is answered.
+    void begin(const ModelOf& model, std::int64_t n_labels) {
+        const LabelMemory& labels = model.labels;
+        work_.votes.reserve(labels.n_labels);
+        usual_.resize(static_cast<std::size_t>(n_labels));
+        if (model.decision) {
+            model.decision->reserve(work_.ballot);
+            grow_to(slots_, std::max(model.decision->n_slots(), labels.n_labels + 1));
+            return;
+        }
+        const std::int64_t bin = std::min(model.settings.n_neighbors, model.n_kept()) == 1 ? model.settings.n_neighbors : 0;
+        for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_kept()).posterior;
+    }
+
+    // Answer up to TOGETHER rows.
+    template <class Source>
+    void answer(const ModelOf& model, const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Answers& answers, Stop& stop) {
+        Row rows[TOGETHER];
+        for (std::int64_t j = 0; j < n; ++j) rows[j] = source[first + j];
+        find_voters(model, rows, n, stop);
+        for (std::int64_t j = 0; j < n; ++j) {
+            const std::int64_t row = first + j;
+            if (model.decision) {
+                decide(model, rows[j], j, row, n_labels, answers);
+            } else if (answers.probabilities != nullptr) {
+                apply_bayes(model, j, n_labels, answers.probabilities + row * n_labels);
+            }
+        }
+    }
+
+    [[gnu::cold]] Explained explain(const ModelOf& model, const Row& x) {
+        Explained result;
+        Stop never;
+        begin(model, model.labels.n_labels);
+        find_voters(model, &x, 1, never);
+        if (model.decision) {
+            explain_calibration(model, x, result);
+        } else {
+            explain_bayes(model, result);
+        }
+        if (model.as_learned) explain_similarity(model, x, result);
+        result.n_compared = n_compared(model);
+        show_nodes(model, result);
+        return result;
+    }
+
+private:
+    // Attributes that an explanation names, and about so many entries of nodes that tell what is ordinary: 8 MiB are copied in
+    // a few milliseconds.
+    static constexpr std::int64_t MOST_NAMED = 32, ORDINARY_ENTRIES = 1 << 20;
+
+    // How many nodes the last row was compared with.
+    std::int64_t n_compared(const ModelOf& model) const noexcept {
+        if (!model.as_learned || !model.as_learned->cells()) return model.n_kept();
+        const Array<std::int32_t>& visited = work_.space.learned.cells.nodes;
+        return std::count_if(visited.begin(), visited.end(), [&](std::int32_t k) { return model.n_gone == 0 || !model.gone.data()[k]; });
+    }
+
+    void find_voters(const ModelOf& model, const Row* rows, std::int64_t n, Stop& stop) {
+        if (model.n_nodes == 0) {
+            for (std::int64_t j = 0; j < n; ++j) {
+                found(j).clear();
+                voting(j).neighbours.clear();
+                if (model.decision) model.decision->find_no_voters(voting(j).poll, model.labels.node_counts);
+            }
+        } else if (model.settings.learned) {
+            std::int64_t n_nodes[TOGETHER];
+            std::fill_n(n_nodes, TOGETHER, model.n_nodes);
+            model.ask_learned(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
+        } else {
+            // Groups differ from row to row.
+            const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
+            for (std::int64_t first = 0; first < n; first += together) {
+                Query<Row> queries[TOGETHER];
+                for (std::int64_t j = 0; j < together; ++j) queries[j] = model.query_to_predict(rows[first + j], found(first + j), work_.grouping, work_.space);
+                model.nodes.nearest(queries, together, work_.space.nodes, stop);
+                for (std::int64_t j = 0; model.decision && j < together; ++j) {
+                    model.ask_listed(queries[j], work_.grouping, false, voting(first + j), work_.space, stop);
+                }
+            }
+        }
+    }
+
+    TopK& found(std::int64_t j) { return found_[static_cast<std::size_t>(j)]; }
+    Voting& voting(std::int64_t j) { return votings_[static_cast<std::size_t>(j)]; }
+    static const Learned* learned_of(const ModelOf& model) noexcept { return model.as_learned ? &model.as_learned->learned() : nullptr; }
+    static bool has_background(const ModelOf& model) noexcept { return model.as_learned && model.as_learned->learned().has_background; }
+    // Estimators promise probabilities strictly between 0 and 1.
+    static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
+
+    // The probability of each slot, into an array that has room for them.
+    void find_probabilities(const ModelOf& model, const Row& x, Poll& poll, double* p) {
+        const Decision& decision = *model.decision;
+        decision.count_votes(poll, work_.ballot, model.view());
+        if (!decision.mixes(poll)) return decision.probabilities(poll, work_.ballot, learned_of(model), p);
+        const Learned& learned = model.as_learned->learned();
+        work_.linear.reserve(model.settings.n_features, 2 * n_entries_of(learned, x), model.linear->padded_columns());
+        work_.mixing.reserve(model.linear->n_columns());
+        model.linear->look_at(learned, x, nullptr, has_cells(learned, model.labels.n_learned), work_.linear);
+        model.linear->score(work_.linear);
+        decision.mix(poll, work_.ballot, &learned, work_.linear.scores.data() + LinearModels::NONE, work_.mixing);
+        std::fill_n(p, decision.n_slots(), 0.0);
+        const double* mixed = work_.mixing.probabilities.data();
+        p[0] = *mixed++;
+        for (const std::int32_t slot : decision.frequencies.arrived) p[slot] = *mixed++;
+    }
+
+    void decide(const ModelOf& model, const Row& x, std::int64_t j, std::int64_t row, std::int64_t n_labels, const Answers& answers) {
+        const Decision& decision = *model.decision;
+        Poll& poll = voting(j).poll;
+        if (answers.novelty != nullptr) answers.novelty[row] = novelty_of(decision, poll);
+        if (answers.none == nullptr) return;  // of no labels, there are no probabilities
+        find_probabilities(model, x, poll, slots_.data());
+        const std::int64_t n_known = decision.n_slots() - 1;
+        double* out = answers.probabilities + row * n_labels;
+        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = between(i < n_known ? slots_.data()[i + 1] : 0.0);
+        const double none = n_known >= 0 ? slots_[0] : 0.0;
+        answers.none[row] = none;
+        answers.fallback[row] = fallback(decision, n_labels, out, none);
+    }
+
+    // The label of a row if it has no likely one: the likeliest of those that have come, the first of equals; unless the row is
+    // likelier to have none.
+    static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
+        std::int32_t best = -1;
+        for (const std::int32_t slot : decision.frequencies.arrived) {
+            if (slot <= n_labels && (best < 0 || p[slot - 1] > p[best])) best = slot - 1;
+        }
+        if (best < 0) return -1;
+        return (decision.mixer ? Mixer::takes(p[best], none, decision.mixer->margin()) : p[best] > none) ? best : -1;
+    }
+
+    static double novelty_of(const Decision& decision, const Poll& poll) noexcept {
+        return poll.nearest >= 0.0 ? decision.novelty.of(poll.nearest) : 1.0;
+    }
+
+    void apply_bayes(const ModelOf& model, std::int64_t j, std::int64_t n_labels, double* out) {
+        const LabelMemory& labels = model.labels;
+        Votes& votes = work_.votes;
+        std::copy(usual_.begin(), usual_.end(), out);
+        labels.collect(neighbours(model, j), votes);
+        for (std::size_t v = 0; v < votes.n_voted; ++v) {
+            const std::int32_t label = votes.voted[v];
+            if (label >= n_labels) continue;
+            const std::int64_t bin = labels.bin(votes.share[static_cast<std::size_t>(label)], votes);
+            out[label] = labels.probability(label, bin, model.n_kept()).posterior;
+        }
+        votes.clear();
+        if (!has_background(model)) return;
+        for (std::int64_t i = 0; i < n_labels; ++i) out[i] = blended(out[i], background(model, j, i + 1));
+    }
+
+    const TopK& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
+
+    // What the background says of a slot, where Bayes' rule decides: how often labels came is known from their nodes.
+    double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
+        const auto rows = static_cast<double>(model.labels.n_learned);
+        const double prior = static_cast<double>(model.labels.totals.data()[slot - 1] + 1) / (rows + 2.0);
+        return model.as_learned->learned().background.probability(voting(j).poll.scores.data(), slot, prior);
+    }
+    static double blended(double p, double background) noexcept { return between(0.9 * p + 0.1 * background); }
+
+    [[gnu::cold]] void name_node(const ModelOf& model, std::int64_t node, double distance, Explained& result) {
+        const LabelMemory& labels = model.labels;
+        const std::size_t start = result.label_counts.size();
+        explained_.push_back(node);
+        result.nodes.push_back(model.number_of(node));
+        result.distances.push_back(distance);
+        result.node_counts.push_back(labels.node_counts[static_cast<std::size_t>(node)]);
+        result.unlabelled.push_back(labels.unlabelled[static_cast<std::size_t>(node)]);
+        result.label_counts.resize(start + static_cast<std::size_t>(labels.n_labels), 0);
+        const auto& label_counts = labels.at_nodes[node];
+        for (std::int32_t place = 0; place < label_counts.length; ++place) result.label_counts[start + static_cast<std::size_t>(label_counts.keys[place])] = label_counts.values[place];
+    }
+
+    [[gnu::cold]] void explain_bayes(const ModelOf& model, Explained& result) {
+        const LabelMemory& labels = model.labels;
+        const TopK& near = neighbours(model, 0);
+        const Ruler ruler = model.as_learned ? ruler_of(model.as_learned->learned()) : model.correntropy_ruler(work_.grouping);
+        for (std::int64_t j = 0; j < near.size(); ++j) name_node(model, near.nodes.data()[j], ruler.distance(near.sums.data()[j]), result);
+        labels.collect(near, work_.votes);
+        for (std::int64_t i = 0; i < labels.n_labels; ++i) {
+            const double share = work_.votes.share[static_cast<std::size_t>(i)];
+            const std::int64_t bin = labels.bin(share, work_.votes);
+            const auto p = labels.probability(i, bin, model.n_kept());
+            result.votes.push_back(share);
+            result.bins.push_back(bin);
+            result.prior.push_back(p.prior);
+            result.likelihood_with.push_back(p.likelihood_with);
+            result.likelihood_without.push_back(p.likelihood_without);
+            result.posterior.push_back(has_background(model) ? blended(p.posterior, background(model, 0, i + 1)) : p.posterior);
+            if (has_background(model)) result.background.push_back(background(model, 0, i + 1));
+        }
+        work_.votes.clear();
+    }
+
+    [[gnu::cold]] void explain_calibration(const ModelOf& model, const Row& x, Explained& result) {
+        const Decision& decision = *model.decision;
+        Poll& poll = voting(0).poll;
+        // Of a label that no row has had nothing is known.
+        const auto n_slots = static_cast<std::size_t>(model.labels.n_labels) + 1;
+        result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
+        find_probabilities(model, x, poll, result.probabilities.data());
+        result.probabilities.resize(n_slots);
+        const Voters& voters = poll.voters[0];
+        for (std::int64_t j = 0; j < voters.size(); ++j) {
+            name_node(model, voters.node(j), voters.distance(j), result);
+            result.weights.push_back(voters.weight(j));
+        }
+        result.far = voters.far();
+        result.novelty = novelty_of(decision, poll);
+        Array<double> p;
+        for (std::size_t slot = 1; slot < n_slots; ++slot) p.push_back(between(result.probabilities[slot]));
+        result.fallback = fallback(decision, model.labels.n_labels, p.data(), result.probabilities[0]);
+        const std::int64_t n_experts = decision.pool ? decision.pool->n_experts : 1;
+        for (auto* numbers : {&result.shares, &result.calibrated, &result.frequencies}) numbers->assign(n_slots, 0.0);
+        if (has_background(model)) result.background.assign(n_slots, 0.0);
+        result.opinions.assign(n_slots * static_cast<std::size_t>(n_experts), 0.0);
+        explain_slot(model, 0, n_experts, result);
+        for (const std::int32_t slot : decision.frequencies.arrived) explain_slot(model, static_cast<std::size_t>(slot), n_experts, result);
+        if (decision.mixes(poll)) explain_mixing(model, n_slots, result);
+        if (decision.pool) result.expert_weights.assign(decision.pool->weights, decision.pool->weights + n_experts);
+        result.trust = decision.segments.trust;
+    }
+
+    // What the mixer and the linear models made of a row, after `find_probabilities`.
+    [[gnu::cold]] void explain_mixing(const ModelOf& model, std::size_t n_slots, Explained& result) const {
+        const Mixer& mixer = *model.decision->mixer;
+        const LinearSpace& space = work_.linear;
+        const auto n_inputs = static_cast<std::size_t>(mixer.n_inputs), n_terms = static_cast<std::size_t>(space.n) + 1;
+        result.mixer_weights.assign(mixer.weights, mixer.weights + n_inputs);
+        result.inputs.assign(n_slots * n_inputs, 0.0);
+        result.terms.assign(n_terms * n_slots, 0.0);
+        for (std::size_t t = 0; t < n_terms; ++t) {
+            const FeatureKey key = t == 0 ? FeatureKey{} : model.linear->key(space.rows[t - 1]);
+            result.term_features.push_back(key.attribute);
+            result.term_kinds.push_back(key.kind);
+        }
+        const auto explain = [&](std::size_t slot, std::size_t k) {
+            for (std::size_t i = 0; i < n_inputs; ++i) result.inputs[slot * n_inputs + i] = work_.mixing.inputs[i][k];
+            for (std::size_t t = 0; t < n_terms; ++t) {
+                const std::int64_t row = t == 0 ? 0 : space.rows[t - 1];
+                result.terms[t * n_slots + slot] = LinearModels::term(t == 0 ? 1.0 : space.values[t - 1], model.linear->weight(row, model.linear->column(static_cast<std::int64_t>(slot))));
+            }
+        };
+        explain(0, 0);
+        for (std::size_t k = 1; k < static_cast<std::size_t>(work_.mixing.n); ++k) explain(static_cast<std::size_t>(model.decision->frequencies.arrived[k - 1]), k);
+    }
+
+    [[gnu::cold]] void explain_slot(const ModelOf& model, std::size_t place, std::int64_t n_experts, Explained& result) {
+        const Decision& decision = *model.decision;
+        const Poll& poll = voting(0).poll;
+        const auto slot = static_cast<std::int64_t>(place);
+        double said[Pool::MOST_EXPERTS];
+        result.shares[place] = work_.ballot.shares[0][slot];
+        result.calibrated[place] = decision.calibrations[0].come_true_at(slot, result.shares[place]);
+        result.frequencies[place] = decision.frequencies.rows > 0 ? decision.frequencies.share(slot) : 0.0;
+        if (has_background(model)) {
+            result.background[place] = learned_of(model)->background.probability(poll.scores.data(), slot, decision.frequencies.prior(slot));
+        }
+        decision.opinions(poll, work_.ballot, learned_of(model), slot, said);
+        std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
+    }
+
+    // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.
+    [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
+        const Learned& learned = model.as_learned->learned();
+        Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
+        struct Part {
+            std::int64_t attribute;
+            double alike;
+        };
+        Array<Part> parts;
+        double together = 0.0;
+        for (std::size_t v = 0; v < explained_.size(); ++v) {
+            const double weight = result.weights.empty() ? 1.0 : result.weights[v];
+            double below = 0.0;
+            parts.clear();
+            model.as_learned->for_each_term(x, model.nodes.row(explained_[v]), [&](std::int64_t j, std::int64_t term, std::int64_t most) {
+                below += static_cast<double>(most);
+                parts.push_back({j, static_cast<double>(most - term)});
+            });
+            for (const Part& part : parts) agreement.data()[part.attribute] += weight * part.alike / below;
+            together += weight;
+        }
+        Array<std::int64_t> order;
+        for (std::int64_t j = 0; j < learned.n_attributes(); ++j) {
+            if (agreement.data()[j] > 0.0) order.push_back(j);
+        }
+        const auto n = std::min<std::ptrdiff_t>(MOST_NAMED, static_cast<std::ptrdiff_t>(order.size()));
+        std::partial_sort(order.begin(), order.begin() + n, order.end(), [&](std::int64_t a, std::int64_t b) {
+            return agreement.data()[a] > agreement.data()[b] || (agreement.data()[a] == agreement.data()[b] && a < b);
+        });
+        for (std::ptrdiff_t i = 0; i < n; ++i) {
+            result.agreeing.push_back(order.data()[i]);
+            result.agreement.push_back(agreement.data()[order.data()[i]] / together);
+        }
+    }
+
+    [[gnu::cold]] void show_nodes(const ModelOf& model, Explained& result) const {
+        const auto append = [&](StateRows& rows, std::int64_t node) { RowsOfState<Row>::append(rows, model.nodes.row(node), model.settings.n_features); };
+        for (const std::int64_t node : explained_) append(result.voters, node);
+        const std::int64_t step = model.nodes.n_entries(model.n_nodes) / ORDINARY_ENTRIES + 1;
+        for (std::int64_t node = 0; node < model.n_nodes; node += step) {
+            if (model.n_gone == 0 || !model.gone.data()[node]) append(result.ordinary, node);
+        }
+    }
+
+    typename ModelOf::Work work_;
+    Array<std::int64_t> explained_;  // who votes on the row that is explained
+    std::vector<TopK> found_;
+    std::vector<Voting> votings_;
+    Array<double> usual_;  // by Bayes' rule, the probability of labels without votes
+    Array<double> slots_;  // by calibration, one row's probabilities of all slots
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,309 @@
+// Learning with several threads: look ahead, then check.
+//
+// At a small vigilance nearly every instance becomes a node. So a block of instances is compared with the nodes at once,
+// by all threads, on the assumption that each becomes one: the block's instances are put behind the nodes, and instance j
+// is compared with all nodes and the j before it, under exactly the bandwidths that it will meet if the assumption
+// holds (bandwidths come from the window and do not depend on what is learned). Then the block is committed in order. The
+// first instance that joins a node instead ends the block: it was compared with the right model, those behind it were
+// not, and they are done anew.
+//
+// The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
+// meet a few times a block instead of once an instance: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
+// behind an instance that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
+// where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
+// share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/lock.hpp"
+#include "learner/model.hpp"
+#include "learner/restore.hpp"
+#include "base/team.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+template <class ModelOf>
+class SpeculativeLearning {
+public:
+    using Window = typename ModelOf::Nodes::Window;
+    using Instance = typename ModelOf::Instance;
+    using Space = typename ModelOf::Space;
+    using Voting = typename ModelOf::Voting;
+    using Work = typename ModelOf::Work;
+
+    // Rows before it is asked again whether to look ahead.
+    static constexpr std::int64_t PAUSE = 32;
+
+    explicit SpeculativeLearning(std::int64_t n_threads) : n_threads_(n_threads) {}
+
+    // How many of the next rows are worth looking ahead for together; 0 if one by one is better.
+    std::int64_t length(std::int64_t n_rows, const ModelOf& model) const noexcept {
+        const std::int64_t n = std::min(length_, n_rows);
+        // Where trust decides which nodes count, any row may change the similarity.
+        if (model.counts_trusted()) return 0;
+        // In a model that is full by then, who is a node is not known beforehand.
+        if (model.settings.max_nodes > 0 && model.n_nodes + n > model.settings.max_nodes) return 0;
+        const bool worthwhile = model.n_nodes > 0 && n >= SHORTEST_BLOCK && n * model.nodes.pairs(model.n_nodes) >= WORTHWHILE;
+        return worthwhile ? n : 0;
+    }
+
+    // After rows that were learned one by one: how many of them became nodes?
+    void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
+        // About as far as rows go before one joins a node; where that is nearly at once, there is nothing to look ahead for.
+        const std::int64_t joined = learned - new_nodes;
+        if (joined == 0) {
+            length_ = std::clamp(2 * length_, 4 * SHORTEST_BLOCK, LONGEST_BLOCK);
+        } else {
+            length_ = learned < joined * SHORTEST_BLOCK ? 0 : std::max(2 * SHORTEST_BLOCK, learned / joined);
+        }
+    }
+
+    // Call the threads together before the first block: many streams have none.
+    void gather(const Settings& settings) {
+        if (team_) return;
+        helpers_.resize(static_cast<std::size_t>(n_threads_));
+        found_.clear();
+        votings_.clear();
+        for (std::int64_t j = 0; j < LONGEST_BLOCK; ++j) {
+            found_.emplace_back(settings.n_listed());
+            votings_.emplace_back(settings);
+        }
+        team_.emplace(n_threads_);
+    }
+
+    // Let the threads that were gathered share some work.
+    void share(std::int64_t n, std::int64_t step, WorkOnStretch work) {
+        team_->share(0, n, step, [&](std::int64_t, std::int64_t low, std::int64_t high) { work(low, high); });
+    }
+
+    // Learn a block of the window's next rows; return how many were learned. `labels_of(j)` gives the labels of
+    // row j of the block, `stretch_end` is where the rows that are at hand end.
+    template <class LabelsOf>
+    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, LabelsOf labels_of, Work& work, Lock& lock, Stop& stop) {
+        const std::int64_t first = window.learned;
+        if (first < known_.low || first + n > known_.high) foresee_bandwidths(model, window, first, stretch_end, stop);
+        Assumption assumption(model, lock);
+        assumption.add(n, *team_, [&](std::int64_t j) { return window.row(first + j); }, [&](std::int64_t j) { return bandwidths(model, first + j); });
+        fill_in_sums(model, first, n);
+        thresholds_.resize(static_cast<std::size_t>(n));
+        joined_.store(n, std::memory_order_relaxed);
+        team_->share(0, n, std::min(TOGETHER, (n + n_threads_ - 1) / n_threads_), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
+            try {
+                search(model, window, first, low, high, helpers_[static_cast<std::size_t>(member)], stop);
+            } catch (...) {
+                joined_.store(-1, std::memory_order_relaxed);
+                throw;
+            }
+        });
+        return commit(model, window, n, labels_of, work, lock, assumption);
+    }
+
+    // What was foreseen of bandwidths belongs to rows that have moved or gone.
+    void forget_bandwidths() noexcept { known_ = {0, 0}; }
+
+private:
+    // Attribute pairs a block must hold before threads pay for meeting once.
+    static constexpr std::int64_t WORTHWHILE = 200'000;
+    static constexpr std::int64_t SHORTEST_BLOCK = 4, LONGEST_BLOCK = 256;
+    // Rows whose bandwidths one thread estimates in a row, at least.
+    static constexpr std::int64_t SHORTEST_WALK = 16;
+
+    struct Helper {
+        Space space;
+        Grouping grouping;
+        typename Window::Walker walker;
+    };
+
+    // Nodes that were put behind the others on trust; those that did not come true are withdrawn in the end.
+    class Assumption {
+    public:
+        Assumption(ModelOf& model, Lock& lock) : model_(model), lock_(lock), end_(model.n_nodes) {}
+        ~Assumption() {
+            if (end_ > model_.n_nodes) {
+                const std::lock_guard<Lock> guard(lock_);
+                withdraw();
+            }
+        }
+        Assumption(const Assumption&) = delete;
+        Assumption& operator=(const Assumption&) = delete;
+
+        // Put n rows behind the nodes.
+        template <class RowOf, class BandwidthsOf>
+        void add(std::int64_t n, Team& team, RowOf row_of, BandwidthsOf bandwidths_of) {
+            const std::lock_guard<Lock> guard(lock_);
+            const std::int64_t first = end_;
+            const std::int64_t together = model_.nodes.entered_together();
+            if (together == 0 || model_.as_learned) {
+                for (; end_ < first + n; ++end_) {
+                    model_.reserve_node(end_ + 1, row_of(end_ - first));
+                    model_.create_node(end_, row_of(end_ - first), bandwidths_of(end_ - first));
+                }
+                return;
+            }
+            for (std::int64_t j = 0; j < n; ++j) model_.reserve_node(first + j + 1, row_of(j));
+            end_ = first + n;
+            team.share(first, end_, together, [&](std::int64_t, std::int64_t low, std::int64_t high) {
+                for (std::int64_t node = low; node < high; ++node) model_.create_node(node, row_of(node - first), bandwidths_of(node - first));
+            });
+        }
+
+        // The model is locked.
+        void withdraw() noexcept {
+            model_.withdraw();
+            end_ = model_.n_nodes;
+        }
+
+    private:
+        ModelOf& model_;
+        Lock& lock_;
+        std::int64_t end_;
+    };
+
+    const double* bandwidths(const ModelOf& model, std::int64_t position) const noexcept {
+        return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
+    }
+
+    // Estimate the bandwidths of all rows at hand. Walkers begin anew where rows in between were another thread's: stretches are few.
+    void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
+        const std::int64_t width = model.bandwidths.width(), n = end - first;
+        bandwidths_.resize(static_cast<std::size_t>(n * width));
+        known_ = {0, 0};
+        for (Helper& helper : helpers_) helper.walker = typename Window::Walker();
+        team_->share(0, n, std::max(SHORTEST_WALK, n / (4 * n_threads_)), [&](std::int64_t member, std::int64_t low, std::int64_t high) {
+            auto& walker = helpers_[static_cast<std::size_t>(member)].walker;
+            for (std::int64_t j = low; j < high; ++j) {
+                stop.check();
+                double* out = bandwidths_.data() + j * width;
+                if (model.settings.mode == Mode::common) {
+                    *out = walker.common_bandwidth(window, first + j);
+                } else {
+                    walker.bandwidths(window, first + j, out);
+                }
+            }
+        });
+        known_ = {first, end};
+    }
+
+    // The sums of the nodes' bandwidths when each row's turn comes.
+    void fill_in_sums(const ModelOf& model, std::int64_t first, std::int64_t n) {
+        const auto width = static_cast<std::size_t>(model.bandwidths.width());
+        sums_before_.resize(static_cast<std::size_t>(n) * width);
+        std::copy(model.bandwidth_sums.begin(), model.bandwidth_sums.end(), sums_before_.begin());
+        for (std::int64_t j = 1; j < n; ++j) {
+            const double* before = sums_before_.data() + static_cast<std::size_t>(j - 1) * width;
+            const double* added = bandwidths(model, first + j - 1);
+            for (std::size_t i = 0; i < width; ++i) sums_before_[static_cast<std::size_t>(j) * width + i] = before[i] + added[i];
+        }
+    }
+
+    // List the neighbours of a few rows of the block, unless a thread has seen a row before them that joins a node: those behind it
+    // will not be asked for.
+    void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Helper& helper, Stop& stop) {
+        if (low > joined_.load(std::memory_order_relaxed)) return;
+        stop.check();
+        const std::int64_t width = model.bandwidths.width();
+        // Groups differ from row to row.
+        const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
+        for (std::int64_t start = low; start < high; start += together) {
+            Query<typename ModelOf::Row> queries[TOGETHER];
+            for (std::int64_t j = start; j < start + together; ++j) {
+                queries[j - start] = model.query_to_learn(window.row(first + j), model.n_nodes + j, sums_before_.data() + j * width,
+                                               found_[static_cast<std::size_t>(j)], helper.grouping, helper.space);
+                thresholds_[static_cast<std::size_t>(j)] = model.settings.threshold(helper.grouping);
+            }
+            model.nodes.nearest(queries, together, helper.space.nodes, stop);
+            if (foresees_votes(model) && !model.settings.learned) {
+                for (std::int64_t j = start; j < start + together; ++j) {
+                    model.ask_listed(queries[j - start], helper.grouping, true, votings_[static_cast<std::size_t>(j)], helper.space, stop);
+                }
+            }
+        }
+        if (foresees_votes(model) && model.settings.learned) ask_learned(model, window, first, low, high, helper.space, stop);
+        for (std::int64_t j = low; j < high; ++j) {
+            if (!ModelOf::joins(found_[static_cast<std::size_t>(j)], thresholds_[static_cast<std::size_t>(j)])) continue;
+            for (auto seen = joined_.load(); j < seen && !joined_.compare_exchange_weak(seen, j);) {
+            }
+            return;
+        }
+    }
+
+    // Whether it can be known beforehand who votes on a row: which segments are trusted changes with every row.
+    static bool foresees_votes(const ModelOf& model) noexcept {
+        return model.decision ? !model.settings.follows_drift : model.settings.learned;
+    }
+
+    void ask_learned(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Space& space, Stop& stop) {
+        typename ModelOf::Row rows[TOGETHER];
+        std::int64_t n_nodes[TOGETHER];
+        for (std::int64_t j = low; j < high; ++j) {
+            rows[j - low] = window.row(first + j);
+            n_nodes[j - low] = model.n_nodes + j;
+        }
+        const bool with_scores = model.decision && model.decision->learns_opinions();
+        const auto voting_of = [&](std::int64_t q) -> Voting& { return votings_[static_cast<std::size_t>(low + q)]; };
+        model.ask_learned(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
+    }
+
+    // Learn what was foreseen until it no longer holds.
+    template <class LabelsOf>
+    std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, LabelsOf labels_of, Work& work, Lock& lock, Assumption& assumption) {
+        const std::int64_t first = window.learned;
+        const std::lock_guard<Lock> guard(lock);
+        for (std::int64_t j = 0; j < n; ++j) {
+            TopK& found = found_[static_cast<std::size_t>(j)];
+            const std::int64_t threshold = thresholds_[static_cast<std::size_t>(j)];
+            const Instance instance{window.row(first + j), labels_of(j)};
+            const bool joining = ModelOf::joins(found, threshold);
+            Voting& voting = votings_[static_cast<std::size_t>(j)];
+            if (joining) assumption.withdraw();
+            try {
+                if (model.decision && !foresees_votes(model)) ask_now(model, instance.x, j, work);
+                model.prepare(instance, found, joining, work);
+            } catch (...) {
+                assumption.withdraw();
+                throw;
+            }
+            if (joining) {
+                model.join_winner(instance, threshold, found, voting, work);
+            } else {
+                model.become_node(instance, bandwidths(model, first + j), found, voting, work);
+            }
+            ++window.learned;
+            renew_at_once(model);
+            if (joining) {
+                length_ = std::max(j + 1, length_ / 2);
+                return j + 1;
+            }
+        }
+        length_ = std::min(2 * length_, LONGEST_BLOCK);
+        return n;
+    }
+
+    // Find who votes when a row's turn has come. The model is locked, so interrupts have to wait.
+    void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
+        Stop never;
+        Query<typename ModelOf::Row> query = model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);
+        model.ask_to_learn(query, work.grouping, votings_[static_cast<std::size_t>(j)], work.space, never);
+    }
+
+    std::int64_t n_threads_;
+    std::optional<Team> team_;
+    std::vector<Helper> helpers_;
+    std::vector<TopK> found_;
+    std::vector<Voting> votings_;
+    Stretch known_{0, 0};  // positions whose bandwidths are known
+    Array<double> bandwidths_, sums_before_;
+    Array<std::int64_t> thresholds_;
+    std::atomic<std::int64_t> joined_{0};  // the first row of the block that was seen to join a node
+    std::int64_t length_ = 4 * SHORTEST_BLOCK;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,114 @@
+// A learner's state in canonical form: plain arrays without spare room.
+//
+// What comes back from them was checked before (mlca.learner.checking): compiled code does not check its indices.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+
+#include "nodes/nodes_view.hpp"
+#include "decision/calibrated.hpp"
+#include "decision/linear_models.hpp"
+#include "search/node_cells.hpp"
+#include "similarity/rank_distance.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Which arrays of the nodes a state has; what does not grow with them it has in any case.
+enum class OfNodes { all, none, weights, counts, bandwidths, label_counts };
+
+inline bool includes(OfNodes wanted, OfNodes one) noexcept { return wanted == OfNodes::all || wanted == one; }
+
+// Rows of pairs, ascending keys in each.
+template <class Value>
+struct Csr {
+    Array<std::int64_t> indptr{Array<std::int64_t>(1, 0)};
+    Array<std::int32_t> indices;
+    Array<Value> data;
+
+    // Add a row of pairs in any order; most are in the right one.
+    void append(const std::int32_t* keys, const Value* values, std::int64_t n) {
+        const auto start = static_cast<std::ptrdiff_t>(indices.size());
+        indices.insert(indices.end(), keys, keys + n);
+        data.insert(data.end(), values, values + n);
+        if (!std::is_sorted(indices.begin() + start, indices.end())) {
+            Array<std::int64_t> order(static_cast<std::size_t>(n));
+            std::iota(order.begin(), order.end(), 0);
+            std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys[a] < keys[b]; });
+            for (std::int64_t p = 0; p < n; ++p) {
+                indices.data()[start + p] = keys[order.data()[p]];
+                data.data()[start + p] = values[order.data()[p]];
+            }
+        }
+        indptr.push_back(static_cast<std::int64_t>(indices.size()));
+    }
+};
+
+// Dense rows as sparse ones, without zeros, and the other way round.
+inline Csr<double> folded(const double* rows, std::int64_t n, std::int64_t d) {
+    Csr<double> result;
+    result.indptr.reserve(static_cast<std::size_t>(n + 1));
+    for (std::int64_t j = 0; j < n; ++j, rows += d) {
+        for (std::int64_t i = 0; i < d; ++i) {
+            if (rows[i] == 0.0) continue;
+            result.indices.push_back(static_cast<std::int32_t>(i));
+            result.data.push_back(rows[i]);
+        }
+        result.indptr.push_back(static_cast<std::int64_t>(result.indices.size()));
+    }
+    return result;
+}
+inline Array<double> unfolded(const std::int64_t* indptr, const std::int32_t* indices, const double* data, std::int64_t n, std::int64_t d) {
+    Array<double> result(static_cast<std::size_t>(n * d), 0.0);
+    for (std::int64_t j = 0; j < n; ++j) {
+        for (std::int64_t p = indptr[j]; p < indptr[j + 1]; ++p) result.data()[j * d + indices[p]] = data[p];
+    }
+    return result;
+}
+
+// Either `dense` or `sparse` holds something, as the learner's nodes do.
+struct StateRows {
+    Array<double> dense;
+    Csr<double> sparse;
+
+    void fold(std::int64_t d) {
+        sparse = folded(dense.data(), static_cast<std::int64_t>(dense.size()) / d, d);
+        dense = {};
+    }
+    void unfold(std::int64_t d) {
+        dense = unfolded(sparse.indptr.data(), sparse.indices.data(), sparse.data.data(), static_cast<std::int64_t>(sparse.indptr.size()) - 1, d);
+        sparse = {};
+    }
+};
+
+struct State {
+    std::int64_t n_labels = 0;
+    Array<std::int64_t> tally;  // nodes, instances learned, counter updates with N > 1 and with N = 1
+    Array<std::int64_t> counts;
+    Array<double> bandwidths;
+    Csr<std::int64_t> label_counts;
+    Array<std::int64_t> with_label, without_label;  // in full
+    Array<std::int64_t> waiting_indptr{Array<std::int64_t>(1, 0)};
+    Array<std::int32_t> waiting_labels;
+    Array<double> group_centres, group_bandwidths;
+    Array<std::int64_t> group_counts;
+    StateRows weights, recent;
+    double vigilance = 0.0;  // as it was resolved; negative while it has to be found
+    // What goes beyond the paper, where it is asked for.
+    Array<std::int64_t> unlabelled;     // of each node
+    NodeIds births;                      // where nodes are bounded, as the next two
+    std::int64_t n_candidates = 0;
+    Array<std::int64_t> label_totals;   // instances of each label, whether a node has them or not
+    std::optional<Learned> learned;
+    CellState cells;                    // empty: there are none
+    std::int64_t similarity_due = 1;
+    Array<std::int64_t> similarity_births;  // where trust decides which nodes count
+    std::optional<Decision> decision;   // with as many slots as there are labels, and "none"
+    std::optional<LinearState> linear;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,84 @@
+// Missing values and nominal features (docs/mixed.md).
+//
+// A missing value is an entry MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and no input is
+// that large. A feature that row or node lacks is left out of a sum, and the sum is scaled up as if the compared features stood
+// for all (`in_full`). Nominal features are compared for equality only. For correlations with labels each of their values is a
+// trait, numbered behind the d features in the order of features and values.
+#pragma once
+
+#include <algorithm>
+#include <cfloat>
+#include <cstdint>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr double MISSING = DBL_MAX;
+
+inline bool is_missing(double value) noexcept { return value == MISSING; }
+
+inline bool has_missing(const double* values, std::int64_t n) noexcept {
+    bool any = false;
+    for (std::int64_t i = 0; i < n; ++i) any |= is_missing(values[i]);
+    return any;
+}
+
+// A flag for each feature; empty if none is nominal.
+using Nominal = Array<std::uint8_t>;
+
+inline bool is_nominal(const Nominal& nominal, std::int64_t feature) noexcept { return !nominal.empty() && nominal.data()[feature]; }
+
+// What a sum of terms over some of `parts` would be over all of them; of none it is the largest there is. Terms are at
+// most 2^40 units and parts 2^22, so all stays below 2^86. As parts >= compared, different totals stay different.
+inline std::int64_t in_full(std::int64_t total, std::int64_t compared, std::int64_t parts) noexcept {
+    if (compared == parts) return total;
+    if (compared == 0) return parts * static_cast<std::int64_t>(PER_UNIT);
+    return static_cast<std::int64_t>(rounded(static_cast<Int128>(total) * parts, compared));
+}
+
+// An entry after a move by (target - value) / step.
+inline double moved_entry(double value, double target, double step, bool nominal) noexcept {
+    if (is_missing(target)) return value;
+    if (is_missing(value)) return target;
+    if (nominal) return step < 2.0 ? target : value;
+    return value + (target - value) / step;
+}
+
+// The values of nominal features that nodes have.
+class NominalValues {
+public:
+    std::int64_t size() const noexcept { return static_cast<std::int64_t>(values.size()); }
+
+    struct Range {
+        std::int64_t first, end;
+    };
+    // The traits of a feature.
+    Range of(std::int64_t feature) const noexcept {
+        const auto [first, end] = std::equal_range(attributes.begin(), attributes.end(), static_cast<std::int32_t>(feature));
+        return {first - attributes.begin(), end - attributes.begin()};
+    }
+    // The number of a value, -1 if no node had it.
+    std::int64_t find(std::int64_t feature, double value) const noexcept {
+        const Range range = of(feature);
+        const double *first = values.data() + range.first, *end = values.data() + range.end;
+        const double* place = std::lower_bound(first, end, value);
+        return place != end && *place == value ? place - values.data() : -1;
+    }
+
+    // Whether these could be the values of d features.
+    bool is_sound(std::int64_t d) const noexcept {
+        if (attributes.size() != values.size()) return false;
+        for (std::size_t t = 0; t < values.size(); ++t) {
+            if (attributes[t] < 0 || attributes[t] >= d) return false;
+            if (t > 0 && !(attributes[t - 1] < attributes[t] || (attributes[t - 1] == attributes[t] && values[t - 1] < values[t]))) return false;
+        }
+        return true;
+    }
+
+    Array<std::int32_t> attributes;
+    Array<double> values;
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,313 @@
+// Four-bit codes under correntropy: the nearest nodes out of all at a fiftieth of the cost of exact sums.
+//
+// Chosen for dense rows of MLCA and MLCA-C, from `screen_from` nodes on. MLCA-I, where each node has bandwidths of its own, would need
+// another table for every node and uses float tiles (search/float_tiles.hpp).
+//
+// Bounds for all nodes come from byte shuffles (search/scan_codes.hpp), a closer look from sixteen-bit codes (search/codes16.hpp), and
+// only what could still be among the nearest is summed exactly (search/screening.hpp has the scheme and why it is exact). The nodes'
+// bandwidths do not enter the codes, so a bandwidth that changes with every node costs nothing but the row's table.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "base/fixed_point.hpp"
+#include "base/level.hpp"
+#include "base/memory.hpp"
+#include "base/team.hpp"
+#include "search/codes16.hpp"
+#include "search/codes4.hpp"
+#include "search/lookup_tables.hpp"
+#include "search/neighbour_index.hpp"
+#include "search/screening.hpp"
+#include "search/taker_buckets.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Everything that screening keeps of the nodes: cells and their four bits, and sixteen bits for a closer look.
+//
+// It is derived from the weights and never asked for a decision, so it can be made anew at any time. Cells follow the
+// nodes: when there are four times as many, boundaries are placed anew and all nodes are written again, which costs each
+// node a third more in all.
+class CodedNodes {
+public:
+    // Rows with more attributes are not coded: sums of sixteen-bit terms could overflow.
+    static constexpr std::int64_t MOST_ATTRIBUTES = 1 << 15;
+
+    // `looks_closer`: whether sixteen bits are kept, too.
+    explicit CodedNodes(std::int64_t n_attributes, bool looks_closer = true)
+        : looks_closer_(looks_closer), cells_(n_attributes), codes_(n_attributes), widths_(n_attributes), fine_(rounded_up(n_attributes, FINE_LANES)) {}
+
+    // Whether nodes have been coded; below some number of nodes it does not pay.
+    bool ready() const noexcept { return cells_.built(); }
+    const Cells& cells() const noexcept { return cells_; }
+    const Codes4& codes() const noexcept { return codes_; }
+    const Scale16& widths() const noexcept { return widths_; }
+    const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
+
+    // Make room for n nodes in all; a failure leaves everything as it was.
+    void reserve(std::int64_t n) {
+        codes_.reserve(n);
+        if (looks_closer_) fine_.reserve(n);
+        if (takers_) takers_->reserve(n);
+    }
+    void reserve_move() {
+        if (takers_) takers_->reserve_move();
+    }
+
+    // Whether the first n nodes ask for cells placed anew; fewer than `first` are not worth any.
+    bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
+
+    // The same n nodes with cells placed anew; `weights(node)` are the attributes of a node. It takes its time, and
+    // changes nothing here: others may go on reading.
+    template <class Weights>
+    CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {
+        CodedNodes next(cells_.n_attributes(), looks_closer_);
+        next.reserve(n);
+        next.cells_.build(n, weights, sharing);
+        if (looks_closer_) next.widths_.build(n, weights);
+        sharing(n, ENTERED_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+            for (std::int64_t node = low; node < high; ++node) next.enter(node, weights(node));
+        });
+        if (with_takers) next.takers_.emplace(n, next.cells_, weights);
+        return next;
+    }
+
+    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn. Threads may write nodes
+    // side by side if those between two multiples of ENTERED_TOGETHER are written by one.
+    static constexpr std::int64_t ENTERED_TOGETHER = BLOCK;
+    void enter(std::int64_t node, const double* weights) noexcept {
+        if (!ready()) return;
+        std::uint8_t cells_of_node[MOST_ATTRIBUTES];
+        if (looks_closer_) widths_.encode(weights, fine_[node]);
+        cells_.assign(weights, cells_of_node);
+        codes_.enter(node, cells_of_node);
+        if (takers_) takers_->enter(node, cells_, weights);
+    }
+
+    // Collect nodes that may take a row in, of the first n; return whether they are few.
+    bool collect_takers(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const { return takers_ && takers_->collect(x, reach, cells_, n, nodes); }
+
+private:
+    bool looks_closer_;
+    std::optional<TakerBuckets> takers_;
+    Cells cells_;
+    Codes4 codes_;
+    Scale16 widths_;
+    Rows<std::int16_t> fine_;
+};
+
+// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's attributes.
+template <class Weights>
+struct CommonSums {
+    const double* x;
+    std::int64_t d;
+    double r;
+    const Row16& fine;
+    const CodedNodes& coded;
+    const Weights& weights;
+
+    std::int64_t exact(std::int64_t node) const { return common_sum(x, weights(node), d, r); }
+    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+};
+
+// The same in few dimensions: exact sums of a few nodes are taken together, so that their terms fill vectors.
+template <class Weights>
+struct FewAttributes {
+    static constexpr std::int64_t MOST = 8;
+    const double* x;
+    std::int64_t d;
+    double r;
+    const Weights& weights;
+
+    [[gnu::always_inline]] void fetch(std::int64_t) const {}
+    void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
+        alignas(64) double differences[SEARCHED_TOGETHER * MOST];
+        alignas(64) std::int64_t terms[SEARCHED_TOGETHER * MOST];
+        for (std::int64_t j = 0; j < n; ++j) {
+            const double* y = weights(nodes[j]);
+            for (std::int64_t i = 0; i < d; ++i) differences[j * d + i] = x[i] - y[i];
+        }
+        // Whole vectors: what is left over is computed and not used.
+        const std::int64_t end = rounded_up(n * d, 8);
+        for (std::int64_t k = n * d; k < end; ++k) differences[k] = 0.0;
+        for (std::int64_t k = 0; k < end; k += 8) {
+            for (std::int64_t lane = 0; lane < 8; ++lane) terms[k + lane] = dissimilarity(differences[k + lane], r);
+        }
+        for (std::int64_t j = 0; j < n; ++j) totals[j] = std::accumulate(terms + j * d, terms + (j + 1) * d, std::int64_t{0});
+    }
+};
+
+// The same where only nodes within a small distance count: four bits leave so few that a closer look does not pay.
+template <class Weights>
+struct SumsOfFew {
+    const double* x;
+    std::int64_t d;
+    double r;
+    const Weights& weights;
+
+    [[gnu::always_inline]] void fetch(std::int64_t node) const { fetch_row(weights(node), d); }
+    void exact(const std::int32_t* nodes, std::int64_t n, std::int64_t* totals) const {
+        for (std::int64_t j = 0; j < n; ++j) totals[j] = common_sum(x, weights(nodes[j]), d, r);
+    }
+};
+
+// How one row is compared with nodes where its attributes are in groups; `exact(node)` sums the roots.
+template <class Exact>
+struct GroupedSums {
+    std::int64_t d;
+    const Row16& fine;
+    const CodedNodes& coded;
+    const Exact& sum;
+
+    std::int64_t exact(std::int64_t node) const { return sum(node); }
+    [[gnu::always_inline]] void fetch(std::int64_t) const {}
+    std::int64_t lower(std::int64_t node) const { return fine.lower(coded.fine(node)); }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(coded.fine(node), d); }
+    std::int64_t looseness() const { return fine.looseness(); }
+};
+
+class CorrentropyCodes {
+public:
+    using DenseQuery = Query<const double*>;
+
+    struct Space {
+        std::vector<LookupTables> tables;
+        std::vector<Row16> fine;
+        Screening screening;
+        Array<std::int32_t> takers;
+    };
+
+    // `lists_takers`: whether, while learning, only nodes within the vigilance are asked for.
+    CorrentropyCodes(Mode mode, std::int64_t d, std::int64_t from, bool lists_takers)
+        : is_common_(mode == Mode::common),
+          looks_closer_(!is_common_ || (d > FEW && !lists_takers)),
+          lists_takers_(lists_takers && is_common_),
+          d_(d),
+          from_(std::max(from, std::int64_t{1})),
+          coded_(d, looks_closer_) {}
+
+    void reserve(std::int64_t n_nodes) { coded_.reserve(n_nodes); }
+    void reserve_move() { coded_.reserve_move(); }
+    void enter(std::int64_t node, const double* weights) noexcept { coded_.enter(node, weights); }
+
+    bool can() const noexcept { return coded_.ready(); }
+
+    // The codes with cells that fit the nodes as they are now, if it is time for one.
+    template <class Weights>
+    std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing) const {
+        if (d_ > CodedNodes::MOST_ATTRIBUTES || !coded_.due(n_nodes, from_)) return std::nullopt;
+        return coded_.renewed(n_nodes, weights, lists_takers_ && n_nodes >= TAKERS_FROM * from_, sharing);
+    }
+    void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
+
+    // List the nearest nodes of each query; `exact(query, node)` is a sum, `weights(node)` are a node's attributes.
+    template <class Exact, class Weights>
+    void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights& weights) const {
+        if (space.tables.empty()) {
+            space.fine.resize(SCAN_ROWS, Row16(d_));
+            space.tables.resize(SCAN_ROWS, LookupTables(d_));
+        }
+        std::int64_t first = 0;
+        while (first < n && list_takers(queries[first], space, weights)) ++first;
+        for (; first < n; first += SCAN_ROWS) {
+            stop.check();
+            const auto n_rows = static_cast<int>(std::min<std::int64_t>(SCAN_ROWS, n - first));
+            const DenseQuery* some = queries + first;
+            const LookupTables* tables[SCAN_ROWS];
+            for (int q = 0; q < n_rows; ++q) {
+                fill(some[q], space.fine[static_cast<std::size_t>(q)], space.tables[static_cast<std::size_t>(q)]);
+                tables[q] = &space.tables[static_cast<std::size_t>(q)];
+            }
+            std::int64_t most = 0;
+            for (int q = 0; q < n_rows; ++q) most = std::max(most, some[q].found->cap() / Screening::bound_step(*tables[q]));
+            space.screening.bound_all(coded_.codes(), tables, n_rows, some[n_rows - 1].n_nodes, most);
+            for (int q = 0; q < n_rows; ++q) list_nearest(some[q], q, Screening::bound_step(*tables[q]), space, exact, weights);
+        }
+    }
+
+private:
+    // Up to so many attributes, exact sums cost hardly more than a closer look.
+    static constexpr std::int64_t FEW = 8;
+    // Buckets save little where there are fewer nodes than this, times those that screening begins with.
+    static constexpr std::int64_t TAKERS_FROM = 64;
+
+    // List the nodes within the cap, if that is what is asked for and the cap leaves few that could be.
+    template <class Weights>
+    bool list_takers(const DenseQuery& query, Space& space, const Weights& weights) const {
+        if (!lists_takers_ || query.found->cap() == NO_LIMIT) return false;
+        const std::optional<double> reach = TakerBuckets::reach_of(query.found->cap(), query.r);
+        if (!reach || !coded_.collect_takers(query.x, *reach, query.n_nodes, space.takers)) return false;
+        const std::int32_t* nodes = space.takers.data();
+        const auto n = static_cast<std::int64_t>(space.takers.size());
+        const auto is_within = [&](const double* y) {
+            for (std::int64_t i = 0; i < d_; ++i) {
+                if (std::fabs(query.x[i] - y[i]) > *reach) return false;
+            }
+            return true;
+        };
+        for (std::int64_t k = 0; k < n; ++k) {
+            if (k + SEARCHED_TOGETHER < n) __builtin_prefetch(weights(nodes[k + SEARCHED_TOGETHER]));
+            const double* y = weights(nodes[k]);
+            if (is_within(y)) query.found->offer(nodes[k], common_sum(query.x, y, d_, query.r));
+        }
+        return true;
+    }
+
+    struct Group {
+        double r;
+        std::int64_t size;
+    };
+    static auto groups_of(const DenseQuery& query) noexcept {
+        return [&grouping = *query.grouping](std::int64_t i) {
+            const std::int64_t group = grouping.members[static_cast<std::size_t>(i)];
+            return Group{grouping.factors[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group)};
+        };
+    }
+
+    void fill(const DenseQuery& query, Row16& fine, LookupTables& tables) const noexcept {
+        if (is_common_) {
+            tables.fill_common(query.x, query.r, coded_.cells());
+            if (looks_closer_) fine.fill_common(query.x, query.r, coded_.widths());
+        } else {
+            fine.fill_grouped(query.x, groups_of(query), coded_.widths());
+            tables.fill_grouped(query.x, groups_of(query), coded_.cells());
+        }
+    }
+
+    template <class Exact, class Weights>
+    void list_nearest(const DenseQuery& query, int row, std::int64_t step, Space& space, const Exact& exact, const Weights& weights) const {
+        const Row16& fine = space.fine[static_cast<std::size_t>(row)];
+        if (is_common_) {
+            if (d_ <= FEW) {
+                const FewAttributes<Weights> sums{query.x, d_, query.r, weights};
+                space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+                return;
+            }
+            if (!looks_closer_) {
+                const SumsOfFew<Weights> sums{query.x, d_, query.r, weights};
+                space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+                return;
+            }
+            const CommonSums<Weights> sums{query.x, d_, query.r, fine, coded_, weights};
+            space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+        } else {
+            const auto sum = [&](std::int64_t node) { return exact(query, node); };
+            const GroupedSums<decltype(sum)> sums{d_, fine, coded_, sum};
+            space.screening.list_nearest(row, query.n_nodes, step, query.found->most(), sums, *query.found);
+        }
+    }
+
+    bool is_common_;  // one bandwidth for all features; else features are in groups
+    bool looks_closer_, lists_takers_;
+    std::int64_t d_, from_;
+    CodedNodes coded_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

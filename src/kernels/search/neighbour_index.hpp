@@ -1,0 +1,127 @@
+// NeighbourIndex: the nodes of a model, and which N of them are nearest to a row.
+//
+// An index follows the model's nodes one by one (enter, move, withdraw), is renewed now and then, and lists the nearest nodes of a
+// row. Distances are exact whole numbers; bounds may exclude nodes but never decide, so any index gives the same lists. README.md in
+// this folder shows which index is used where.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include "bandwidth/feature_groups.hpp"
+#include "base/memory.hpp"
+#include "base/team.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+inline constexpr std::int64_t NO_LIMIT = std::int64_t{1} << 62;
+
+// The N nearest nodes in order, nearest first, the older of two equals first.
+class TopK {
+public:
+    explicit TopK(std::int64_t n_neighbors)
+        : nodes(static_cast<std::size_t>(n_neighbors + 1)), sums(static_cast<std::size_t>(n_neighbors + 1)), most_(n_neighbors) {}
+
+    std::int64_t size() const noexcept { return size_; }
+    std::int64_t most() const noexcept { return most_; }
+    void clear() noexcept { size_ = 0; }
+    // Forget all nodes, and keep at most so many from now on, whose sums are within the cap.
+    void begin(std::int64_t most, std::int64_t cap = NO_LIMIT) {
+        grow_to(nodes, most + 1);
+        grow_to(sums, most + 1);
+        most_ = most;
+        cap_ = cap;
+        size_ = 0;
+    }
+
+    // The sum above which no node can enter the list any more. One that equals it can, if it is older.
+    std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : cap_; }
+    std::int64_t cap() const noexcept { return cap_; }
+
+    // Nodes that are gone never enter: a flag for each node, or none.
+    void skip(const std::uint8_t* gone) noexcept { gone_ = gone; }
+    bool skips(std::int64_t node) const noexcept { return gone_ != nullptr && gone_[node]; }
+
+    // Offer a node; nodes may come in any order.
+    void offer(std::int64_t node, std::int64_t sum) noexcept {
+        if (sum > cap_ || skips(node)) return;
+        auto place = static_cast<std::size_t>(size_);
+        if (size_ == most_) {
+            if (!before(node, sum, place - 1)) return;
+            --place;
+        } else {
+            ++size_;
+        }
+        for (; place > 0 && before(node, sum, place - 1); --place) {
+            nodes[place] = nodes[place - 1];
+            sums[place] = sums[place - 1];
+        }
+        nodes[place] = node;
+        sums[place] = sum;
+    }
+
+    // Put a node that was just made in front of all others.
+    void put_first(std::int64_t node) noexcept {
+        if (size_ < most_) ++size_;
+        for (auto place = static_cast<std::size_t>(size_ - 1); place > 0; --place) nodes[place] = nodes[place - 1];
+        nodes[0] = node;
+    }
+
+    Array<std::int64_t> nodes, sums;
+
+private:
+    bool before(std::int64_t node, std::int64_t sum, std::size_t place) const noexcept {
+        return sum < sums[place] || (sum == sums[place] && node < nodes[place]);
+    }
+
+    std::int64_t most_;
+    std::int64_t cap_ = NO_LIMIT;
+    const std::uint8_t* gone_ = nullptr;
+    std::int64_t size_ = 0;
+};
+
+// When nodes are kept in cells (search/node_cells.hpp), and how many nodes a search visits: at least `least`, and at least `per_root` times the root of all.
+struct CellLimits {
+    std::int64_t from = 0;  // more nodes than this are kept in cells; 0: never
+    std::int64_t least = 0, per_root = 0;
+};
+
+// Nodes that were given up: a flag for each node, or none, and how many they are.
+struct Gone {
+    const std::uint8_t* flags;
+    std::int64_t n;
+};
+
+// nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`.
+using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
+
+// One bandwidth for all attributes (MLCA), each node its own (MLCA-I), one a group of attributes (MLCA-C).
+enum class Mode { common, individual, clustered };
+
+// Instances that are compared with the nodes together. More of them are more to throw away when threads look ahead.
+inline constexpr std::int64_t TOGETHER = 8;
+
+template <class Row>
+struct Query {
+    Row x;
+    std::int64_t n_nodes = 0;  // compare with so many, the oldest
+    double r = 0.0;            // common: the factor SCALE / bandwidth
+    const Grouping* grouping = nullptr;  // clustered: the instance's groups
+    TopK* found = nullptr;
+};
+
+// What a model needs of the nodes, by correntropy. `DenseNodes` and `SparseNodes` have it; `RankIndex`, by rank distance, follows
+// the same nodes by the same steps and is computed anew with the similarity.
+template <class Index>
+concept NeighbourIndex = requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
+                                  Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
+    index.reserve(node, x);                           // make room for so many nodes, so that what follows cannot fail
+    index.enter(node, x, bandwidths);                 // the next node
+    { index.move(node, x, step) } -> std::same_as<bool>;  // towards x; whether it has changed
+    index.withdraw(node);                             // unmake the nodes from this one on
+    index.take(std::move(*reader.renewed(node, step)));  // what is due to be made anew: made while others read, taken over at once
+    reader.nearest(queries, node, space, stop);       // fill the lists of so many queries
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,326 @@
+// Cells of nodes: groups around centres, so that a search looks at thousands of nodes instead of at all of them.
+//
+// A cell has a centre, and every node belongs to one cell. The centres are computed with the similarity: about sqrt(K) of K nodes,
+// drawn by their numbers and improved by a few rounds of k-means on a sample. A later node joins the cell of the nearest centre and
+// stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough nodes.
+//
+// Why a model with cells is a function of its rows. A row's place is a vector of whole numbers: its ranks less the middle rank, times
+// the root of the feature's share of the weight. They are so small that |c|^2 - 2 x c, which orders the centres c as the distance from
+// x does, and all partial sums of it are below 2^24: float32 holds them exactly, so no order of summation, vector width or fused
+// operation changes a bit. (Roots of shares have the length 1, so a place has a length below REACH + 1.5 sqrt(d) with its roundings,
+// at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums. Of equally near centres the first one counts.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+#include "base/team.hpp"
+#include "nodes/missing_and_nominal.hpp"
+#include "search/codes4.hpp"
+#include "search/neighbour_index.hpp"
+#include "similarity/rank_distance.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// What a file holds of cells.
+struct CellState {
+    Array<std::int16_t> centres;  // one row per cell
+    Array<std::int32_t> cells;    // of each node
+};
+
+// The largest whole number whose square is not larger.
+inline std::int64_t whole_root(std::int64_t n) noexcept {
+    auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
+    while (root * root > n) --root;
+    while ((root + 1) * (root + 1) <= n) ++root;
+    return root;
+}
+
+class NodeCells {
+public:
+    // With more features the places would be too coarse.
+    static constexpr std::int64_t MOST_FEATURES = 1 << 14;
+
+    struct Block {
+        std::int64_t number, n;  // the first n nodes of a block count
+    };
+
+    // Working space of a search.
+    struct Space {
+        Array<float> place, scores;
+        Array<std::int64_t> order;
+        Array<Block> blocks;          // visited
+        Array<std::int32_t> nodes;    // in the visited blocks, one after the other
+    };
+
+    NodeCells(const Learned& learned, const CellLimits& limits)
+        : limits_(limits), d_(learned.n_attributes()), one_(static_cast<double>(learned.ranks.one())), factors_(static_cast<std::size_t>(d_)), of_zero_(static_cast<std::size_t>(d_)) {
+        for (std::int64_t j = 0; j < d_; ++j) {
+            const double share = static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total);
+            factors_.data()[j] = is_nominal(learned.nominal, j) ? 0.0 : std::sqrt(share) * (REACH / one_);
+            of_zero_.data()[j] = coordinate(j, learned.ranks.zeros.data()[j]);
+        }
+    }
+
+    // A row's place, from its ranks (from the lowest).
+    void place(const std::int32_t* ranks, float* out) const noexcept {
+        for (std::int64_t j = 0; j < d_; ++j) out[j] = coordinate(j, ranks[j]);
+    }
+    // The same from its entries: for_each_entry(f(feature, value)). Missing values count as middle ranks.
+    template <class ForEachEntry>
+    void place_of_entries(const Learned& learned, ForEachEntry for_each_entry, float* out) const {
+        std::copy(of_zero_.begin(), of_zero_.end(), out);
+        for_each_entry([&](std::int64_t j, double value) {
+            out[j] = is_missing(value) ? 0.0f : coordinate(j, learned.ranks(j, value) + learned.ranks.zeros.data()[j]);
+        });
+    }
+
+    // Compute the centres of n nodes and let all nodes join; place_of(node, out) is a node's place.
+    template <class PlaceOf>
+    void build(std::int64_t n, const PlaceOf& place_of, Stop& stop) {
+        open(whole_root(n));
+        Array<float> place(static_cast<std::size_t>(d_));
+        for (std::int64_t c = 0; c < n_cells_; ++c) {
+            place_of(drawn(c, n_cells_, n), place.data());
+            std::copy(place.begin(), place.end(), centre(c));
+        }
+        lay_out();
+        const std::int64_t n_sampled = std::min(n, PER_CENTRE * n_cells_);
+        Array<float> sample(static_cast<std::size_t>(n_sampled * d_)), scores(static_cast<std::size_t>(padded_cells()));
+        for (std::int64_t s = 0; s < n_sampled; ++s) place_of(drawn(s, n_sampled, n), sample.data() + s * d_);
+        for (int round = 0; round < ROUNDS; ++round) improve(sample, n_sampled, scores, stop);
+        for (std::int64_t k = 0; k < n; ++k) {
+            if (k % NODES_BETWEEN_CHECKS == 0) stop.check();
+            place_of(k, place.data());
+            reserve(k + 1);
+            enter(k, nearest(place.data(), scores.data()));
+        }
+    }
+
+    // Continue from a state that is sound; nodes are entered one by one.
+    void restore(const CellState& state) {
+        open(static_cast<std::int64_t>(state.centres.size()) / d_);
+        std::copy(state.centres.begin(), state.centres.end(), centres_.begin());
+        lay_out();
+        known_ = state.cells;
+    }
+    // Whether a state of n nodes can be continued from.
+    bool is_sound(const CellState& state, std::int64_t n) const noexcept {
+        const auto n_cells = static_cast<std::int64_t>(state.centres.size()) / d_;
+        if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n) return false;
+        for (std::size_t i = 0; i < state.centres.size(); ++i) {
+            const auto j = static_cast<std::int64_t>(i) % d_;
+            // Widening a model changes the shares a little.
+            if (std::abs(static_cast<float>(state.centres[i])) > coordinate(j, static_cast<std::int64_t>(2.0 * one_)) + 1.0f) return false;
+        }
+        return std::all_of(state.cells.begin(), state.cells.end(), [&](std::int32_t cell) { return cell >= 0 && cell < n_cells; });
+    }
+    template <class IsKept>
+    CellState state(std::int64_t n, IsKept is_kept) const {
+        CellState result{Array<std::int16_t>(centres_.size()), {}};
+        std::transform(centres_.begin(), centres_.end(), result.centres.begin(), [](float value) { return static_cast<std::int16_t>(value); });
+        for (std::int64_t k = 0; k < n; ++k) {
+            if (is_kept(k)) result.cells.push_back(cell(k));
+        }
+        return result;
+    }
+
+    // Make room for so many nodes in all; `enter` cannot fail then.
+    void reserve(std::int64_t n_nodes) {
+        const auto make_room = [](auto& array, std::size_t n) {
+            if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
+        };
+        make_room(slots_, static_cast<std::size_t>(n_nodes));
+        make_room(nodes_, nodes_.size() + BLOCK);
+        make_room(owners_, owners_.size() + 1);
+        make_room(before_, before_.size() + 1);
+    }
+    // So many slots may be in use after the next node.
+    std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()) + BLOCK; }
+
+    // Enter the next node: into the cell of a file, or that of the nearest centre.
+    void enter_at(std::int64_t node, const float* place) noexcept {
+        if (node >= static_cast<std::int64_t>(known_.size())) return enter(node, nearest(place, scores_.data()));
+        enter(node, known_.data()[node]);
+        if (node + 1 == static_cast<std::int64_t>(known_.size())) known_ = {};
+    }
+    // Unmake the nodes from `first` on: they are the last of their cells.
+    void withdraw(std::int64_t first) noexcept {
+        while (static_cast<std::int64_t>(slots_.size()) > first) {
+            const std::int32_t block = slots_.back() / static_cast<std::int32_t>(BLOCK), cell = owners_.data()[block];
+            slots_.pop_back();
+            if (--sizes_.data()[cell] % BLOCK > 0) continue;
+            last_.data()[cell] = before_.data()[block];
+            before_.data()[block] = free_;
+            free_ = block;
+        }
+    }
+    void give_up(std::int64_t node) noexcept { ++n_gone_.data()[cell(node)]; }
+
+    std::int64_t slot(std::int64_t node) const noexcept { return slots_.data()[node]; }
+
+    // Visit cells for a row at `space.place` until they hold enough of the first n nodes, of which some are gone.
+    void visit(std::int64_t n_nodes, std::int64_t n_gone, Space& space) const {
+        grow_to(space.scores, padded_cells());
+        score(space.place.data(), space.scores.data());
+        space.order.clear();
+        // Scores are whole numbers.
+        for (std::int64_t c = 0; c < n_cells_; ++c) space.order.push_back((static_cast<std::int64_t>(space.scores.data()[c]) << 32) + c);
+        std::make_heap(space.order.begin(), space.order.end(), std::greater<>());
+        space.blocks.clear();
+        space.nodes.clear();
+        const std::int64_t n_kept = n_nodes - n_gone;
+        std::int64_t wanted = std::max(limits_.least, whole_root(limits_.per_root * limits_.per_root * n_kept));
+        while (wanted > 0 && !space.order.empty()) {
+            std::pop_heap(space.order.begin(), space.order.end(), std::greater<>());
+            wanted -= take(space.order.back() & INT32_MAX, n_nodes, space);
+            space.order.pop_back();
+        }
+    }
+
+private:
+    static constexpr int ROUNDS = 4;
+    static constexpr double REACH = 2048.0;
+    static constexpr std::int64_t PER_CENTRE = 32, LANES = 64, NODES_BETWEEN_CHECKS = 256;
+
+    float coordinate(std::int64_t j, std::int64_t rank) const noexcept {
+        const double from_middle = static_cast<double>(rank) - 0.5 * one_;
+        return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
+    }
+
+    // One of n numbers, drawn out of part i of so many equal parts.
+    static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
+        const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
+        return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));
+    }
+
+    std::int64_t padded_cells() const noexcept { return rounded_up(n_cells_, LANES); }
+    float* centre(std::int64_t c) noexcept { return centres_.data() + c * d_; }
+
+    void open(std::int64_t n_cells) {
+        n_cells_ = n_cells;
+        const auto n = static_cast<std::size_t>(n_cells);
+        centres_.assign(n * static_cast<std::size_t>(d_), 0.0f);
+        scores_.resize(static_cast<std::size_t>(padded_cells()));
+        sizes_.assign(n, 0);
+        n_gone_.assign(n, 0);
+        last_.assign(n, -1);
+    }
+
+    // Put the centres' features side by side for `score`.
+    void lay_out() {
+        columns_.assign(static_cast<std::size_t>(padded_cells() * d_), 0.0f);
+        squares_.assign(static_cast<std::size_t>(padded_cells()), 0x1p25f);
+        for (std::int64_t c = 0; c < n_cells_; ++c) {
+            float square = 0.0f;
+            for (std::int64_t j = 0; j < d_; ++j) {
+                columns_.data()[(c / LANES * d_ + j) * LANES + c % LANES] = centre(c)[j];
+                square += centre(c)[j] * centre(c)[j];
+            }
+            squares_.data()[c] = square;
+        }
+    }
+
+    // |c|^2 - 2 x c of every centre c; what is beyond them is larger.
+    [[gnu::noinline]] void score(const float* __restrict x, float* __restrict scores) const noexcept {
+        for (std::int64_t first = 0; first < padded_cells(); first += LANES) {
+            const float* __restrict column = columns_.data() + first * d_;
+            float sums[LANES];
+            for (std::int64_t lane = 0; lane < LANES; ++lane) sums[lane] = squares_.data()[first + lane];
+            for (std::int64_t j = 0; j < d_; ++j, column += LANES) {
+                const float factor = -2.0f * x[j];
+                for (std::int64_t lane = 0; lane < LANES; ++lane) {
+#if defined(__FMA__)
+                    sums[lane] = std::fma(factor, column[lane], sums[lane]);
+#else
+                    sums[lane] += factor * column[lane];
+#endif
+                }
+            }
+            for (std::int64_t lane = 0; lane < LANES; ++lane) scores[first + lane] = sums[lane];
+        }
+    }
+    std::int32_t nearest(const float* place, float* scores) const noexcept {
+        score(place, scores);
+        return static_cast<std::int32_t>(std::min_element(scores, scores + n_cells_) - scores);
+    }
+
+    // A round of k-means: each centre becomes the mean of the places that are nearest to it, if there are any.
+    void improve(const Array<float>& sample, std::int64_t n_sampled, Array<float>& scores, Stop& stop) {
+        Array<std::int64_t> sums(centres_.size(), 0), counts(static_cast<std::size_t>(n_cells_), 0);
+        for (std::int64_t s = 0; s < n_sampled; ++s) {
+            if (s % NODES_BETWEEN_CHECKS == 0) stop.check();
+            const float* place = sample.data() + s * d_;
+            const std::int32_t c = nearest(place, scores.data());
+            ++counts.data()[c];
+            for (std::int64_t j = 0; j < d_; ++j) sums.data()[c * d_ + j] += static_cast<std::int64_t>(place[j]);
+        }
+        for (std::int64_t c = 0; c < n_cells_; ++c) {
+            const std::int64_t n = counts.data()[c];
+            for (std::int64_t j = 0; n > 0 && j < d_; ++j) centre(c)[j] = static_cast<float>(rounded(sums.data()[c * d_ + j], n));
+        }
+        lay_out();
+    }
+
+    std::int32_t cell(std::int64_t node) const noexcept { return owners_.data()[slots_.data()[node] / static_cast<std::int32_t>(BLOCK)]; }
+
+    void enter(std::int64_t node, std::int32_t cell) noexcept {
+        std::int64_t& size = sizes_.data()[cell];
+        if (size % BLOCK == 0) {
+            std::int32_t block = free_;
+            if (block >= 0) {
+                free_ = before_.data()[block];
+            } else {
+                block = static_cast<std::int32_t>(owners_.size());
+                owners_.push_back(0);
+                before_.push_back(0);
+                nodes_.resize(nodes_.size() + BLOCK);
+            }
+            owners_.data()[block] = cell;
+            before_.data()[block] = last_.data()[cell];
+            last_.data()[cell] = block;
+        }
+        const std::int64_t slot = last_.data()[cell] * BLOCK + size % BLOCK;
+        nodes_.data()[slot] = static_cast<std::int32_t>(node);
+        slots_.push_back(static_cast<std::int32_t>(slot));
+        ++size;
+    }
+
+    // Take the nodes of a cell; return how many are not gone.
+    std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
+        std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
+        for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
+            const std::int32_t* nodes = nodes_.data() + block * BLOCK;
+            if (before_.data()[block] >= 0) fetch_row(nodes_.data() + before_.data()[block] * BLOCK, BLOCK);
+            // Nodes of rows that are looked ahead for come last.
+            while (n > 0 && nodes[n - 1] >= n_nodes) --n;
+            if (n == 0) continue;
+            space.blocks.push_back({block, n});
+            space.nodes.insert(space.nodes.end(), nodes, nodes + n);
+            taken += n;
+        }
+        return taken - n_gone_.data()[cell];
+    }
+
+    CellLimits limits_;
+    std::int64_t d_, n_cells_ = 0;
+    double one_;
+    Array<double> factors_;       // from ranks to places
+    Array<float> of_zero_;        // the place of a row of zeros
+    Array<float> centres_, columns_, squares_;
+    Array<float> scores_;         // working space of `enter_at`
+    Array<std::int32_t> known_;   // the cells of nodes that a file will bring
+    // Nodes in blocks of BLOCK slots. A cell has a chain of blocks, all full but the last.
+    Array<std::int32_t> slots_;   // of each node
+    Array<std::int32_t> nodes_;   // of each slot
+    Array<std::int32_t> owners_, before_;  // of each block: its cell, and the block before it
+    Array<std::int32_t> last_;    // of each cell: its last block
+    Array<std::int64_t> sizes_, n_gone_;
+    std::int32_t free_ = -1;      // blocks without a node, chained
+};
+
+}  // namespace mlca::MLCA_LEVEL

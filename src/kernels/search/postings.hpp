@@ -1,0 +1,663 @@
+// Sparse nodes by attribute: lower bounds at a shuffle for the owners of an attribute, or an addition each where they are few.
+//
+// Chosen for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones are counted by bits
+// (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
+//
+// With t(v) = 1 - 2^-(v r)^2, the sum of a row x and a node y is
+//     sum over x's own of t(x_i)  +  sum over y's own of t(y_i)  -  sum over shared ones of t(x_i) + t(y_i) - t(x_i - y_i).
+// The first part is the row's alone. The second, the node's alone, is kept for an r0 near the r of now; that serves any r:
+//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0
+//     at 0, so the sum for r is at least (r / r0)^2 times that for r0.
+// The third is what sharing saves. A node's value is known by its cell, one of 15 that all attributes have in common (as
+// they have r in common): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance of
+// x from [low, high]), which a table gives for each of the row's attributes, rounded up to a byte. Cell 0 means that the
+// node has nothing there and saves nothing. Where that is negative (signs differ) 0 is taken. Values outside of
+// what the cells were made of would break the largest |y|, so the ends move with each node that is written.
+//
+// Nodes are written in parts of 64 once a part is full; younger ones, and those that have moved since, have the bound 0
+// and are summed exactly. Four parts are a tile. Where 3 or more nodes of a part own an attribute, or others of its tile do, it
+// has four bits for each of the tile's nodes (a run of 128 bytes), else an entry for each owner. No step takes time that grows with d.
+//
+// Memory is what takes time: lists are asked for some attributes ahead, and four attributes that all tiles have are added up
+// together, so that sums are loaded and stored once for the four. What passes gets a closer look (search/postings.hpp).
+//
+// On rows of EURLex-4K's shape (236 of 5,000 attributes, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
+// search takes 223 microseconds instead of 330, of which bounds are 90 (126); what is left are runs in memory, 700 kB a row.
+// Tile by tile, with all sums in registers, was no faster: a tile's runs are scattered over memory.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "base/fixed_point.hpp"
+#include "base/level.hpp"
+#include "base/memory.hpp"
+#include "base/pair_rows.hpp"
+#include "search/lookup_tables.hpp"
+#include "search/neighbour_index.hpp"
+#include "search/scan_codes.hpp"
+#include "search/screening.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// Terms of a few attributes, each with its own factor: gathered first and computed then, by vectors.
+//
+// Sparse rows find their attributes by look-ups, which keep a loop from being vectorised. Laid out beforehand the terms of
+// MLCA-I take a fifth of the time.
+class Terms {
+public:
+    // Make room for the terms of so many attributes.
+    void reserve(std::int64_t n) {
+        grow_to(differences_, n);
+        grow_to(factors_, n);
+        grow_to(values_, n);
+    }
+
+    // (Without `__restrict`: looked up by vectors, attributes come twice as slowly.)
+    void put(std::int64_t place, double difference, double factor) noexcept {
+        differences_.data()[place] = difference;
+        factors_.data()[place] = factor;
+    }
+
+    // The first n terms under the roots of MLCA-C.
+    [[gnu::noinline]] const std::int64_t* compute(std::int64_t n) noexcept {
+        const double* __restrict t = differences_.data();
+        const double* __restrict r = factors_.data();
+        std::int64_t* __restrict values = values_.data();
+        for (std::int64_t p = 0; p < n; ++p) values[p] = dissimilarity(t[p], r[p]);
+        return values;
+    }
+
+    // The sum of the first n terms of MLCA-I.
+    [[gnu::noinline]] std::int64_t sum_of_roots(std::int64_t n) const noexcept {
+        const double* __restrict t = differences_.data();
+        const double* __restrict r = factors_.data();
+        std::int64_t total = 0;
+        for (std::int64_t p = 0; p < n; ++p) total += root_dissimilarity(t[p], r[p]);
+        return total;
+    }
+
+private:
+    Array<double> differences_, factors_;
+    Array<std::int64_t> values_;
+};
+
+// A closer look at a sparse node: a lower bound that is nearly the sum, from the node's values in sixteen bits.
+//
+// A value v is kept as the whole number nearest to v g, at most 32,767 to either side, with one factor g for all attributes. Rounding moves
+// it by 1/2, and what is cut off brings two values nearer to each other, never farther: so |x - y| g is at least |code of x - code of y| - 1.
+// From that comes a term by the polynomial of the tables (search/lookup_tables.hpp), less SLACK, rounded down to multiples of 2^-15. What the
+// row has by itself at the node's attributes is taken off, rounded up; both halves of it, code and term, lie in one word for each attribute,
+// so that a node costs one look-up an entry, in a table that fits the first cache. All is a lower bound whatever g is.
+//
+// On rows of EURLex-4K's shape it leaves few of the nearly 200 nodes that pass the bounds to exact sums, whose doubles come from
+// memory: together with 64 nodes a part a search takes six tenths of the time.
+class SparseCodes {
+public:
+    static constexpr std::int64_t PART_NODES = 64;
+
+    // Drop all codes; those to come are for values of about this size.
+    void clear(double largest) noexcept {
+        parts_.clear();
+        per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
+    }
+
+    // Room for the next part's codes, so many in all; `write` takes it over.
+    Array<std::int16_t> make_room(std::int64_t n_pairs) {
+        if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 16);
+        Array<std::int16_t> codes;
+        codes.reserve(static_cast<std::size_t>(n_pairs));
+        return codes;
+    }
+
+    // Write the next part: nodes from `first` on. It cannot fail.
+    template <class Nodes>
+    void write(std::int64_t first, const Nodes& nodes, Array<std::int16_t> codes) noexcept {
+        Part part;
+        for (std::int64_t k = 0; k < PART_NODES; ++k) {
+            const auto y = nodes(first + k);
+            part.starts[k] = static_cast<std::int32_t>(codes.size());
+            for (std::int64_t j = 0; j < y.n; ++j) codes.push_back(code(y.values[j]));
+        }
+        part.codes = std::move(codes);
+        parts_.push_back(std::move(part));
+    }
+
+    // The codes of a node, as many as it had non-zeros when it was written.
+    const std::int16_t* operator[](std::int64_t node) const noexcept {
+        const Part& part = parts_[static_cast<std::size_t>(node / PART_NODES)];
+        return part.codes.data() + part.starts[node % PART_NODES];
+    }
+
+    // What a look has to know of one of the row's attributes; `alone` is its term against zero.
+    std::uint32_t word(double x, double alone) const noexcept {
+        const auto term = static_cast<std::uint32_t>(std::ceil(alone * A_TERM));
+        return term << 16 | static_cast<std::uint16_t>(code(x));
+    }
+
+    // How far apart two codes have to be for a difference of 1 in z, the root of the exponent; the inverse, a little less.
+    float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
+
+    // A lower bound of what a node changes in the sum of a row against zeros, in units: `words` are the row's by attribute, 0 for others.
+    static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words, float shrinking) noexcept {
+        std::int64_t total = 0;
+        for (std::int64_t first = 0; first < n; first += STRETCH) total += lower_part(keys + first, codes + first, std::min(STRETCH, n - first), words, shrinking);
+        return total * static_cast<std::int64_t>(PER_UNIT / A_TERM);
+    }
+
+    // About how much more than the bound the sum of a row of n non-zeros is. However coarse the codes, few of them are equal.
+    static std::int64_t looseness(std::int64_t n, float shrinking) noexcept {
+        return static_cast<std::int64_t>(static_cast<double>(n) * (2e-4 + std::min(0.25 * static_cast<double>(shrinking), 1e-3)) * PER_UNIT);
+    }
+
+private:
+    static constexpr double MOST = 32767.0, A_TERM = 0x1p15;
+    static constexpr std::int64_t STRETCH = 256;
+
+    struct Part {
+        Array<std::int16_t> codes;
+        std::int32_t starts[PART_NODES];
+    };
+
+    std::int16_t code(double value) const noexcept {
+        return static_cast<std::int16_t>(std::nearbyint(std::clamp(value * per_value_, -MOST, MOST)));
+    }
+
+    [[gnu::noinline]] static std::int64_t lower_part(const std::int32_t* __restrict keys, const std::int16_t* __restrict codes, std::int64_t n,
+                                                     const std::uint32_t* __restrict words, float shrinking) noexcept {
+        std::uint32_t gathered[STRETCH];
+        for (std::int64_t p = 0; p < n; ++p) gathered[p] = words[keys[p]];
+        std::int32_t total = 0;
+        for (std::int64_t p = 0; p < n; ++p) {
+            const std::int32_t apart = std::abs(static_cast<std::int16_t>(gathered[p]) - codes[p]) - 1;
+            const float far = static_cast<float>(apart > 0 ? apart : 0) * shrinking;
+            const float z = far < 3.7416f ? far : 3.7416f;
+            const float term = 1.0f - SLACK - rough_power(z * z);
+            total += static_cast<std::int32_t>((term > 0.0f ? term : 0.0f) * static_cast<float>(A_TERM)) - static_cast<std::int32_t>(gathered[p] >> 16);
+        }
+        return total;
+    }
+
+    Array<Part> parts_;
+    double per_value_ = 1.0;
+};
+
+class Postings {
+public:
+    static constexpr std::int64_t PART_NODES = SparseCodes::PART_NODES, TILE_NODES = 256;
+
+    // What one search needs.
+    struct Space {
+        Array<double> alone;
+#if defined(MLCA_SHUFFLES)
+        Array<OneAttribute::Sums> sums;
+#endif
+        Array<std::uint16_t> saved, few;
+        Array<std::int64_t> totals;
+        Array<std::uint32_t> words;
+    };
+
+    // How many nodes are written; all younger ones are summed exactly.
+    std::int64_t written() const noexcept { return n_written_; }
+
+    // Attributes that written nodes may have are below this.
+    std::int64_t n_keys() const noexcept { return runs_.size(); }
+
+    // The codes of written nodes, and whether they are right: not if a node has moved since.
+    const SparseCodes& codes() const noexcept { return codes_; }
+    bool knows(std::int64_t node) const noexcept { return node < written() && alone_[static_cast<std::size_t>(node)] >= 0.0f; }
+
+    // Write all full parts of the first n nodes, and bring up to date what depends on r, about that of the rows to come.
+    // `nodes(node)` has the keys, the values and the number n of a node's non-zeros. A failure leaves bounds that hold.
+    template <class Nodes>
+    void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
+        if (n_nodes < TILE_NODES) return;
+        if (n_nodes >= 2 * built_from_) rebuild(n_nodes, nodes);
+        while (written() + PART_NODES <= n_nodes) write_part(nodes);
+        refresh(r, nodes);
+    }
+
+    // Whether `prepare` has something to do.
+    bool due(std::int64_t n_nodes, double r) const noexcept {
+        return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
+    }
+
+    // A node has moved: what is written of it is wrong.
+    void forget(std::int64_t node) noexcept {
+        if (node < written()) alone_[static_cast<std::size_t>(node)] = FORGOTTEN;
+    }
+
+    // Write the bounds of one row with the nodes that are written; return what 1 in them stands for, in units.
+    template <class Row>
+    std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
+        grow_to(space.alone, x.n);
+        for (std::int64_t p = 0; p < x.n; ++p) space.alone[static_cast<std::size_t>(p)] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
+        const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
+        // Entries are at most 2 a term, in 254 steps; fewer where the row is so long that their sum could exceed 16 bits.
+        const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
+        if (entries < 1.0) {
+            std::fill_n(bounds, written(), std::uint16_t{0});
+            return 1;
+        }
+        open(space);
+        const Edges edges(*this, r);
+        alignas(16) std::uint8_t tables[TOGETHER_ADDED * TABLE];
+        const Run* runs_of[TOGETHER_ADDED];
+        const auto n_tiles = static_cast<std::int32_t>(rounded_up(written(), TILE_NODES) / TILE_NODES);
+        int n_open = 0;  // attributes of all tiles that wait for others
+        for (std::int64_t p = 0; p < x.n; ++p) {
+            fetch_lists(x, p);
+            if (x.keys[p] >= runs_.size()) continue;
+            std::uint8_t* table = tables + TABLE * n_open;
+            edges.fill(x.values[p], r, space.alone[static_cast<std::size_t>(p)], static_cast<float>(entries), table);
+            const auto& few = few_[x.keys[p]];
+            for (std::int32_t k = 0; k < few.length; ++k) {
+                std::uint16_t& saved = space.few[static_cast<std::size_t>(few.keys[k])];
+                saved = static_cast<std::uint16_t>(saved + table[few.values[k]]);
+            }
+            const auto& runs = runs_[x.keys[p]];
+            runs_of[n_open] = runs.values;
+            if (runs.length < n_tiles) {
+                for (std::int32_t k = 0; k < runs.length; ++k) add_up<1>(table, runs_of + n_open, k, runs.keys[k], space);
+            } else if (++n_open == TOGETHER_ADDED) {
+                for (std::int32_t k = 0; k < n_tiles; ++k) add_up<TOGETHER_ADDED>(tables, runs_of, k, k, space);
+                n_open = 0;
+            }
+        }
+        for (int left = 0; left < n_open; ++left) {
+            for (std::int32_t k = 0; k < n_tiles; ++k) add_up<1>(tables + TABLE * left, runs_of + left, k, k, space);
+        }
+        return finish(row_alone, r, entries, bounds, space);
+    }
+
+private:
+    static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
+    // Runs that are fetched ahead, as there are more of them than caches hold; attributes of all tiles that are added up together.
+    static constexpr std::int32_t AHEAD = 8;
+    static constexpr int TOGETHER_ADDED = 4;
+
+    // The cells of a tile's nodes: node j in the low bits of byte j, node j + 128 in its high bits.
+    struct Run {
+        std::uint8_t bytes[RUN];
+    };
+    static constexpr std::int64_t N_CUTS = 14, SAMPLE = 4096;
+    static constexpr float FORGOTTEN = -1.0f;
+
+    // The ends of the cells, and the largest term that a value in each can have by itself.
+    struct Edges {
+        static constexpr std::int64_t N = N_CUTS + 2;
+        double at[N];
+        float largest[TABLE];
+
+        Edges(const Postings& postings, double r) {
+            at[0] = postings.least_;
+            std::copy_n(postings.cuts_, N_CUTS, at + 1);
+            at[N_CUTS + 1] = postings.most_;
+            float similar[N];
+            powers(0.0, r, similar);
+            largest[0] = 0.0f;
+            for (std::int64_t c = 1; c < TABLE; ++c) largest[c] = 1.0f - std::min(similar[c - 1], similar[c]);
+        }
+
+        // About 2^-((x - edge) r)^2 for each edge. In steps that the compiler turns into vectors.
+        void powers(double x, double r, float* similar) const noexcept {
+            float w[N];
+            for (std::int64_t k = 0; k < N; ++k) {
+                const double z = (x - at[k]) * r, square = z * z;
+                w[k] = static_cast<float>(square < 14.0 ? square : 14.0);
+            }
+            for (std::int64_t k = 0; k < N; ++k) similar[k] = rough_power(w[k]);
+        }
+
+        // What sharing an attribute saves at most, cell by cell, rounded up. `alone` is the row's own term.
+        void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
+            float similar[N], nearest[TABLE];
+            powers(x, r, similar);
+            std::int64_t cell = 0;
+            for (std::int64_t k = 0; k < N; ++k) cell += at[k] <= x;
+            nearest[0] = 0.0f;
+            for (std::int64_t c = 1; c < TABLE; ++c) nearest[c] = similar[c - 1] > similar[c] ? similar[c - 1] : similar[c];
+            if (cell < TABLE) nearest[cell] = 1.0f;
+            const auto base = static_cast<float>(alone - 1.0) + 4.0f * SLACK;
+            std::int32_t steps[TABLE];
+            for (std::int64_t c = 0; c < TABLE; ++c) {
+                const float saving = base + largest[c] + nearest[c];
+                steps[c] = static_cast<std::int32_t>((saving > 0.0f ? saving : 0.0f) * entries) + 1;
+            }
+            for (std::int64_t c = 1; c < TABLE; ++c) table[c] = static_cast<std::uint8_t>(steps[c]);
+            table[0] = 0;
+        }
+    };
+
+    // Whether sums for r0 have become loose bounds of those for r.
+    bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
+
+    // 1 to 15; 0 is for nodes that have nothing.
+    std::uint8_t cell(double value) const noexcept {
+        int count = 1;
+        for (const double cut : cuts_) count += cut <= value;
+        return static_cast<std::uint8_t>(count);
+    }
+
+    // Place the cuts anew, at quantiles of some nodes' values, and drop all that is written.
+    template <class Nodes>
+    void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
+        Array<double> sample;
+        sample.reserve(static_cast<std::size_t>(2 * SAMPLE));
+        const std::int64_t each = std::max<std::int64_t>(1, SAMPLE / n_nodes), step = std::max<std::int64_t>(1, n_nodes / SAMPLE);
+        for (std::int64_t k = 0; k < n_nodes; k += step) {
+            const auto y = nodes(k);
+            for (std::int64_t j = 0; j < std::min<std::int64_t>(each, y.n); ++j) sample.push_back(y.values[(k + j * 97) % y.n]);
+        }
+        std::sort(sample.begin(), sample.end());
+        for (std::int64_t i = 0; i < runs_.size(); ++i) runs_[i].length = few_[i].length = 0;
+        n_written_ = 0;
+        least_ = most_ = largest_alone_ = 0.0;
+        codes_.clear(sample.empty() ? 0.0 : std::max(std::abs(sample.front()), std::abs(sample.back())));
+        for (std::size_t j = 0; j < N_CUTS && !sample.empty(); ++j) cuts_[j] = sample[(j + 1) * sample.size() / (N_CUTS + 1)];
+        built_from_ = n_nodes;
+    }
+
+    bool has_run(std::int64_t attribute, std::int64_t tile) const noexcept {
+        const auto& runs = runs_[attribute];
+        return runs.length > 0 && runs.keys[runs.length - 1] == tile;
+    }
+
+    // Write the next part. All that can fail comes first.
+    template <class Nodes>
+    void write_part(const Nodes& nodes) {
+        const std::int64_t first = written(), end = first + PART_NODES, tile = first / TILE_NODES;
+        std::int64_t n_keys = runs_.size(), n_pairs = 0;
+        for (std::int64_t k = first; k < end; ++k) {
+            const auto y = nodes(k);
+            for (std::int64_t j = 0; j < y.n; ++j) n_keys = std::max<std::int64_t>(n_keys, y.keys[j] + std::int64_t{1});
+            n_pairs += y.n;
+        }
+        grow_to(owners_, n_keys, std::int32_t{0});
+        runs_.resize(n_keys);
+        few_.resize(n_keys);
+        grow_to(alone_, end, 0.0f);
+        Array<std::int16_t> codes = codes_.make_room(n_pairs);
+        Array<std::int32_t> attributes;
+        attributes.reserve(static_cast<std::size_t>(n_pairs));
+        for (std::int64_t k = first; k < end; ++k) {
+            const auto y = nodes(k);
+            for (std::int64_t j = 0; j < y.n; ++j) {
+                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) attributes.push_back(y.keys[j]);
+            }
+        }
+        try {
+            for (const std::int32_t i : attributes) {
+                const std::int32_t n = owners_[static_cast<std::size_t>(i)];
+                if (has_run(i, tile)) continue;
+                if (n >= FEWEST_FOR_RUN) {
+                    runs_.make_room(i, 1);
+                } else {
+                    few_.make_room(i, n);
+                }
+            }
+        } catch (...) {
+            for (const std::int32_t i : attributes) owners_[static_cast<std::size_t>(i)] = 0;
+            throw;
+        }
+        for (const std::int32_t i : attributes) {
+            if (!has_run(i, tile) && owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tile), Run{});
+        }
+        for (std::int64_t k = first; k < end; ++k) write_node(k, nodes(k));
+        for (const std::int32_t i : attributes) owners_[static_cast<std::size_t>(i)] = 0;
+        codes_.write(first, nodes, std::move(codes));
+        n_written_ = end;
+    }
+
+    template <class Row>
+    void write_node(std::int64_t node, const Row& y) noexcept {
+        const std::int64_t tile = node / TILE_NODES, place = node % TILE_NODES;
+        for (std::int64_t j = 0; j < y.n; ++j) {
+            const std::int32_t i = y.keys[j];
+            const std::uint8_t code = cell(y.values[j]);
+            least_ = std::min(least_, y.values[j]);
+            most_ = std::max(most_, y.values[j]);
+            if (has_run(i, tile)) {
+                auto& runs = runs_[i];
+                std::uint8_t& byte = runs.values[runs.length - 1].bytes[place % RUN];
+                byte = static_cast<std::uint8_t>(byte | (place < RUN ? code : code << 4));
+            } else {
+                few_.append(i, static_cast<std::int32_t>(node), code);
+            }
+        }
+        alone_[static_cast<std::size_t>(node)] = alone(y);
+    }
+
+    // A node's sum against zeros for r0, a little less.
+    template <class Row>
+    float alone(const Row& y) noexcept {
+        std::int64_t total = 0;
+        for (std::int64_t j = 0; j < y.n; ++j) total += dissimilarity(y.values[j], r0_);
+        const double sum = static_cast<double>(total) * UNIT;
+        largest_alone_ = std::max(largest_alone_, sum);
+        return static_cast<float>(sum * (1.0 - 1e-6));
+    }
+
+    template <class Nodes>
+    void refresh(double r, const Nodes& nodes) noexcept {
+        if (!is_stale(r)) return;
+        r0_ = 0.995 * r;
+        for (std::int64_t k = 0; k < written(); ++k) {
+            float& sum = alone_[static_cast<std::size_t>(k)];
+            if (sum >= 0.0f) sum = alone(nodes(k));
+        }
+    }
+
+    void open(Space& space) const {
+        const std::int64_t room = rounded_up(written(), TILE_NODES);
+        grow_to(space.saved, room);
+        space.few.assign(static_cast<std::size_t>(room), std::uint16_t{0});
+#if defined(MLCA_SHUFFLES)
+        space.sums.assign(static_cast<std::size_t>(room / OneAttribute::WIDTH), OneAttribute::Sums{});
+#else
+        std::fill_n(space.saved.begin(), room, std::uint16_t{0});
+#endif
+    }
+
+    // Ask for what attributes a few places ahead will need: where their lists are, then the lists' beginnings.
+    template <class Row>
+    [[gnu::always_inline]] void fetch_lists(const Row& x, std::int64_t p) const noexcept {
+        constexpr std::int64_t FAR = 16, NEAR = 8;
+        if (p + FAR < x.n && x.keys[p + FAR] < runs_.size()) {
+            __builtin_prefetch(&runs_[x.keys[p + FAR]]);
+            __builtin_prefetch(&few_[x.keys[p + FAR]]);
+        }
+        if (p + NEAR < x.n && x.keys[p + NEAR] < runs_.size()) {
+            const auto& runs = runs_[x.keys[p + NEAR]];
+            const auto& few = few_[x.keys[p + NEAR]];
+            fetch_row(reinterpret_cast<const std::uint8_t*>(runs.values), std::min(runs.length, AHEAD) * RUN);  // there may be no runs
+            fetch_row(runs.keys, std::min(runs.length, AHEAD));
+            fetch_row(few.keys, std::min(few.length, 64));
+            fetch_row(few.values, std::min(few.length, 64));
+        }
+    }
+
+    // Add what the nodes of a tile save by N attributes.
+    template <int N>
+    [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile, Space& space) noexcept {
+        for (int j = 0; j < N; ++j) fetch_row(runs[j][k].bytes + AHEAD * RUN, RUN);
+#if defined(MLCA_SHUFFLES)
+        constexpr std::int64_t HALF = RUN / OneAttribute::WIDTH;
+        OneAttribute::Sums* sums = space.sums.data() + 2 * HALF * tile;
+        for (std::int64_t side = 0; side < HALF; ++side) {
+            OneAttribute::Sums low = sums[side], high = sums[HALF + side];
+#pragma GCC unroll 4
+            for (int j = 0; j < N; ++j) {
+                const OneAttribute::Bytes entries = OneAttribute::table(tables + TABLE * j);
+                const OneAttribute::Bytes both = OneAttribute::load(runs[j][k].bytes + OneAttribute::WIDTH * side);
+                low.add(OneAttribute::look_up(entries, OneAttribute::low(both)));
+                high.add(OneAttribute::look_up(entries, OneAttribute::high(both)));
+            }
+            sums[side] = low;
+            sums[HALF + side] = high;
+        }
+#else
+        std::uint16_t* saved = space.saved.data() + tile * TILE_NODES;
+        for (int j = 0; j < N; ++j) {
+            const std::uint8_t *bytes = runs[j][k].bytes, *table = tables + TABLE * j;
+            for (std::int64_t node = 0; node < RUN; ++node) {
+                saved[node] = static_cast<std::uint16_t>(saved[node] + table[bytes[node] & 15]);
+                saved[RUN + node] = static_cast<std::uint16_t>(saved[RUN + node] + table[bytes[node] >> 4]);
+            }
+        }
+#endif
+    }
+
+    // Put the three parts together, rounded down.
+    std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
+#if defined(MLCA_SHUFFLES)
+        for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneAttribute::WIDTH * static_cast<std::int64_t>(k));
+#endif
+        const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
+        const double largest = row_alone + largest_alone_ + 1e-3;
+        const double steps = 65000.0 / largest;
+        const auto base = static_cast<float>((row_alone - 1e-6 * largest) * steps), factor = static_cast<float>(share * steps);
+        const auto back = static_cast<float>(steps / entries * (1.0 + 1e-6));
+        const std::uint16_t* __restrict saved = space.saved.data();
+        const std::uint16_t* __restrict few = space.few.data();
+        const float* __restrict alone = alone_.data();
+        for (std::int64_t k = 0; k < written(); ++k) {
+            const float left = base + factor * alone[k] - back * static_cast<float>(saved[k] + few[k]) - 0.05f;
+            const bool known = alone[k] >= 0.0f && left > 0.0f;
+            bounds[k] = static_cast<std::uint16_t>(static_cast<std::int32_t>(known ? left : 0.0f));
+        }
+        return static_cast<std::int64_t>(PER_UNIT / steps);
+    }
+
+    double cuts_[N_CUTS] = {};
+    // What the values that were written lie between, the largest sum against zeros, and the r that these are for.
+    double least_ = 0.0, most_ = 0.0, largest_alone_ = 0.0, r0_ = 1.0;
+    std::int64_t built_from_ = 0, n_written_ = 0;
+    PairRows<Run> runs_;           // of each attribute, by tile
+    PairRows<std::uint8_t> few_;   // of each attribute, by node: cells where owners are few
+    SparseCodes codes_;
+    Array<float> alone_;
+    Array<std::int32_t> owners_;  // working space of write_part, zero between uses
+};
+
+// What a node's own non-zeros change in the sum of an instance against zeros: with x spread out over all attributes, and
+// its own terms, `x[key]` and `alone[key]`. Values are gathered first, so that the terms are computed by vectors: three times
+// as fast as one loop.
+template <class Row>
+[[gnu::noinline]] std::int64_t gathered_correction(const Row& y, const double* __restrict x, const std::int64_t* __restrict alone, double r) {
+    constexpr std::int64_t STRETCH = 256;
+    double differences[STRETCH];
+    std::int64_t total = 0;
+    for (std::int64_t first = 0; first < y.n; first += STRETCH) {
+        const std::int64_t n = std::min(STRETCH, static_cast<std::int64_t>(y.n) - first);
+        const std::int32_t* __restrict keys = y.keys + first;
+        const double* __restrict values = y.values + first;
+        for (std::int64_t p = 0; p < n; ++p) {
+            differences[p] = x[keys[p]] - values[p];
+            total -= alone[keys[p]];
+        }
+        for (std::int64_t p = 0; p < n; ++p) total += dissimilarity(differences[p], r);
+    }
+    return total;
+}
+
+// Where two sparse rows are both non-zero: places in the one, values of the other.
+struct SharedAttributes {
+    Array<std::int32_t> places;
+    Array<double> values;
+
+    // `places_of[key]` is 1 + the one's place of an attribute, or 0. Each of the other's non-zeros is written down and most are
+    // overwritten by the next: to ask first would take longer, as no processor foresees the answer.
+    template <class Row>
+    std::int64_t find(const std::int32_t* places_of, const Row& other) {
+        grow_to(places, other.n);
+        grow_to(values, other.n);
+        std::int64_t n = 0;
+        for (std::int64_t p = 0; p < other.n; ++p) {
+            const std::int32_t place = places_of[other.keys[p]];
+            places.data()[n] = place - 1;
+            values.data()[n] = other.values[p];
+            n += place != 0;
+        }
+        return n;
+    }
+};
+
+// What an instance's non-zeros change in a node's sum against zeros, under the node's own factors.
+template <class Row>
+[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedAttributes& shared, std::int64_t n_shared, Terms& both, Terms& own) {
+    for (std::int64_t p = 0; p < x.n; ++p) both.put(p, x.values[p], factors[x.keys[p]]);
+    for (std::int64_t p = 0; p < n_shared; ++p) {
+        const std::int32_t place = shared.places[static_cast<std::size_t>(p)];
+        const double value = shared.values[static_cast<std::size_t>(p)];
+        both.put(place, x.values[place] - value, factors[x.keys[place]]);
+        own.put(p, value, factors[x.keys[place]]);
+    }
+    return both.sum_of_roots(x.n) - own.sum_of_roots(n_shared);
+}
+
+// How one row is compared with sparse nodes, for search/screening.hpp. Nodes that are not written are summed beforehand.
+template <class Nodes, class Exact>
+struct SparseSums {
+    const Postings& postings;
+    const Nodes& nodes;
+    const Exact& sum;
+    std::int64_t n_attributes, base, written;  // of the row: non-zeros, its sum against zeros
+    float shrinking;
+    const std::uint32_t* words;
+    const std::int64_t* totals;  // of nodes that are not written
+
+    std::int64_t exact(std::int64_t node) const { return node < written ? sum(node) : totals[node - written]; }
+    [[gnu::always_inline]] void fetch(std::int64_t node) const {
+        const auto y = nodes(node);
+        fetch_row(y.keys, y.n);
+        fetch_row(y.values, y.n);
+    }
+    std::int64_t lower(std::int64_t node) const {
+        if (node >= written || !postings.knows(node)) return exact(node);
+        const auto y = nodes(node);
+        return base + SparseCodes::lower(y.keys, postings.codes()[node], y.n, words, shrinking);
+    }
+    [[gnu::always_inline]] void fetch_fine(std::int64_t node) const {
+        if (node >= written) return;
+        const auto y = nodes(node);
+        fetch_row(y.keys, y.n);
+        fetch_row(postings.codes()[node], y.n);
+    }
+    std::int64_t looseness() const { return SparseCodes::looseness(n_attributes, shrinking); }
+};
+
+// List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum, which may be less than that of the
+// written numbers by `excess`.
+template <class Row, class Nodes, class Exact>
+void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted, const Nodes& nodes,
+                         const Exact& exact, Screening& screening, Postings::Space& space, TopK& nearest) {
+    std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));
+    const std::int64_t step = postings.bound_all(x, r, bounds, space);
+    const std::int64_t written = std::min(postings.written(), n_nodes);
+    if (excess > 0) {
+        const auto steps = static_cast<std::uint16_t>(std::min<std::int64_t>(excess / step + 1, UINT16_MAX));
+        for (std::int64_t k = 0; k < written; ++k) bounds[k] = static_cast<std::uint16_t>(bounds[k] > steps ? bounds[k] - steps : 0);
+    }
+    grow_to(space.totals, n_nodes - written);
+    for (std::int64_t k = written; k < n_nodes; ++k) {
+        const std::int64_t total = exact(k);
+        space.totals[static_cast<std::size_t>(k - written)] = total;
+        bounds[k] = static_cast<std::uint16_t>(std::min<std::int64_t>(total / step, UINT16_MAX));
+    }
+    grow_to(space.words, std::max<std::int64_t>(postings.n_keys(), x.n > 0 ? x.keys[x.n - 1] + std::int64_t{1} : 0));
+    std::int64_t base = -excess;
+    const Scattered<std::uint32_t> scattered(space.words, {x.keys, x.values, x.n}, [&](std::int64_t p) {
+        const double alone = space.alone[static_cast<std::size_t>(p)];
+        base += static_cast<std::int64_t>(alone * PER_UNIT);
+        return postings.codes().word(x.values[p], alone);
+    });
+    const SparseSums<Nodes, Exact> sums{
+        postings, nodes, exact, x.n, base, written, postings.codes().shrinking(r), space.words.data(), space.totals.data()};
+    screening.list_nearest(0, n_nodes, step, n_wanted, sums, nearest);
+}
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,164 @@
+// The nodes that may take a row in, out of all: those in the buckets that the vigilance reaches.
+//
+// While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum of such a
+// node is at most the threshold T, and so is each of its terms: in every feature |x - y| is at most a reach that follows from T
+// and the bandwidth. At a vigilance of 0.01 that is a fifteenth of a standard deviation of 32 features. So nodes are kept in buckets
+// by their four-bit cells in a few features, and only buckets within reach are looked at. The nodes found there are tested feature
+// by feature, and the few that pass are summed exactly: the list is that of any other search.
+//
+// Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40, and 2^-(t r)^2, which the kernel
+// equals to 3e-16, of at least 1 - (T + 2) 2^-40. The reach that follows is widened by 1e-9 of itself, and on the line of values
+// by 4e-15 of the row's value: far more than the roundings of the few operations in between. Cells ascend with values.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+#include "search/codes4.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+class TakerBuckets {
+public:
+    // The largest difference in one feature of a node whose sum is within the threshold; none if any difference is possible.
+    static std::optional<double> reach_of(std::int64_t threshold, double r) {
+        const double most = (static_cast<double>(threshold) + 2.0) * UNIT;
+        if (most > 0.5 || !(r > 0.0)) return std::nullopt;
+        return std::sqrt(-std::log2(1.0 - most)) / r * (1.0 + 1e-9);
+    }
+
+    // Put n nodes into buckets by the features that tell most of them apart; `weights(node)` are a node's features.
+    template <class Weights>
+    TakerBuckets(std::int64_t n, const Cells& cells, const Weights& weights) {
+        Array<std::int64_t> crowding(static_cast<std::size_t>(cells.n_attributes()));
+        Array<std::int32_t> order(crowding.size());
+        for (std::int64_t j = 0; j < cells.n_attributes(); ++j) {
+            std::int64_t counts[N_CELLS] = {};
+            for (std::int64_t s = 0; s < SAMPLE; ++s) ++counts[cells.cell(j, weights(s * n / SAMPLE)[j])];
+            crowding.data()[j] = std::inner_product(counts, counts + N_CELLS, counts, std::int64_t{0});
+        }
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return crowding.data()[a] < crowding.data()[b]; });
+        const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_attributes()));
+        std::int64_t n_buckets = N_CELLS;
+        for (n_features_ = 1; n_features_ < most && 4 * n_buckets < n; ++n_features_) n_buckets *= N_CELLS;
+        std::copy_n(order.begin(), n_features_, features_);
+        heads_.assign(static_cast<std::size_t>(n_buckets), -1);
+        for (std::int64_t k = 0; k < n; ++k) {
+            reserve(k + 1);
+            enter(k, cells, weights(k));
+        }
+    }
+
+    // Make room for n nodes in all, and for as many moves as a row may cause.
+    void reserve(std::int64_t n) {
+        const auto make_room = [](auto& array, std::size_t wanted) {
+            if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);
+        };
+        make_room(buckets_, static_cast<std::size_t>(n));
+        make_room(blocks_, blocks_.size() + MOVES);
+    }
+    void reserve_move() { reserve(0); }
+
+    // Enter the next node, one that has moved, or one in the place of a node that was withdrawn.
+    void enter(std::int64_t node, const Cells& cells, const double* weights) noexcept {
+        std::int32_t bucket = 0;
+        for (int i = 0; i < n_features_; ++i) bucket = bucket * N_CELLS + cells.cell(features_[i], weights[features_[i]]);
+        if (node < static_cast<std::int64_t>(buckets_.size())) {
+            if (buckets_.data()[node] == bucket) return;
+            remove(node, buckets_.data()[node]);
+            buckets_.data()[node] = bucket;
+        } else {
+            buckets_.push_back(bucket);
+        }
+        insert(static_cast<std::int32_t>(node), bucket);
+    }
+
+    // Collect those of the first n nodes whose buckets are within reach of a row; return whether they are few.
+    bool collect(const double* x, double reach, const Cells& cells, std::int64_t n, Array<std::int32_t>& nodes) const {
+        std::int32_t low[MOST_FEATURES], high[MOST_FEATURES], at[MOST_FEATURES];
+        std::int64_t n_reached = 1;
+        for (int i = 0; i < n_features_; ++i) {
+            const double value = x[features_[i]], widened = reach + std::fabs(value) * 4e-15;
+            low[i] = at[i] = cells.cell(features_[i], value - widened);
+            high[i] = cells.cell(features_[i], value + widened);
+            n_reached *= high[i] - low[i] + 1;
+        }
+        if (8 * n_reached > static_cast<std::int64_t>(heads_.size())) return false;
+        nodes.clear();
+        for (int i = 0; i >= 0;) {
+            const std::int32_t bucket = std::accumulate(at, at + n_features_, 0, [](std::int32_t sum, std::int32_t cell) { return sum * N_CELLS + cell; });
+            for (std::int32_t b = heads_.data()[bucket]; b >= 0; b = blocks_.data()[b].next) {
+                const Block& block = blocks_.data()[b];
+                for (std::int32_t k = 0; k < block.n; ++k) {
+                    if (block.nodes[k] < n) nodes.push_back(block.nodes[k]);
+                }
+            }
+            if (static_cast<std::int64_t>(nodes.size()) * 16 > n) return false;
+            // The next combination of cells.
+            for (i = n_features_ - 1; i >= 0 && at[i] == high[i]; --i) at[i] = low[i];
+            if (i >= 0) ++at[i];
+        }
+        return true;
+    }
+
+private:
+    static constexpr int MOST_FEATURES = 4;
+    static constexpr std::int32_t N_CELLS = 16;
+    static constexpr std::int64_t SAMPLE = 256;
+    static constexpr std::size_t MOVES = 4;
+
+    // Nodes of one bucket, a cache line full.
+    struct Block {
+        std::int32_t nodes[14];
+        std::int32_t n, next;
+    };
+
+    void insert(std::int32_t node, std::int32_t bucket) noexcept {
+        std::int32_t& head = heads_.data()[bucket];
+        if (head < 0 || blocks_.data()[head].n == 14) {
+            std::int32_t block = free_;
+            if (block >= 0) {
+                free_ = blocks_.data()[block].next;
+            } else {
+                block = static_cast<std::int32_t>(blocks_.size());
+                blocks_.push_back({});
+            }
+            blocks_.data()[block].n = 0;
+            blocks_.data()[block].next = head;
+            head = block;
+        }
+        Block& first = blocks_.data()[head];
+        first.nodes[first.n++] = node;
+    }
+
+    // The last node of the first block takes its place.
+    void remove(std::int64_t node, std::int32_t bucket) noexcept {
+        std::int32_t& head = heads_.data()[bucket];
+        Block& first = blocks_.data()[head];
+        const std::int32_t last = first.nodes[--first.n];
+        for (std::int32_t b = head; b >= 0 && last != node; b = blocks_.data()[b].next) {
+            Block& block = blocks_.data()[b];
+            std::replace(block.nodes, block.nodes + block.n, static_cast<std::int32_t>(node), last);
+        }
+        if (first.n > 0) return;
+        const std::int32_t emptied = head;
+        head = first.next;
+        blocks_.data()[emptied].next = free_;
+        free_ = emptied;
+    }
+
+    int n_features_ = 0;
+    std::int32_t features_[MOST_FEATURES] = {};
+    Array<std::int32_t> heads_;    // each bucket's first block
+    Array<std::int32_t> buckets_;  // of each node
+    Array<Block> blocks_;
+    std::int32_t free_ = -1;       // blocks without a node, chained
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -1,0 +1,512 @@
+// From nodes to the learned similarity: knots, weights of attributes, background. A pure function of the nodes.
+//
+// An attribute weighs the more the better it tells some label: by the largest squared correlation of its ranks with a label,
+// over the rows that the nodes stand for. All sums are of whole numbers, exact and in any order; n <= 2^40 rows:
+//
+//   ranks, less the base of the attribute (similarity/ranks.hpp)      below 34 * 2^17 < 2^22.1
+//   sums of count * rank; of label count * rank            below 2^62.1
+//   sums of count * rank^2                                 below 2^84.2, 128 bits
+//   variance * n^2 = n * (sum of squares) - sum^2          below 2^124.2, 128 bits
+//   covariance * n^2 = n * (sum over the label) - sum * P  below 2^102.1, 128 bits
+//   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in all
+//
+// The base is the rank of 0 wherever a node is 0, so sparse nodes contribute by their entries alone.
+//
+// Cost: the entries of all nodes once for the knots and once for each label that a node has. A label and an attribute that no
+// node of the label has are not looked at one by one: there the covariance is -sum * P, and what follows from it
+// grows with P and with the attribute's own numbers, so the first few of a sorted list decide.
+//
+// What correlates with labels are traits (nodes/missing_and_nominal.hpp): feature j is trait j, by its ranks; the values of nominal features
+// are the traits behind them, with the rank `one` in nodes that have the value. Sums of a trait are over the rows that have a value
+// at all, at most n, so the bounds hold, and so does what is said of labels and traits that do not meet.
+//
+// Nodes come through a view:
+//   n_nodes(), n_attributes(), n_slots(), count(k)
+//   is_incomplete(), nominal()        whether values may be missing or features nominal, and which are
+//   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be left out
+//   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high
+//   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
+//   pause()                           called now and then: whoever wants to stop throws
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "similarity/background.hpp"
+#include "similarity/feature_weights.hpp"
+#include "similarity/rank_distance.hpp"
+#include "similarity/ranked_columns.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// How much each score of the background varies over the rows that the nodes stand for.
+//
+// Ranks less the base are below 2^22.1, so a score is below 2^53.1 here. Squares are taken of its multiples of 2^22: below 2^62.2
+// each, and added in 128 bits. A missing value counts as the mean.
+template <class View>
+class Deviations {
+public:
+    Deviations(const View& view, const RankedNodes& ranked, std::int64_t n_rows, Background& background)
+        : view_(view), ranked_(ranked), n_rows_(n_rows), background_(background) {}
+
+    // The background's lists must be there.
+    void fill_in() {
+        const auto n_slots = static_cast<std::size_t>(background_.n_slots());
+        squares_.assign(n_slots, 0);
+        bases_.resize(n_slots);
+        for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
+            std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base, or the lowest
+            for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
+                const std::int32_t j = background_.attributes.data()[p];
+                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) * (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
+            }
+            bases_.data()[slot] = base;
+        }
+        if (ranked_.is_dense()) {
+            add_squares_of_dense();
+        } else {
+            add_squares_of_sparse();
+        }
+        for (const Int128 square : squares_) {
+            background_.deviations.push_back(std::sqrt(static_cast<double>(square) / static_cast<double>(n_rows_)) * 0x1p22);
+        }
+    }
+
+private:
+    void add_square(std::int64_t slot, std::int64_t score, std::int64_t count) noexcept {
+        const std::int64_t coarse = score >> 22;
+        squares_.data()[slot] += static_cast<Int128>(coarse * coarse) * count;
+    }
+
+    // Many nodes at a time, one attribute after the other.
+    void add_squares_of_dense() {
+        constexpr std::int64_t TOGETHER_SCORED = 64;
+        Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_attributes() * TOGETHER_SCORED), 0);
+        std::int64_t scores[TOGETHER_SCORED];
+        Array<std::int32_t> scored;  // attributes that some label has
+        for (std::int64_t j = 0; j < view_.n_attributes(); ++j) {
+            if (background_.list_starts.data()[j] < background_.list_starts.data()[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
+        }
+        for (std::int64_t first = 0; first < view_.n_nodes(); first += TOGETHER_SCORED) {
+            const std::int64_t n = std::min(TOGETHER_SCORED, view_.n_nodes() - first);
+            for (std::int64_t i = 0; i < n; ++i) {
+                const std::int32_t* row = ranked_.row(first + i);
+                for (const std::int32_t j : scored) columns.data()[j * TOGETHER_SCORED + i] = row[j];
+            }
+            for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
+                const std::int64_t start = background_.starts.data()[slot], end = background_.starts.data()[slot + 1];
+                if (start == end) continue;
+                std::fill_n(scores, TOGETHER_SCORED, bases_.data()[slot]);
+                for (std::int64_t p = start; p < end; ++p) {
+                    const std::int32_t* __restrict column = columns.data() + background_.attributes.data()[p] * TOGETHER_SCORED;
+                    const std::int32_t coefficient = background_.coefficients.data()[p];
+                    for (std::int64_t i = 0; i < TOGETHER_SCORED; ++i) scores[i] += static_cast<std::int64_t>(column[i]) * coefficient;
+                }
+                for (std::int64_t i = 0; i < n; ++i) add_square(slot, scores[i], view_.count(first + i));
+            }
+        }
+    }
+
+    // Node by node; those that have none of a label's attributes share one score.
+    void add_squares_of_sparse() {
+        const auto n_slots = static_cast<std::size_t>(background_.n_slots());
+        Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
+        Array<std::uint8_t> is_found(n_slots, 0);
+        found.reserve(n_slots);
+        for (std::int64_t k = 0; k < view_.n_nodes(); ++k) {
+            const std::int64_t count = view_.count(k);
+            // With means, for a value that is missing.
+            const auto add = [&](std::int64_t j, std::int64_t rank, bool with_means) {
+                for (std::int64_t p = background_.list_starts.data()[j]; p < background_.list_starts.data()[j + 1]; ++p) {
+                    const std::int32_t slot = background_.list_slots.data()[p];
+                    scores.data()[slot] += rank * background_.list_coefficients.data()[p] + (with_means ? background_.list_means.data()[p] : 0);
+                    if (is_found.data()[slot]) continue;
+                    is_found.data()[slot] = 1;
+                    found.push_back(slot);
+                }
+            };
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) { add(j, rank, false); });
+            ranked_.for_each_missing(k, [&](std::int64_t t) { add(t, ranked_.shift(t), true); });  // the base has taken the shift away
+            for (const std::int64_t slot : found) {
+                add_square(slot, bases_.data()[slot] + scores.data()[slot], count);
+                rows_with.data()[slot] += count;
+                scores.data()[slot] = 0;
+                is_found.data()[slot] = 0;
+            }
+            found.clear();
+        }
+        for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
+            if (background_.starts.data()[slot] == background_.starts.data()[slot + 1]) continue;
+            add_square(slot, bases_.data()[slot], n_rows_ - rows_with.data()[slot]);
+        }
+    }
+
+    const View& view_;
+    const RankedNodes& ranked_;
+    std::int64_t n_rows_;
+    Background& background_;
+    Array<std::int64_t> bases_;  // of each slot: the score where all ranks are as if they were 0
+    Array<Int128> squares_;
+};
+
+inline constexpr std::int64_t WEIGH_FROM = 20;
+
+template <class View>
+class SimilarityFit {
+public:
+    explicit SimilarityFit(const View& view) : view_(view), d_(view.n_attributes()), n_nodes_(view.n_nodes()) {}
+
+    // There must be at least one node and one attribute.
+    Learned learned() {
+        const bool binary = count_entries();
+        if (view_.is_incomplete()) list_traits();
+        Learned result(ranks_of_nodes(binary));
+        std::int64_t n_numbers = 0, n_zeros = 0;
+        for (std::int64_t j = 0; j < d_; ++j) {
+            if (is_nominal(view_.nominal(), j)) continue;
+            n_numbers += n_present(j);
+            n_zeros += n_present(j) - lengths_.data()[j];
+        }
+        result.sparse = 2 * n_zeros > n_numbers;
+        gather_labels();
+        if (!binary && !result.sparse) fill_in_middles(result);
+        result.has_background = n_nodes_ >= WEIGH_FROM && sees_a_label_;
+        result.weights.assign(static_cast<std::size_t>(d_), static_cast<std::int64_t>(rounded(WHOLE_WEIGHT, d_)));
+        if (result.has_background) {
+            sum_up(result.ranks);
+            weigh(result);
+        }
+        result.background.restore_lists(n_traits_);
+        if (result.has_background) Deviations(view_, ranked_, n_, result.background).fill_in();
+        result.nominal = view_.nominal();
+        result.traits = std::move(traits_);
+        result.restore_sums();
+        return result;
+    }
+
+    // The ranks of dense nodes under what was just learned.
+    RankedRows take_rows() noexcept { return ranked_.take_rows(); }
+
+private:
+    // Count the numbers other than zero of each feature; tell whether all are ones.
+    bool count_entries() {
+        lengths_.assign(static_cast<std::size_t>(d_), 0);
+        std::int64_t others = 0;  // neither 0 nor 1
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            if (view_.is_incomplete()) {
+                for_each_number(k, 0, d_, [&](std::int64_t j, double value) {
+                    ++lengths_.data()[j];
+                    others += value != 1.0;
+                });
+                continue;
+            }
+            view_.for_each_entry(k, 0, d_, [lengths = lengths_.data(), &others](std::int64_t j, double value) {
+                lengths[j] += value != 0.0;
+                others += (value != 0.0) & (value != 1.0);
+            });
+        }
+        n_entries_ = 0;
+        for (const std::int64_t length : lengths_) n_entries_ += length;
+        return others == 0;
+    }
+
+    // f(feature, value) for the numbers of a node that are not zero.
+    template <class F>
+    void for_each_number(std::int64_t k, std::int64_t low, std::int64_t high, F f) const {
+        view_.for_each_entry(k, low, high, [&](std::int64_t j, double value) {
+            if (value != 0.0 && !is_missing(value) && !is_nominal(view_.nominal(), j)) f(j, value);
+        });
+    }
+
+    // In how many nodes a feature has a value.
+    std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_.data()[feature]; }
+
+    // Count the missing values of each feature, and list the values of nominal ones, 0 among them.
+    void list_traits() {
+        const Nominal& nominal = view_.nominal();
+        Array<std::pair<std::int32_t, double>> found;
+        Array<std::int64_t> n_other(static_cast<std::size_t>(d_), 0);
+        missing_.assign(static_cast<std::size_t>(d_), 0);
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            view_.for_each_entry(k, 0, d_, [&](std::int64_t j, double value) {
+                if (is_missing(value)) {
+                    ++missing_.data()[j];
+                } else if (is_nominal(nominal, j)) {
+                    found.push_back({static_cast<std::int32_t>(j), value});
+                    n_other.data()[j] += value != 0.0;
+                }
+            });
+        }
+        for (std::int64_t j = 0; j < d_; ++j) {
+            if (is_nominal(nominal, j) && n_present(j) > n_other.data()[j]) found.push_back({static_cast<std::int32_t>(j), 0.0});
+        }
+        std::sort(found.begin(), found.end());
+        found.erase(std::unique(found.begin(), found.end()), found.end());
+        for (const auto& [feature, value] : found) {
+            traits_.attributes.push_back(feature);
+            traits_.values.push_back(value);
+        }
+        n_traits_ = d_ + traits_.size();
+        n_compared_ = n_traits_ - std::count(nominal.begin(), nominal.end(), std::uint8_t{1});
+    }
+
+    // Find the ranks, and those of all nodes.
+    Ranks ranks_of_nodes(bool binary) {
+        if constexpr (View::GIVES_ALL) {
+            if (2 * n_entries_ >= n_nodes_ * d_) {
+                RankedColumns columns(view_, binary);
+                ranked_ = RankedNodes(columns.ranks, std::move(columns.rows));
+                sums_ = std::move(columns.sums);
+                squares_ = std::move(columns.squares);
+                return std::move(columns.ranks);
+            }
+        }
+        Ranks ranks = binary ? Ranks::binary(d_) : with_knots();
+        ranked_ = view_.is_incomplete() ? RankedNodes(view_, ranks, traits_) : RankedNodes(view_, ranks, n_entries_);
+        sums_.assign(static_cast<std::size_t>(n_traits_), 0);
+        squares_.assign(static_cast<std::size_t>(n_traits_), 0);
+        if (view_.is_incomplete()) missing_rows_.assign(static_cast<std::size_t>(n_traits_), 0);
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            const std::int64_t count = view_.count(k);
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
+                sums_.data()[j] += count * rank;
+                squares_.data()[j] += static_cast<Int128>(rank * rank) * count;
+            });
+            ranked_.for_each_missing(k, [&](std::int64_t t) { missing_rows_.data()[t] += count; });
+        }
+        return ranks;
+    }
+
+    // Collect the values attribute by attribute, as many attributes at a time as an eighth of all entries allows.
+    Ranks with_knots() const {
+        Ranks ranks = Ranks::with_knots(d_, n_nodes_);
+        const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
+        Array<double> values;
+        Array<std::int64_t> next;
+        Ranks::Space space;
+        for (std::int64_t low = 0, high; low < d_; low = high) {
+            next.assign(1, 0);
+            for (high = low; high < d_ && (high == low || next.back() + lengths_.data()[high] <= room); ++high) {
+                next.push_back(next.back() + lengths_.data()[high]);
+            }
+            values.resize(static_cast<std::size_t>(next.back()));
+            for (std::int64_t k = 0; k < n_nodes_; ++k) {
+                for_each_number(k, low, high, [&](std::int64_t j, double value) { values.data()[next.data()[j - low]++] = value; });
+            }
+            for (std::int64_t j = low; j < high; ++j) {
+                const std::int64_t n = lengths_.data()[j];
+                if (n == 0) {
+                    ranks.add_zeros();
+                } else {
+                    ranks.add(values.data() + next.data()[j - low] - n, n, n_present(j), space);
+                }
+            }
+        }
+        ranks.lay_out(d_);
+        return ranks;
+    }
+
+    // The mean rank of each feature, over the rows that have a value.
+    void fill_in_middles(Learned& result) const {
+        result.middles.assign(static_cast<std::size_t>(d_), static_cast<double>(result.ranks.one() / 2));
+        for (std::int64_t j = 0; j < d_; ++j) {
+            const std::int64_t rows = missing_rows_.empty() ? n_ : n_ - missing_rows_.data()[j];
+            if (rows == 0 || is_nominal(view_.nominal(), j)) continue;
+            result.middles.data()[j] = static_cast<double>(sums_.data()[j] + rows * result.ranks.base(j)) / static_cast<double>(rows);
+        }
+    }
+
+    // List the nodes of each slot, with the rows that have it.
+    void gather_labels() {
+        const std::int64_t n_slots = view_.n_slots();
+        slot_starts_.assign(static_cast<std::size_t>(n_slots + 1), 0);
+        slot_rows_.assign(static_cast<std::size_t>(n_slots), 0);
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            n_ += view_.count(k);
+            view_.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) {
+                ++slot_starts_.data()[slot + 1];
+                slot_rows_.data()[slot] += rows;
+                sees_a_label_ = sees_a_label_ || slot > 0;
+            });
+        }
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) slot_starts_.data()[slot + 1] += slot_starts_.data()[slot];
+        members_.resize(static_cast<std::size_t>(slot_starts_.back()));
+        Array<std::int64_t> next(slot_starts_.begin(), slot_starts_.end());
+        for (std::int64_t k = 0; k < n_nodes_; ++k) {
+            view_.for_each_label(k, [&](std::int64_t slot, std::int64_t rows) { members_.data()[next.data()[slot]++] = {k, rows}; });
+        }
+    }
+
+    // How many rows have a value of a trait.
+    std::int64_t rows_of(std::int64_t t) const noexcept { return missing_rows_.empty() ? n_ : n_ - missing_rows_.data()[t]; }
+
+    // How much each trait varies.
+    void sum_up(const Ranks& ranks) {
+        const std::int64_t half = ranks.one() / 2;
+        spreads_.resize(static_cast<std::size_t>(n_traits_));
+        deviations_.assign(static_cast<std::size_t>(n_traits_), 0.0);
+        for (std::int64_t j = 0; j < n_traits_; ++j) {
+            const std::int64_t n = rows_of(j);
+            const Int128 least = static_cast<Int128>(3 * half * half) * n;
+            spreads_.data()[j] = static_cast<double>(least);
+            if (squares_.data()[j] == 0) continue;  // all ranks are 0
+            const Int128 variance = n * squares_.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
+            spreads_.data()[j] = static_cast<double>(variance + least);
+            deviations_.data()[j] = std::sqrt(static_cast<double>(variance));
+            // NominalValues of which fewer rows have a value are measured on the same scale.
+            if (n < n_) deviations_.data()[j] *= static_cast<double>(n_) / static_cast<double>(n);
+        }
+        // Where a label's covariance is -sum * P attributes follow each other in this order, but for rounding.
+        by_size_.reserve(static_cast<std::size_t>(n_traits_));
+        for (std::int64_t j = 0; j < n_traits_; ++j) {
+            if (sums_.data()[j] == 0) continue;
+            const double slope = std::fabs(static_cast<double>(sums_.data()[j])) / spreads_.data()[j];
+            by_size_.push_back({slope * deviations_.data()[j], slope, static_cast<std::int32_t>(j)});
+        }
+        std::sort(by_size_.begin(), by_size_.end(), [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
+    }
+
+    // Go through the labels, those of most rows first: correlations, and the coefficients of the background.
+    void weigh(Learned& result) {
+        const std::int64_t n_slots = view_.n_slots();
+        Array<std::int64_t> order(static_cast<std::size_t>(n_slots));
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) order.data()[slot] = slot;
+        std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+            return std::pair(-slot_rows_.data()[a], a) < std::pair(-slot_rows_.data()[b], b);
+        });
+        correlations_.assign(static_cast<std::size_t>(d_), 0);
+        label_sums_.assign(static_cast<std::size_t>(n_traits_), 0);
+        label_missing_.assign(missing_rows_.size(), 0);
+        is_touched_.assign(static_cast<std::size_t>(n_traits_), 0);
+        touched_.reserve(static_cast<std::size_t>(n_traits_));
+        Array<std::int32_t> pending;  // had by all labels so far; where the sum is 0 not having it says nothing
+        for (std::int64_t j = 0; j < n_traits_; ++j) {
+            if (sums_.data()[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
+        }
+        Array<Array<Candidate>> chosen(static_cast<std::size_t>(n_slots));
+        for (const std::int64_t slot : order) {
+            view_.pause();
+            const std::int64_t rows = slot_rows_.data()[slot];
+            if (rows == 0) break;  // nor has any label after it
+            add_up_label(slot);
+            candidates_.clear();
+            for (const std::int32_t j : touched_) look_at(j, slot, missing_rows_.empty() ? rows : rows - label_missing_.data()[j]);
+            if (slot > 0) {
+                std::size_t left = 0;
+                for (const std::int32_t j : pending) {
+                    if (is_touched_.data()[j]) {
+                        pending[left++] = j;
+                    } else {
+                        correlate(j, covariance(j, rows), rows);
+                    }
+                }
+                pending.resize(left);
+            }
+            look_at_others(rows);
+            keep_strongest(candidates_, n_compared_, chosen.data()[slot]);
+            for (const std::int32_t j : touched_) {
+                label_sums_.data()[j] = 0;
+                is_touched_.data()[j] = 0;
+                if (!label_missing_.empty()) label_missing_.data()[j] = 0;
+            }
+            touched_.clear();
+        }
+        lay_out_background(chosen, n_, [this](std::int32_t j) { return Trait{sums_.data()[j], rows_of(j), ranked_.shift(j)}; }, result.background);
+        set_weights(correlations_, result.weights);
+    }
+
+    void add_up_label(std::int64_t slot) {
+        for (std::int64_t m = slot_starts_.data()[slot]; m < slot_starts_.data()[slot + 1]; ++m) {
+            const std::int64_t k = members_.data()[m].first, rows = members_.data()[m].second;
+            if (ranked_.is_dense()) {
+                add_times(label_sums_.data(), ranked_.row(k), rows, d_);
+                continue;
+            }
+            ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) {
+                label_sums_.data()[j] += rows * rank;
+                touch(j);
+            });
+            ranked_.for_each_missing(k, [&](std::int64_t t) {
+                label_missing_.data()[t] += rows;
+                touch(t);
+            });
+        }
+        for (std::int64_t j = 0; ranked_.is_dense() && j < d_; ++j) {
+            label_sums_.data()[j] -= slot_rows_.data()[slot] * ranked_.base(j);
+            touch(j);
+        }
+    }
+
+    [[gnu::noinline]] static void add_times(std::int64_t* __restrict sums, const std::int32_t* __restrict ranks, std::int64_t rows,
+                                            std::int64_t d) noexcept {
+        if (rows == 1) {
+            for (std::int64_t j = 0; j < d; ++j) sums[j] += ranks[j];
+        } else {
+            for (std::int64_t j = 0; j < d; ++j) sums[j] += rows * ranks[j];
+        }
+    }
+
+    void touch(std::int64_t j) noexcept {
+        if (is_touched_.data()[j]) return;
+        is_touched_.data()[j] = 1;
+        touched_.push_back(static_cast<std::int32_t>(j));
+    }
+
+    // Of so many rows of a label that have a value of the trait.
+    double covariance(std::int32_t j, std::int64_t rows) const noexcept {
+        return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_.data()[j] - static_cast<Int128>(sums_.data()[j]) * rows);
+    }
+
+    // A label's squared correlation with a trait, less what chance makes of few rows.
+    void correlate(std::int32_t j, double cov, std::int64_t rows) noexcept {
+        const std::int64_t n = rows_of(j);
+        const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));
+        const double squared = cov / spreads_.data()[j] * (cov / label_spread);
+        const auto units = static_cast<std::int64_t>(nearest_whole(squared * 0x1p40));
+        std::int64_t& best = correlations_.data()[j < d_ ? j : traits_.attributes.data()[j - d_]];
+        best = std::max(best, units);
+    }
+
+    void look_at(std::int32_t j, std::int64_t slot, std::int64_t rows) {
+        if (rows_of(j) == 0) return;
+        const double cov = covariance(j, rows), slope = cov / spreads_.data()[j];
+        if (slot > 0) correlate(j, cov, rows);
+        if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
+    }
+
+    // Candidates among the attributes that no node of the label has: the strongest TOP of them, and all that may equal those.
+    void look_at_others(std::int64_t rows) {
+        std::int64_t n = 0;
+        double least = 0.0;
+        for (const Candidate& other : by_size_) {
+            if (n_compared_ > TOP && n >= TOP && other.size < least) break;
+            const std::int32_t j = other.attribute;
+            if (is_touched_.data()[j]) continue;
+            const double slope = covariance(j, rows) / spreads_.data()[j];
+            candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
+            if (++n == TOP) least = other.size * (1.0 - 1e-9);  // rounding moves no size so far
+        }
+    }
+
+    const View& view_;
+    std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // with nominal features themselves, which say nothing, and without
+    bool sees_a_label_ = false;
+    Array<std::int64_t> lengths_;                                // numbers other than zero of each feature
+    NominalValues traits_;
+    Array<std::int64_t> missing_, missing_rows_;                 // nodes without a value of each feature, rows of each trait; empty: none
+    Array<std::int64_t> slot_starts_, slot_rows_;
+    Array<std::pair<std::int64_t, std::int64_t>> members_;       // node and rows, slot by slot
+    RankedNodes ranked_;
+    Array<std::int64_t> sums_;       // of ranks less the base, over all rows
+    Array<Int128> squares_;
+    Array<double> spreads_, deviations_;
+    Array<Candidate> by_size_, candidates_;
+    Array<std::int64_t> correlations_, label_sums_, label_missing_;
+    Array<std::uint8_t> is_touched_;
+    Array<std::int32_t> touched_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

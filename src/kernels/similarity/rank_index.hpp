@@ -1,0 +1,536 @@
+// The nodes under the learned similarity: who is nearest, and how near.
+//
+// Where most entries are zero, or rows come sparse, nodes are listed by attribute (search/rank_postings.hpp); else they are screened
+// by their ranks (search/rank_codes.hpp). Nodes of models with missing values or nominal features whose rows are short and mostly not zero
+// are kept as lists of ranks, in `RankedEntries`, and screened in float32 (search/float_tiles.hpp). All are derived from the nodes and the
+// similarity, follow every node that comes or moves, and are made anew when the similarity is. For rows with missing values that are compared
+// with dense nodes such tiles are made on demand.
+//
+// Above some number of nodes they may also be kept in cells (search/node_cells.hpp), unless most entries are zero: then only the
+// nodes of visited cells are compared with a row.
+//
+// A row is asked about in two steps: `compare` does what is needed once, then nearest nodes are listed as often as wanted, of
+// all nodes or of a stretch of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "similarity/rank_distance.hpp"
+#include "search/rank_postings.hpp"
+#include "search/float_tiles.hpp"
+#include "nodes/missing_and_nominal.hpp"
+#include "base/memory.hpp"
+#include "base/pair_rows.hpp"
+#include "search/rank_codes.hpp"
+#include "search/neighbour_index.hpp"
+#include "search/node_cells.hpp"
+#include "bandwidth/sparse_window.hpp"
+#include "base/team.hpp"
+#include "similarity/fit_similarity.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// The ranks of nodes with missing values or nominal features, entry by entry, and their tiles.
+class RankedEntries {
+public:
+    explicit RankedEntries(const Learned& learned) : starts_(1, 0), tiles_(no_tiles(learned)) {}
+
+    static FloatTiles no_tiles(const Learned& learned) {
+        Array<float> weights;
+        for (std::int64_t j = 0; j < learned.n_attributes(); ++j) weights.push_back(static_cast<float>(learned.factors.data()[j]));
+        return {std::move(weights), learned.nominal};
+    }
+
+    template <class Row>
+    void reserve(std::int64_t n_nodes, const Row& x) {
+        const auto n = static_cast<std::size_t>(n_nodes);
+        if (starts_.capacity() < n + 1) starts_.reserve(n + n / 2 + 64);
+        if (has_moved_.capacity() < n) has_moved_.reserve(n + n / 2 + 64);
+        const std::size_t entries = ranks_.size() + static_cast<std::size_t>(x.n);
+        if (ranks_.capacity() < entries) ranks_.reserve(entries + entries / 2);
+        tiles_.reserve(n_nodes);
+    }
+    template <class Row>
+    void enter(const Learned& learned, std::int64_t node, const Row& x) noexcept {
+        for (std::int64_t p = 0; p < x.n; ++p) ranks_.push_back(rank(learned, x.keys[p], x.values[p]));
+        starts_.push_back(static_cast<std::int64_t>(ranks_.size()));
+        has_moved_.push_back(0);
+        const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
+        tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
+    }
+    // Ranks of a node that has moved are computed when they are needed, until the similarity is computed anew.
+    void move(const Learned& learned, std::int64_t node, const SparseRow& x) noexcept {
+        has_moved_.data()[node] = 1;
+        tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
+    }
+    void withdraw(std::int64_t first) noexcept {
+        if (static_cast<std::int64_t>(has_moved_.size()) <= first) return;
+        has_moved_.resize(static_cast<std::size_t>(first));
+        starts_.resize(static_cast<std::size_t>(first + 1));
+        ranks_.resize(static_cast<std::size_t>(starts_.back()));
+    }
+
+    // The ranks of a node's entries; null if it has moved.
+    const std::int32_t* ranks(std::int64_t node) const noexcept { return has_moved_.data()[node] ? nullptr : ranks_.data() + starts_.data()[node]; }
+
+    // Only ranks of numbers are ever looked at.
+    static std::int32_t rank(const Learned& learned, std::int64_t feature, double value) noexcept {
+        return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
+    }
+
+    // Bound the keys of the first nodes for a row of these ranks; tell whether they can be.
+    template <class Row>
+    bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, std::int64_t n_nodes, FloatTiles::Space& space, Stop& stop) const {
+        const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
+        return bound(tiles_, learned, x, kept_of_x, n_nodes, space, stop);
+    }
+    // The same by other tiles; kept(p) is what is kept of the row's entry p.
+    template <class Row, class Kept>
+    static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, std::int64_t n_nodes, FloatTiles::Space& space, Stop& stop) {
+        if (!tiles.can() || !tiles.lay_out(x, kept, space)) return false;
+        tiles.bound(n_nodes, learned.r, 1.0 - kernel(learned.apart(), learned.r), !learned.sparse, PER_KEY, space, stop);
+        return true;
+    }
+
+private:
+    // What tiles keep of a value: its rank, other than zero unless the value is; the code of a category.
+    static double kept(const Learned& learned, std::int64_t feature, double value, std::int32_t rank) noexcept {
+        if (is_missing(value) || value == 0.0 || is_nominal(learned.nominal, feature)) return value;
+        return rank == 0 ? 0.25 : static_cast<double>(rank);
+    }
+
+    Array<std::int64_t> starts_;
+    Array<std::int32_t> ranks_;
+    Array<std::uint8_t> has_moved_;
+    FloatTiles tiles_;
+};
+
+template <class Row>
+class RankIndex {
+public:
+    static constexpr bool SPARSE_ROWS = std::is_same_v<Row, SparseRow>;
+    using RowOf = FunctionRef<Row(std::int64_t)>;
+    using Compared = FunctionRef<void(std::int64_t, NearestIn, FunctionRef<void(std::int64_t*)>)>;
+
+    // Working space of a thread.
+    struct Space {
+        RankCodes::Space ranked;
+        Probe::Space probe;
+        RankPostings::Space lists;
+        FloatTiles::Space tiles;
+        Array<std::int32_t> keys, other_keys, other_ranks;
+        Array<double> values, other_values, present;
+        TopK found{1};
+        NodeCells::Space cells;
+    };
+
+    // Compute the similarity from the nodes, and their cells.
+    template <class View>
+    static RankIndex of(const View& view, const CellLimits& limits, Stop& stop) {
+        RankIndex made = of(view);
+        if (view.n_nodes() > limits.from && made.can_have_cells(limits)) {
+            made.cells_.emplace(made.learned_, limits);
+            made.cells_->build(view.n_nodes(), [&](std::int64_t k, float* place) { made.place_node(k, view.row(k), place); }, stop);
+            if (made.screen_) made.screen_->lay_out(*made.cells_, view.n_nodes());
+        }
+        return made;
+    }
+    template <class View>
+    static RankIndex of(const View& view) {
+        SimilarityFit weighing(view);
+        Learned learned = weighing.learned();
+        if (!SPARSE_ROWS && !learned.sparse) return RankIndex(std::move(learned), weighing.take_rows(), view.n_nodes());
+        RankIndex made(std::move(learned), view.is_incomplete());
+        if (!made.entries_) {
+            made.lists_.emplace(view, made.learned_);
+        } else if constexpr (SPARSE_ROWS) {
+            for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
+                made.reserve(k + 1, view.row(k));
+                made.enter(k, view.row(k));
+            }
+        }
+        return made;
+    }
+
+    // Compute the similarity from some of the nodes.
+    template <class View>
+    static RankIndex of_some(const View& some, const View& all) {
+        RankIndex made(SimilarityFit<View>(some).learned(), all.is_incomplete());
+        for (std::int64_t k = 0; k < all.n_nodes(); ++k) {
+            made.reserve(k + 1, all.row(k));
+            made.enter(k, all.row(k));
+        }
+        return made;
+    }
+
+    // A similarity that is known, with no node yet.
+    RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
+        if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_attributes() <= FloatTiles::MOST_ATTRIBUTES) {
+            entries_.emplace(learned_);
+        } else if (SPARSE_ROWS || learned_.sparse) {
+            lists_.emplace(learned_.n_attributes());
+        } else {
+            screen_.emplace(learned_, RankedRows(learned_.n_attributes()), 0);
+        }
+    }
+    // The same with dense nodes.
+    RankIndex(Learned learned, RankedRows rows, std::int64_t n_nodes) : learned_(std::move(learned)) {
+        screen_.emplace(learned_, std::move(rows), n_nodes);
+    }
+
+    // Let nodes be kept in the cells of a file; no node was entered yet. Return whether they can be.
+    bool take_cells(const CellState& state, const CellLimits& limits, std::int64_t n_nodes) {
+        if (!can_have_cells(limits)) return false;
+        cells_.emplace(learned_, limits);
+        if (!cells_->is_sound(state, n_nodes)) return false;
+        cells_->restore(state);
+        return true;
+    }
+    const std::optional<NodeCells>& cells() const noexcept { return cells_; }
+    void give_up(std::int64_t node) noexcept {
+        if (cells_) cells_->give_up(node);
+    }
+
+    const Learned& learned() const noexcept { return learned_; }
+    // A node's ranks, from the lowest, where they are kept.
+    const std::int32_t* node_ranks(std::int64_t node) const noexcept { return screen_ ? screen_->ranks(node) : nullptr; }
+
+    // Make room for a node; `enter` cannot fail then.
+    void reserve(std::int64_t n_nodes, const Row& x) {
+        if (cells_) {
+            cells_->reserve(n_nodes);
+            grow_to(entered_place_, learned_.n_attributes());
+        }
+        if constexpr (SPARSE_ROWS) {
+            if (entries_) return entries_->reserve(n_nodes, x);
+        }
+        made_tiles_.drop();
+        if (screen_) {
+            screen_->reserve(n_nodes, cells_ ? cells_->n_slots() : n_nodes);
+        } else {
+            const Entries of_x = entries(x, entered_keys_, entered_values_);
+            lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
+        }
+    }
+    // A new node; if it is dense, it is the one that there was made room for.
+    void enter(std::int64_t node, const Row& x) noexcept {
+        if constexpr (!SPARSE_ROWS) {
+            if (screen_) screen_->enter(learned_, node, x);
+        }
+        if (cells_) {
+            place_node(node, x, entered_place_.data());
+            cells_->enter_at(node, entered_place_.data());
+        }
+        if (screen_) return screen_->enter_code(node, slot(node));
+        if constexpr (SPARSE_ROWS) {
+            if (entries_) return entries_->enter(learned_, node, x);
+        }
+        const Entries of_x = known_entries(x);
+        lists_->enter(learned_, of_x.keys, of_x.values, of_x.n);
+    }
+    void move(std::int64_t node, const Row& x) noexcept {
+        made_tiles_.drop();
+        if constexpr (SPARSE_ROWS) {
+            if (entries_) return entries_->move(learned_, node, x);
+        } else if (screen_) {
+            screen_->enter(learned_, node, x);
+            return screen_->enter_code(node, slot(node));
+        }
+        lists_->leave(node);
+    }
+    // Unmake the nodes from `first` on; `row(node)` are their attributes.
+    void withdraw(std::int64_t first, RowOf row) noexcept {
+        if (cells_) cells_->withdraw(first);
+        if (entries_) entries_->withdraw(first);
+        while (lists_ && lists_->n_nodes() > first) {
+            if constexpr (SPARSE_ROWS) {
+                const Row x = row(lists_->n_nodes() - 1);
+                lists_->withdraw(learned_, x.keys, x.values, x.n);
+            } else {
+                lists_->withdraw_dense(row(lists_->n_nodes() - 1), learned_.n_attributes());
+            }
+        }
+    }
+
+    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
+    // is called for one after the other: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
+    // row's background. Where there are cells, nodes are listed of those that were visited, `space.cells.nodes`, whatever the stretch.
+    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop, Compared f) const {
+        if constexpr (!SPARSE_ROWS) {
+            if (screen_) return compare_screened(rows, n_nodes, n_rows, gone, space, stop, f);
+        }
+        for (std::int64_t q = 0; q < n_rows; ++q) {
+            stop.check();
+            if (cells_) visit(rows[q], n_nodes[q], gone, space);
+            compare_listed(rows[q], n_nodes[q], q, row, gone.flags, space, stop, f);
+        }
+    }
+
+    // The terms of a row and a node, attribute by attribute: f(attribute, what they add to D, what they could add at most).
+    template <class F>
+    void for_each_term(const Row& x, const Row& y, F f) const {
+        Array<double> values(static_cast<std::size_t>(2 * learned_.n_attributes()), 0.0);
+        double *a = values.data(), *b = a + learned_.n_attributes();
+        for_each_entry(x, [&](std::int64_t j, double value) { a[j] = value; });
+        for_each_entry(y, [&](std::int64_t j, double value) { b[j] = value; });
+        for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
+            const bool nominal = is_nominal(learned_.nominal, j);
+            if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
+            // Of millions of attributes most are zero in both; their ranks need not be found.
+            const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
+            f(j, learned_.term(j, difference), learned_.weights.data()[j]);
+        }
+    }
+
+private:
+    bool can_have_cells(const CellLimits& limits) const noexcept {
+        return limits.from > 0 && !learned_.sparse && learned_.n_attributes() <= NodeCells::MOST_FEATURES;
+    }
+    // Where the four-bit code of a node is.
+    std::int64_t slot(std::int64_t node) const noexcept { return cells_ ? cells_->slot(node) : node; }
+    void place_row(const Row& x, float* place) const noexcept {
+        cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
+    }
+    // The place of a node whose ranks are known where there is a screen.
+    void place_node(std::int64_t node, const Row& x, float* place) const noexcept {
+        if (screen_) return cells_->place(screen_->ranks(node), place);
+        place_row(x, place);
+    }
+    void visit(const Row& x, std::int64_t n_nodes, Gone gone, Space& space) const {
+        place_row(x, place_in(space));
+        cells_->visit(n_nodes, gone.n, space.cells);
+    }
+    float* place_in(Space& space) const {
+        grow_to(space.cells.place, learned_.n_attributes());
+        return space.cells.place.data();
+    }
+
+    struct Entries {
+        const std::int32_t* keys;
+        const double* values;
+        std::int64_t n;
+    };
+
+    template <class F>
+    void for_each_entry(const Row& x, F f) const {
+        if constexpr (SPARSE_ROWS) {
+            for (std::int64_t p = 0; p < x.n; ++p) f(x.keys[p], x.values[p]);
+        } else {
+            for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) f(j, x[j]);
+        }
+    }
+
+    // The non-zeros of a row; those of a dense one are gathered in two arrays.
+    Entries entries(const Row& x, Array<std::int32_t>& keys, Array<double>& values) const {
+        if constexpr (SPARSE_ROWS) {
+            return {x.keys, x.values, x.n};
+        } else {
+            grow_to(keys, learned_.n_attributes());
+            grow_to(values, learned_.n_attributes());
+            return gathered(x, keys.data(), values.data());
+        }
+    }
+    // The same where the arrays are known to be long enough.
+    Entries known_entries(const Row& x) noexcept {
+        if constexpr (SPARSE_ROWS) {
+            return {x.keys, x.values, x.n};
+        } else {
+            return gathered(x, entered_keys_.data(), entered_values_.data());
+        }
+    }
+    Entries gathered(const double* x, std::int32_t* keys, double* values) const noexcept {
+        std::int64_t n = 0;
+        for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
+            keys[n] = static_cast<std::int32_t>(j);
+            values[n] = x[j];
+            n += x[j] != 0.0;
+        }
+        return {keys, values, n};
+    }
+
+    void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, Gone gone, Space& space, Stop& stop, Compared f) const {
+        const auto is_complete = [&](std::int64_t q) { return !has_missing(rows[q], learned_.n_attributes()); };
+        for (std::int64_t first = 0; first < n_rows;) {
+            stop.check();
+            if (!is_complete(first)) {
+                if (cells_) visit(rows[first], n_nodes[first], gone, space);
+                compare_present(rows[first], n_nodes[first], first, gone.flags, space, stop, f);
+                ++first;
+                continue;
+            }
+            int n = 1;
+            while (!cells_ && n < SCAN_ROWS && first + n < n_rows && is_complete(first + n)) ++n;
+            screen_->lay_out(learned_, rows + first, n, space.ranked);
+            if (cells_) {
+                cells_->place(space.ranked.ranks[0].data(), place_in(space));
+                cells_->visit(n_nodes[first], gone.n, space.cells);
+                screen_->begin(space.cells, space.ranked);
+            } else {
+                screen_->begin(n, n_nodes[first + n - 1], space.ranked);
+            }
+            for (int q = 0; q < n; ++q) {
+                const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
+                    if (cells_) {
+                        screen_->list(learned_, space.cells.nodes, n_wanted, limit, gone.flags, space.ranked, space.found);
+                    } else {
+                        screen_->list(learned_, q, {low, high}, n_wanted, limit, gone.flags, space.ranked, space.found);
+                    }
+                    return space.found;
+                };
+                const auto score = [&](std::int64_t* scores) {
+                    learned_.background.begin(scores);
+                    for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) learned_.background.add(scores, j, screen_->rank(learned_, q, j, space.ranked));
+                };
+                f(first + q, nearest_in, score);
+            }
+            first += n;
+        }
+    }
+
+    // A dense row with missing values: what it lacks weighs nothing.
+    void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
+        const std::int64_t d = learned_.n_attributes();
+        space.present.assign(learned_.factors.begin(), learned_.factors.end());
+        std::int64_t below = learned_.total;
+        for (std::int64_t j = 0; j < d; ++j) {
+            if (!is_missing(x[j])) continue;
+            space.present.data()[j] = 0.0;
+            below -= learned_.weights.data()[j];
+        }
+        space.other_ranks.assign(static_cast<std::size_t>(Learned::padded(d)), 0);
+        learned_.ranks.rank_row(x, d, space.other_ranks.data());
+        const auto key = [&](std::int64_t k) { return learned_.dense_key_of_present(space.other_ranks.data(), screen_->ranks(k), space.present.data(), below); };
+        // Where all features count it does not matter which ranks of 0 are zeros.
+        const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) { return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]); };
+        const AllEntries all{{}, d};
+        std::shared_ptr<const FloatTiles> tiles;
+        if (!cells_ && d <= FloatTiles::MOST_ATTRIBUTES) {
+            tiles = made_tiles_.get(n_nodes, [&] {
+                FloatTiles made = RankedEntries::no_tiles(learned_);
+                made.reserve(n_nodes);
+                for (std::int64_t k = 0; k < n_nodes; ++k) made.enter(k, all, [&](std::int64_t j) { return kept(screen_->ranks(k), j); });
+                return made;
+            });
+        }
+        const auto kept_of_x = [&](std::int64_t j) { return is_missing(x[j]) ? MISSING : kept(space.other_ranks.data(), j); };
+        const bool by_tiles = tiles && RankedEntries::bound(*tiles, learned_, all, kept_of_x, n_nodes, space.tiles, stop);
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
+            return by_tiles ? list_by_tiles(low, high, n_wanted, limit, gone, key, space) : offer_all(low, high, n_wanted, limit, gone, key, space, stop);
+        };
+        const auto score = [&](std::int64_t* scores) {
+            learned_.background.begin(scores);
+            for (std::int64_t j = 0; j < d; ++j) add_to_scores(scores, j, x[j], space.other_ranks.data()[j] - learned_.ranks.zeros.data()[j]);
+        };
+        f(q, nearest_in, score);
+    }
+
+    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
+        const Entries of_x = entries(x, space.keys, space.values);
+        space.probe.reserve(learned_.n_attributes());
+        const Probe probe(learned_, of_x.keys, of_x.values, of_x.n, space.probe);
+        if (lists_) lists_->correct(learned_, of_x.keys, of_x.values, of_x.n, n_nodes, space.lists);
+        const auto key = [&](std::int64_t k) {
+            const Entries y = entries(row(k), space.other_keys, space.other_values);
+            return probe.key(y.keys, y.values, ranks(k, y, space), y.n);
+        };
+        const bool by_tiles = !cells_ && entries_ && entries_->bound(learned_, of_x, space.probe.ranks.data(), n_nodes, space.tiles, stop);
+        const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
+            if (by_tiles) return list_by_tiles(low, high, n_wanted, limit, gone, key, space);
+            if (!lists_) return offer_all(low, high, n_wanted, limit, gone, key, space, stop);
+            space.found.begin(n_wanted, limit);
+            space.found.skip(gone);
+            double most = Parts::most_above(space.found.limit(), 1);
+            const auto look_at = [&](std::int64_t k) {
+                if (!lists_->lists(k)) {
+                    space.found.offer(k, key(k));
+                } else {
+                    const Parts parts = lists_->parts(probe.alone(), k, space.lists);
+                    if (static_cast<double>(parts.above) > most * static_cast<double>(parts.below)) return;
+                    // Whether anything was compared, lists do not know.
+                    space.found.offer(k, parts.below == 0 ? key(k) : parts.key());
+                }
+                most = Parts::most_above(space.found.limit(), 1);
+            };
+            for_each_visited(low, high, space, look_at);
+            return space.found;
+        };
+        const auto score = [&](std::int64_t* scores) {
+            learned_.background.begin(scores);
+            for (std::int64_t p = 0; p < of_x.n; ++p) add_to_scores(scores, of_x.keys[p], of_x.values[p], space.probe.ranks.data()[of_x.keys[p]]);
+            for (std::size_t j = 0; j < learned_.nominal.size(); ++j) {
+                if (learned_.nominal[j] && space.probe.values[j] == 0.0) add_to_scores(scores, static_cast<std::int64_t>(j), 0.0, 0);
+            }
+        };
+        f(q, nearest_in, score);
+    }
+
+    // List the nearest of a stretch of nodes by their keys alone.
+    template <class Key>
+    const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key, Space& space,
+                               Stop& stop) const {
+        space.found.begin(n_wanted, limit);
+        space.found.skip(gone);
+        for_each_visited(low, high, space, [&](std::int64_t k) {
+            if (k % NODES_BETWEEN_CHECKS == NODES_BETWEEN_CHECKS - 1) stop.check();
+            space.found.offer(k, key(k));
+        });
+        return space.found;
+    }
+
+    // f(node) for the nodes of a stretch; where there are cells, for those that were visited.
+    template <class F>
+    void for_each_visited(std::int64_t low, std::int64_t high, const Space& space, const F& f) const {
+        if (cells_) {
+            for (const std::int32_t k : space.cells.nodes) f(std::int64_t{k});
+        } else {
+            for (std::int64_t k = low; k < high; ++k) f(k);
+        }
+    }
+
+    // The same by the bounds of tiles.
+    template <class Key>
+    static const TopK& list_by_tiles(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key, Space& space) {
+        space.found.begin(n_wanted, limit);
+        space.found.skip(gone);
+        FloatTiles::list_nearest(low, high, space.tiles, space.found, key);
+        return space.found;
+    }
+
+    const std::int32_t* ranks(std::int64_t node, const Entries& y, Space& space) const {
+        if (const std::int32_t* known = entries_ ? entries_->ranks(node) : nullptr) return known;
+        grow_to(space.other_ranks, y.n);
+        for (std::int64_t p = 0; p < y.n; ++p) space.other_ranks.data()[p] = RankedEntries::rank(learned_, y.keys[p], y.values[p]);
+        return space.other_ranks.data();
+    }
+
+    // Add what a value says to the background's scores; of numbers `rank` is theirs.
+    void add_to_scores(std::int64_t* scores, std::int64_t feature, double value, std::int32_t rank) const noexcept {
+        const Background& background = learned_.background;
+        if (!is_nominal(learned_.nominal, feature)) return is_missing(value) ? background.add_missing(scores, feature) : background.add(scores, feature, rank);
+        const std::int64_t d = learned_.n_attributes();
+        if (is_missing(value)) {
+            const auto [first, end] = learned_.traits.of(feature);
+            for (std::int64_t t = first; t < end; ++t) background.add_missing(scores, d + t);
+        } else if (const std::int64_t t = learned_.traits.find(feature, value); t >= 0) {
+            background.add(scores, d + t, static_cast<std::int32_t>(learned_.ranks.one()));
+        }
+    }
+
+    static constexpr std::int64_t NODES_BETWEEN_CHECKS = 256;
+
+    Learned learned_;
+    std::optional<RankCodes> screen_;
+    std::optional<RankPostings> lists_;
+    std::optional<RankedEntries> entries_;
+    std::optional<NodeCells> cells_;
+    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, where there is a screen
+    Array<std::int32_t> entered_keys_;  // working space of `enter`
+    Array<double> entered_values_;
+    Array<float> entered_place_;
+};
+
+}  // namespace mlca::MLCA_LEVEL

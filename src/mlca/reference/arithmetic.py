@@ -1,0 +1,146 @@
+"""Numbers that are equal to the last bit on every machine: one exponential, one logarithm, sums of whole numbers.
+
+A distance is a sum of many small terms, and the order of a floating-point sum changes its last bits. Those bits would
+decide between nodes that are equally near, of which 0/1 data have hundreds. So each term is rounded to a whole number
+of small units first, and whole numbers add up to the same sum in any order: dense or sparse, permuted, in threads.
+
+The exponential is a polynomial evaluated with fused multiply-adds, as processors compute them: a * b + c, rounded
+once. NumPy has no such operation, so `fma` computes it from ordinary additions and multiplications.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+# Terms of the paper's distance lie between 0 and 1 and are rounded to multiples of 2^-40.
+PER_UNIT = 2.0**40
+
+# exp(-t^2 / (2 s^2)) = 2^-(t SCALE / s)^2: SCALE is the root of log2(e) / 2.
+SCALE = float.fromhex("0x1.b2da4e9808a53p-1")
+
+# 2^f = 1 + f q(f) for f in [-1/2, 1/2], with a relative error below 1e-17: the coefficients of q, its constant first.
+POWER_COEFFICIENTS = tuple(
+    map(
+        float.fromhex,
+        (
+            *("0x1.62e42fefa39efp-1", "0x1.ebfbdff82c598p-3", "0x1.c6b08d704a0c2p-5", "0x1.3b2ab6fba1ddap-7"),
+            *("0x1.5d87fe78a5276p-10", "0x1.430913096fd9fp-13", "0x1.ffcbfc670dcd4p-17", "0x1.62bfd47773353p-20"),
+            *("0x1.b524fae627834p-24", "0x1.e6063f7217bc6p-28", "0x1.e9d3fe3952179p-32"),
+        ),
+    )
+)
+
+# 2^-64 is lost when it is subtracted from 1, so larger exponents change nothing.
+LARGEST_EXPONENT = 64.0
+
+
+def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return a + b rounded, and what the rounding lost (Knuth's TwoSum)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return a * b rounded, and what the rounding lost (Dekker's product: both factors are cut into halves)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = ((high, v - high) for v, high in ((a, _high_half(a)), (b, _high_half(b))))
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _high_half(v: Any) -> Any:
+    shifted = v * (2.0**27 + 1.0)
+    return shifted - (shifted - v)
+
+
+def fma(a: Floats, b: Floats, c: Any) -> Floats:
+    """Return a * b + c rounded once (Boldo and Melquiond, 2008).
+
+    The last addition rounds correctly if what is lost below it is rounded to odd: an inexact sum keeps an odd last bit,
+    so it is never taken for the middle between two numbers.
+    """
+    product, lost = exact_product(a, b)
+    sum_high, sum_low = exact_sum(c, lost)
+    high, low = exact_sum(product, sum_high)
+    rest, below = exact_sum(low, sum_low)
+    bits = rest.view(np.int64)
+    is_even_and_inexact = (below != 0.0) & (bits & 1 == 0)
+    towards = np.where((below > 0.0) == (rest > 0.0), 1, -1)
+    odd = (bits + is_even_and_inexact * towards).view(np.float64)
+    result: Floats = high + odd
+    return result
+
+
+def power_of_half(w: Any) -> Floats:
+    """Return 2^-w for w >= 0, or 2^-64 where w is larger than 64."""
+    w = np.minimum(np.asarray(w, np.float64), LARGEST_EXPONENT)
+    whole = np.rint(w)
+    f = whole - w
+    q = np.full_like(f, POWER_COEFFICIENTS[-1])
+    for coefficient in reversed(POWER_COEFFICIENTS[:-1]):
+        q = fma(q, f, coefficient)
+    result: Floats = np.ldexp(fma(q, f, 1.0), -whole.astype(np.int64))
+    return result
+
+
+def exp_of_minus(t: Any) -> Floats:
+    """Return exp(-t) for t >= 0, or 2^-64 where that is larger."""
+    return power_of_half(t * (2 * SCALE * SCALE))
+
+
+def ln(x: float) -> float:
+    """Return the logarithm of x > 0: the series of artanh on [sqrt(1/2), sqrt(2)], of + - * / alone."""
+    mantissa, exponent = math.frexp(x)
+    if mantissa < math.sqrt(0.5):
+        mantissa, exponent = 2 * mantissa, exponent - 1
+    s = (mantissa - 1.0) / (mantissa + 1.0)
+    square, series = s * s, 1.0 / 23.0
+    for odd in range(21, 0, -2):
+        series = series * square + 1.0 / odd
+    return exponent * math.log(2.0) + (2.0 * s) * series
+
+
+def clipped(p: float, margin: float) -> float:
+    """Return a probability that keeps a distance from 0 and 1."""
+    return min(max(p, margin), 1.0 - margin)
+
+
+def odds(p: float) -> float:
+    """Return p / (1 - p), of a probability between 1e-6 and 1 - 1e-6."""
+    p = clipped(p, 1e-6)
+    return p / (1.0 - p)
+
+
+def in_units(terms: Floats) -> Integers:
+    """Return terms between 0 and 1 as whole numbers of 2^-40; adding 1.5 * 2^12 does the rounding."""
+    return (((terms + 1.5 * 2.0**12) - 1.5 * 2.0**12) * PER_UNIT).astype(np.int64)
+
+
+def rounded(numerator: int, denominator: int) -> int:
+    """Return the whole number next to a quotient of whole numbers, the larger of two."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def sum_in_order(values: Iterable[float]) -> float:
+    """Return the sum of floats added one after the other (since Python 3.12 `sum` rounds otherwise)."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def splitmix64(x: int) -> int:
+    """Return a number that looks random, from one that counts (Steele, Lea and Flood, 2014)."""
+    word = 2**64 - 1
+    x = (x + 0x9E3779B97F4A7C15) & word
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & word
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & word
+    return x ^ (x >> 31)

@@ -1,39 +1,34 @@
 """Tables straight into a model: frames with columns of any kind, matched by name.
 
-A frame of nothing but numbers, perhaps with gaps, is rows of numbers, and its model the one that an array gives. Any
-other frame goes by a recipe (`mlca.tables.Recipe`), which the model keeps: it was found out from the first rows, or
-trained by the command line, and grows with what later frames bring. While fewer rows have come than the recipe needs to
-settle, the frames are held and learned again with each that follows, so that it does not matter in which portions they
-came.
+A frame of numbers only, perhaps with missing values, gives the model that an array gives. Any other frame is learned by
+`mlca.tables.TableLearner`: the first rows decide what its columns are, and the model keeps the decision as a recipe.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.base import without_mask
-from mlca.categories import resolve_categories
-from mlca.learner.widening import widened
 from mlca.model import LearnedModel
-from mlca.recipes import has_recipe as has_recipe
-from mlca.recipes import recipe_of, set_recipe
-from mlca.tables import columns as deciding
-from mlca.tables.encoding import Part
+from mlca.tables.column_table import ColumnTable, column_table
+from mlca.tables.columns import Wishes, some
+from mlca.tables.feature_names import FeatureNames, own_words
+from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.frame_cells import as_table as as_table
-from mlca.tables.frame_cells import is_dict
+from mlca.tables.frame_cells import cells_of, is_dict
 from mlca.tables.kinds import Numeric
-from mlca.tables.layout import Layout, TableLayout
+from mlca.tables.layout import ArrayLayout, TableLayout
 from mlca.tables.recipe import Recipe
+from mlca.tables.table_learner import TableLearner, recipe_for, recipe_of
+from mlca.tables.table_learner import make_room as make_room
 from mlca.tables.telling import beside, dense_row
-from mlca.targets import LabelRows, LabelSet, read_targets
-from mlca.warning import warn
+from mlca.validation import resolve_categories
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -45,15 +40,20 @@ _LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "featur
 _SHOWN_NODES = 5
 _SHOWN_COLUMNS = 12
 
+# To find out what columns contribute: the nodes that are looked at, predictions of all columns together, and columns.
+_SAMPLED_NODES = 100
+_PREDICTIONS = 4000
+_MOST_COMPARED = 1000
+
 
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns."""
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def needs_recipe(X: Any) -> bool:
-    """Whether X is a frame with columns that are no plain numbers."""
-    return is_frame(X) and not all(_is_plain(kind) for kind in X.dtypes)
+def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
+    """Whether X is a frame with columns that are not plain numbers, or whose kinds the user has set."""
+    return is_frame(X) and (bool(kinds) or not all(_is_plain(kind) for kind in X.dtypes))
 
 
 def _is_plain(kind: Any) -> bool:
@@ -62,13 +62,23 @@ def _is_plain(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "biuf"
 
 
-def recipe_for(model: LearnedModel) -> Recipe | None:
-    """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
+def has_recipe(model: LearnedModel) -> bool:
+    """Whether a model knows by itself what its columns are."""
+    return recipe_of(model) is not None
+
+
+def check_recipe(model: LearnedModel, path: object) -> None:
+    """Read the recipe of a loaded model, which names its columns; ValueError with the file if it is damaged."""
+    try:
+        recipe_of(model)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
+    """Return what the columns of a model's tables mean, as JSON has it; None if it was not trained on tables."""
     recipe = recipe_of(model)
-    if recipe is None and hasattr(model, "feature_names_in_"):
-        columns = tuple(Numeric(str(name)) for name in model.feature_names_in_)
-        recipe = Recipe.by_layout(TableLayout(columns, sparse=sparse.issparse(model.weights_)))
-    return recipe
+    return None if recipe is None else recipe.layout.to_json()
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
@@ -76,7 +86,7 @@ def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
     if not is_frame(X):
         return False
     if not hasattr(model, "labels_"):
-        return needs_recipe(X)
+        return needs_recipe(X, model.columns)
     if recipe_of(model) is not None:
         return True
     known = set(getattr(model, "feature_names_in_", ()))
@@ -143,59 +153,103 @@ def _without_names() -> ValueError:
     return ValueError("the model learned numbers without names; pass an array with the same columns")
 
 
-def names_of_attributes(model: LearnedModel) -> Callable[[int], str]:
-    """Return what names an attribute: its column where a recipe made it, else the feature."""
-    recipe = recipe_for(model)
-    if recipe is not None:
-        layout, owners = recipe.layout, recipe.layout.owners
-        return lambda attribute: layout.name_of(int(owners[attribute]))
-    names = getattr(model, "feature_names_in_", None)
-    return lambda attribute: f"x{attribute}" if names is None else str(names[attribute])
-
-
-def with_values(
-    model: LearnedModel, explanation: Explanation, row: NDArray[np.float64], voters: Any, ordinary: Any
-) -> Explanation:
-    """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
+def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
+    """Return what names the features of a model; those of a row's words by the words, where its cells are given."""
     recipe = recipe_for(model)
     if recipe is None:
-        recipe = Recipe.by_layout(TableLayout(tuple(Numeric(f"x{k}") for k in range(len(row)))))
-    rows = [row, *(dense_row(voters, place) for place in range(min(voters.shape[0], _SHOWN_NODES)))]
-    values = beside(recipe.layout, ordinary, rows, _SHOWN_COLUMNS)
+        n_features = model._learner.n_features
+        if n_features > _MOST_COMPARED:  # an object for each of millions would take more memory than the model
+            return FeatureNames(ArrayLayout(n_features))
+        return FeatureNames(TableLayout(tuple(Numeric(f"x{feature}") for feature in range(n_features))))
+    return FeatureNames(recipe.layout, recipe.words, own_words(recipe.layout, cells or {}))
+
+
+def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> Explanation:
+    """Explain how the labels of one row are predicted.
+
+    Parameters
+    ----------
+    model : LearnedModel
+        A fitted model.
+    x : object
+        The row, as `MLCA.explain` takes it, or encoded.
+    cells : mapping of str to sequence, optional
+        The cells that an encoded row was made of.
+    """
+    from mlca.explanation import Explanation
+
+    rows = model._read_known_rows(row_of(model, x))
+    if rows.shape[0] != 1:
+        raise ValueError(f"explain takes one row, got {rows.shape[0]}; call it once per row")
+    row = dense_row(rows, 0)
+    names = feature_names(model, _cells_of_row(model, x) if cells is None else cells)
+    learner = model._settled_learner()
+    numbers = learner.explain(row)
+    voters, ordinary = numbers["voters"], numbers["ordinary"]
+    # Names are asked for last: another thread may have learned new ones meanwhile.
+    known, single = model._labels.names, model.labels_.single
+    explanation = Explanation.of(learner, numbers, known, names, row, single=single, objective=model.objective)
+    return _with_values(model, explanation, names, row, voters, ordinary)
+
+
+def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
+    """Return the cells of a row that `row_of` takes; nothing of an array, which has no words."""
+    if hasattr(x, "index") and hasattr(x, "to_frame"):
+        x = x.to_frame().T
+    x = as_table(x)
+    return cells_of(x).by_column if is_frame(x) and has_recipe(model) else {}
+
+
+def _telling_places(ordinary: Any) -> NDArray[np.int64]:
+    """Return the features that can be among the most telling ones.
+
+    Of sparse nodes, features in which all nodes are zero tell nothing, and of these only the first are shown, where
+    there are too few others. A model may have millions of features and hold few of them.
+    """
+    n_features = ordinary.shape[1]
+    if not sparse.issparse(ordinary):
+        return np.arange(n_features)
+    held = np.unique(ordinary.indices)
+    first = np.arange(min(n_features, len(held) + _SHOWN_COLUMNS))
+    return np.union1d(held, first).astype(np.int64)
+
+
+def _with_values(
+    model: LearnedModel,
+    explanation: Explanation,
+    names: FeatureNames,
+    row: NDArray[np.float64],
+    voters: Any,
+    ordinary: Any,
+) -> Explanation:
+    """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
+    if recipe_for(model) is None:
+        places = _telling_places(ordinary)
+        names = FeatureNames(TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist())))
+        row, voters, ordinary = row[places], voters[:, places], ordinary[:, places]
+    rows = [row, *(dense_row(voters, number) for number in range(min(voters.shape[0], _SHOWN_NODES)))]
+    values = beside(names, ordinary, rows, _SHOWN_COLUMNS)
     return replace(explanation, values=tuple((name, tuple(cells)) for name, cells in values))
 
 
 def fit(model: LearnedModel, X: Any, y: Any) -> None:
     """Let a model learn a frame from scratch, by a recipe of its own."""
+    _require_rows(X)
     model._check_parameters()
     fresh = model._apart()
     for name in _LEARNED:
         fresh.__dict__.pop(name, None)
+    cells, table = cells_of(X), _table_learner(fresh, X)
     try:
         for _ in range(model.epochs):
-            _learn_frame(fresh, X, y, None)
-            fresh.__dict__.pop("_held", None)  # what is fitted is settled: further passes see the same columns
-    finally:  # what is refused is refused before anything is learned; an interrupt leaves the rows that were
+            table.learn(cells, y, settle=True)
+    finally:  # what is rejected is rejected before anything is learned; an interrupt leaves the rows that were
         if hasattr(fresh, "labels_"):
-            fresh.__dict__.pop("_held", None)
             model.__dict__ = fresh.__dict__
 
 
-class Held(NamedTuple):
-    """A recipe that has not settled yet, the frames that it waits with, each with its labels, and what it left out."""
-
-    recipe: Recipe
-    parts: tuple[tuple[Any, LabelRows], ...] = ()
-    left_out: frozenset[str] = frozenset()
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that are held."""
-        return sum(len(frame) for frame, _ in self.parts)
-
-
 def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
-    """Let a model go on learning by its recipe; new columns and categories make it wider.
+    """Continue training by a model's recipe; new columns and categories make it wider.
 
     Parameters
     ----------
@@ -206,174 +260,92 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
     y, classes : object
         Their labels, as `MLCA.partial_fit` takes them.
     """
+    _require_rows(X)
     if hasattr(model, "labels_"):
         model._check_continuation()
     else:
         model._check_parameters()
-    _learn_frame(model, X, y, classes)
+    table = _table_learner(model, X)
+    try:
+        table.learn(cells_of(X), y, classes)
+    finally:
+        if hasattr(model, "labels_"):
+            model.__dict__["_held"] = table.held
 
 
-def _learn_frame(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None) -> None:
+def _require_rows(X: Any) -> None:
     if not len(X):
         raise ValueError("X has no rows; pass one at least")
-    first = not hasattr(model, "labels_")
-    labels, targets = read_targets(y, None if first else model.labels_, classes)
-    if targets.n_rows != len(X):
-        raise ValueError(f"X has {len(X)} rows but y has {targets.n_rows}; each row needs its labels")
-    held = Held(Recipe(categorical=_told_categories(model, X))) if first else vars(model).get("_held")
-    # Rows that are not held were learned as well, of an array, of merged models or until an interrupt: what is known
-    # of the columns stands, since to begin again would lose them.
-    if held is None or (not first and held.n_rows != model.n_seen_):
-        model.__dict__.pop("_held", None)
-        _go_on(model, X, labels, targets)
-        return
-    try:
-        again = _read_again(model, held, X, targets)
-    except ValueError as error:
-        if not held.parts:
-            raise
-        # Rows that were taken must not keep later ones out, however they would be judged by now.
-        _go_on(model, X, labels, targets)
-        settle(model)
-        warn(f"columns stay what the rows before were found to be, since by all rows so far {error}")
-    else:
-        _learn_again(model, held, again, labels, targets)
+
+
+def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
+    names = [str(name) for name in X.columns]
+    told = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
+    held = vars(model).get("_held")
+    # Rows that are not held were learned as well, of an array or of merged models: what is known of the columns
+    # stands, since to begin again would lose them.
+    if held is not None and held.rows.n_rows != model.n_seen_:
+        held = None
+    kinds = {**dict.fromkeys(told, "category"), **(model.columns or {})}
+    if not hasattr(model, "labels_"):
+        for name in kinds.keys() - set(names):
+            raise ValueError(f"columns names {name!r}, which is not among the columns of X: {some(names)}")
+    return TableLearner(model, wishes=Wishes.of_kinds(kinds, text_features=model.text_features), held=held)
+
+
+def summarise_columns(model: LearnedModel) -> ColumnTable:
+    """Return what the columns of a model's tables are."""
+    recipe = recipe_for(model)
+    if recipe is None:
+        raise AttributeError("the model learned rows without names; train it on a DataFrame to see its columns")
+    weights = model.feature_weights_ if model._learner.parameters.similarity == "learned" else None
+    contributions = contributions_of_columns(model)
+    return column_table(recipe.table_layout, feature_names(model), model.prototypes_, weights, contributions)
+
+
+def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
+    """Return what part each column has in the predictions for learned rows, the largest first.
+
+    The values of a column are exchanged between some nodes, which stand for learned rows; all its features together.
+    The share is that of the change in all probabilities. Nothing is returned of XC text and of very many columns.
+
+    Parameters
+    ----------
+    model : LearnedModel
+        A fitted model.
+
+    Returns
+    -------
+    dict of str to float
+        By column, adding up to 1; empty if no column changes anything.
+    """
+    layout = feature_names(model).layout
+    learner = model._settled_learner()
+    if not isinstance(layout, TableLayout) or len(layout.learned) > _MOST_COMPARED or learner.n_nodes < 2:
+        return {}
+    nodes, n_columns = model.prototypes_, len(layout.learned)
+    n_sampled = min(nodes.shape[0], _SAMPLED_NODES, max(10, _PREDICTIONS // n_columns))
+    rows = nodes[np.linspace(0, nodes.shape[0] - 1, n_sampled).astype(np.int64)]
+    others = np.random.default_rng(0).permutation(n_sampled)
+    expected = learner.answers(rows, model._n_threads()).probabilities
+    changes = {}
+    for owner, column in enumerate(layout.learned):
+        exchanged = _with_exchanged(rows, layout.owners == owner, others)
+        probabilities = learner.answers(exchanged, model._n_threads()).probabilities
+        changes[column.name] = float(np.abs(probabilities - expected).sum())
+    total = sum(changes.values())
+    return {name: changes[name] / total for name in sorted(changes, key=lambda name: -changes[name])} if total else {}
+
+
+def _with_exchanged(rows: Any, features: NDArray[np.bool_], others: NDArray[np.int64]) -> Any:
+    """Return rows of which each has some features of another."""
+    if not sparse.issparse(rows):
+        return np.where(features, rows[others], rows)
+    entries = rows.tocoo()
+    moved = np.where(features[entries.col], np.argsort(others)[entries.row], entries.row)
+    return sparse.csr_array((entries.data, (moved, entries.col)), shape=rows.shape)
 
 
 def settle(model: LearnedModel) -> None:
     """Let what a model knows of its columns stand, however few rows have told it."""
     model.__dict__["_held"] = None
-
-
-def _go_on(model: LearnedModel, X: Any, labels: LabelSet, targets: LabelRows) -> None:
-    recipe = recipe_for(model)
-    if recipe is None:
-        raise _without_names()
-    _learn_parts(model, _parts_of(model, recipe, X), recipe, labels, targets)
-
-
-def _parts_of(model: LearnedModel, recipe: Recipe, X: Any, first_row: int = 0) -> list[Part]:
-    """Return the rows of a frame by a recipe that grows with them; what is to be refused is refused here."""
-    parts = recipe.parts(X, first_row)
-    Recipe.by_layout(parts[-1].layout).require_columns(X)
-    return [replace(part, X=model._read_rows(part.X)) for part in parts]
-
-
-def _learn_parts(
-    model: LearnedModel, parts: Sequence[Part], recipe: Recipe, labels: LabelSet, targets: LabelRows
-) -> None:
-    model.labels_ = labels
-    for part in parts:
-        # Whoever asks meanwhile finds a model and the recipe that belongs to it.
-        fresh = model._apart()
-        make_room(fresh, part.layout)
-        set_recipe(fresh, Recipe.by_layout(part.layout, recipe.growth))
-        model.__dict__ = fresh.__dict__
-        model._learn(part.X, _between(targets, part.start, part.stop))
-
-
-def _told_categories(model: LearnedModel, X: Any) -> list[str]:
-    """Return the names of the columns of a frame that the model's parameters call categories."""
-    names = [str(name) for name in X.columns]
-    return [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
-
-
-def learn_rows(model: LearnedModel, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows) -> None:
-    """Let a model learn rows that a layout has made of cells; it begins with them, or becomes as wide as they are.
-
-    Parameters
-    ----------
-    model : LearnedModel
-        The model.
-    X : ndarray or csr_array
-        The rows.
-    layout : Layout
-        What their numbers mean: the one that the model knows, or one that has grown out of it.
-    labels, targets : LabelSet, LabelRows
-        All labels that are known with these rows, and those of each row.
-    """
-    rows = model._read_rows(X, targets)
-    if not hasattr(model, "labels_"):
-        model._start_afresh(rows, rows, labels, categories=layout.nominal)
-    else:
-        make_room(model, layout)
-    model.labels_ = labels
-    model._learn(rows, targets)
-
-
-class ReadAgain(NamedTuple):
-    """What the recipe of one frame more than those that are held makes of them."""
-
-    recipe: Recipe
-    parts: tuple[tuple[Any, LabelRows], ...]  # what is held then
-    begins: bool  # whether all rows are to be learned again, or the new ones alone
-    rows: Any  # of the frames that are to be learned
-    later: list[Part]  # what comes behind the rows that settle it
-
-
-def _read_again(model: LearnedModel, held: Held, X: Any, targets: LabelRows) -> ReadAgain:
-    """Read a frame with those that are held; all of them if the recipe reads them otherwise now."""
-    room = deciding.FIRST_ROWS - held.n_rows
-    first, rest = X.iloc[:room].copy(), X.iloc[room:]  # what is held is not changed by others
-    recipe = copy.copy(held.recipe).partial_fit(first)
-    parts = (*held.parts, (first, _between(targets, 0, len(first))))
-    begins = not held.parts or recipe.layout != held.recipe.layout
-    rows = _stacked([recipe.encode(frame) for frame, _ in (parts if begins else parts[-1:])])
-    later = _parts_of(model, recipe, rest, len(first)) if len(rest) else []
-    return ReadAgain(recipe, parts, begins, model._read_rows(rows), later)
-
-
-def _learn_again(model: LearnedModel, held: Held, again: ReadAgain, labels: LabelSet, targets: LabelRows) -> None:
-    """Learn what was read with the frames that are held."""
-    recipe, parts, rows = again.recipe, again.parts, again.rows
-    if again.begins:
-        fresh = model._apart()  # an interrupt leaves the model of the frames before
-        seed = model._learner.parameters.seed if held.parts else None  # drawn once, in whatever portions rows come
-        fresh._start_afresh(rows, rows, labels, categories=recipe.layout.nominal, seed=seed)
-        set_recipe(fresh, recipe)
-        fresh._learn(rows, _joined([learned for _, learned in parts]))
-        model.__dict__ = fresh.__dict__
-    else:
-        set_recipe(model, recipe)
-        model.labels_ = labels
-        model._learn(rows, parts[-1][1])
-    if not recipe.settled and not recipe.left_out.keys() <= held.left_out:
-        recipe.warn_of_columns()  # again when it settles, by then for good
-    model.__dict__["_held"] = None if recipe.settled else Held(recipe, parts, frozenset(recipe.left_out))
-    _learn_parts(model, again.later, recipe, labels, _between(targets, parts[-1][1].n_rows, targets.n_rows))
-
-
-def make_room(model: LearnedModel, layout: Layout) -> None:
-    """Let a model know the attributes that a layout has more, on the right: nothing was known of them so far.
-
-    What of that is exact, and what is not, is told in `mlca.learner.widening`.
-    """
-    before = model.n_features_in_
-    if layout.n_features <= before:
-        return
-    gaps, nominal = ([place for place in places if place >= before] for places in (layout.gaps, layout.nominal))
-    fresh = model._apart()
-    fresh._learner = widened(model._learner, layout.n_features, gaps, nominal)
-    fresh.n_features_in_ = layout.n_features
-    fresh.__dict__.pop("feature_names_in_", None)
-    model.__dict__ = fresh.__dict__
-
-
-def _between(targets: LabelRows, start: int, stop: int) -> LabelRows:
-    first, last = targets.indptr[start], targets.indptr[stop]
-    indptr = targets.indptr[start : stop + 1] - first
-    return LabelRows(indptr, targets.indices[first:last], targets.n_labels, targets.n_before)
-
-
-def _stacked(parts: Sequence[Any]) -> Any:
-    if any(sparse.issparse(part) for part in parts):
-        return sparse.csr_array(sparse.vstack([sparse.csr_array(part) for part in parts]))
-    return np.vstack(parts)
-
-
-def _joined(parts: Sequence[LabelRows]) -> LabelRows:
-    ends = np.cumsum([0, *(len(part.indices) for part in parts)])
-    indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
-    indices = np.concatenate([part.indices for part in parts])
-    n_before = max(part.n_before for part in parts)
-    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before)

@@ -1,8 +1,8 @@
 """Rows as River has them, dicts and frames of numbers, as arrays with a column a feature.
 
-A row that does not mention a feature is 0 in it. Most rows of a stream are alike: plain numbers under all known
-features, in the same order. These are read in compiled code; whatever else comes takes its time, and what cannot be
-learned is refused by name.
+A row that does not mention a feature is 0 in it; None and NaN are missing values. Most rows of a stream are alike:
+plain numbers under all known features, in the same order. These are read in compiled code. All others are checked
+value by value, and what cannot be learned is rejected by name.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mlca.kernels import native
 from mlca.limits import LARGEST_VALUE
+from mlca.targets.text import is_missing_label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,27 +45,57 @@ def any_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features
     return row
 
 
+def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features: int) -> sparse.csr_array:
+    """Return a row of checked numbers that mentions few of the features; those that are not known are left out."""
+    cells = sorted((features[feature], float(value)) for feature, value in x.items() if value and feature in features)
+    columns = np.array([column for column, _ in cells], dtype=np.int32)
+    values = np.array([value for _, value in cells], dtype=np.float64)
+    return sparse.csr_array((values, columns, np.array([0, len(cells)])), shape=(1, n_features))
+
+
 def rows_of_frame(X: pd.DataFrame, features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
     """Return the rows of a checked frame; columns that are not known are left out."""
     rows = np.zeros((len(X), n_features))
     # Asked for by name, columns that are called True and False would be a mask of rows.
     known = [place for place, feature in enumerate(X.columns) if feature in features]
-    rows[:, [features[X.columns[place]] for place in known]] = X.iloc[:, known].to_numpy(dtype=np.float64)
+    rows[:, [features[X.columns[place]] for place in known]] = _as_floats(X.iloc[:, known])
     return rows
 
 
-def check_numbers(x: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError, naming the feature, unless all values are numbers that can be learned."""
+def _as_floats(X: pd.DataFrame) -> NDArray[np.float64]:
+    floats = np.empty(X.shape)
+    for place in range(X.shape[1]):
+        floats[:, place] = X.iloc[:, place].to_numpy(dtype=np.float64, na_value=np.nan)
+    return floats
+
+
+def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
+    """Return a row with NaN for missing values.
+
+    Raises
+    ------
+    ValueError
+        If a value is neither a number that can be learned nor missing; the feature is named.
+
+    Examples
+    --------
+    >>> checked_row({"wind": 3, "rain": None})
+    {'wind': 3, 'rain': nan}
+    """
     if not isinstance(x, Mapping):
         raise ValueError(f"x is a {type(x).__name__}; features come as a dict {{feature: number}}")
-    if not _PLAIN_NUMBERS.issuperset(map(type, x.values())):
-        for feature, value in x.items():
+    numbers = {feature: value for feature, value in x.items() if not is_missing_label(value)}
+    if not _PLAIN_NUMBERS.issuperset(map(type, numbers.values())):
+        for feature, value in numbers.items():
             if not isinstance(value, Real | np.bool_):
                 raise ValueError(
                     f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
-                    "river.preprocessing.OneHotEncoder, and fill gaps with river.preprocessing.StatImputer"
+                    "river.preprocessing.OneHotEncoder"
                 )
-    _check_sizes(x, np.array([_as_float(value) for value in x.values()]))
+    _check_sizes(numbers, np.array([_as_float(value) for value in numbers.values()]))
+    if len(numbers) == len(x):
+        return x
+    return {feature: numbers.get(feature, math.nan) for feature in x}
 
 
 def _as_float(value: Any) -> float:
@@ -89,9 +121,8 @@ def check_frame(X: pd.DataFrame) -> None:
         kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
         for feature in X.columns[~kinds.isin(list("biuf"))]:
             for value in X[feature]:
-                check_numbers({feature: value})
-        values = X.to_numpy(dtype=np.float64)
-        worst = np.abs(values).max(axis=0)  # NaN where one is missing
+                checked_row({feature: value})
+        worst = np.fmax.reduce(np.abs(_as_floats(X)), axis=0, initial=0.0)
         _check_sizes(dict(zip(X.columns, worst.tolist(), strict=True)), worst)
 
 
@@ -100,6 +131,6 @@ def _check_sizes(x: Mapping[Hashable, Any], values: NDArray[np.float64]) -> None
     if not usable.all():
         feature, value = list(x.items())[int(np.argmin(usable))]
         raise ValueError(
-            f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; fill gaps with "
-            "river.preprocessing.StatImputer, rescale what is larger"
+            f"feature {feature!r} is {value!r}: values must be finite and within {LARGEST_VALUE:g}; write None for a "
+            "missing value, rescale what is larger"
         )

@@ -35,12 +35,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mlca.tables.recipe import Recipe as Recipe
+    from mlca.tables.table_learner import TableLearner as TableLearner
 
-__all__ = ["Recipe"]
+__all__ = ["Recipe", "TableLearner"]
+
+_MODULES = {"Recipe": "recipe", "TableLearner": "table_learner"}
 
 
 def __getattr__(name: str) -> Any:
-    # Readers are needed by those who need no scikit-learn: the recipe is imported when it is asked for.
-    if name == "Recipe":
-        return import_module("mlca.tables.recipe").Recipe
+    # Readers are needed by those who need no scikit-learn: the rest is imported when it is asked for.
+    if name in _MODULES:
+        return getattr(import_module(f"mlca.tables.{_MODULES[name]}"), name)
     raise AttributeError(f"module 'mlca.tables' has no attribute {name!r}")

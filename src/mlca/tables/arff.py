@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from mlca.tables.arff_header import Header, read_header, split_at_commas, unquote
+from mlca.tables.byte_streams import ByteStream, bad_file, undecodable
 from mlca.tables.sources import Cells, Fault, NumberedRow
-from mlca.tables.streams import ByteStream, bad_file, undecodable
 
 _MEKA_LABELS = re.compile(r"(?:^|[\s:])-C\s*(-?\d{1,9})(?!\d)", re.ASCII)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol
 
@@ -13,14 +13,15 @@ from scipy import sparse
 
 from mlca.limits import LARGEST_VALUE, MOST_FEATURES
 from mlca.tables import columns as deciding
+from mlca.tables.byte_streams import bad_file
 from mlca.tables.cells import as_text, id_of, numbers_among
 from mlca.tables.columns import Wishes, decide_columns, names_of
 from mlca.tables.encoding import Part, encode, encode_growing
+from mlca.tables.first_rows import CellsByColumn
 from mlca.tables.kinds import Column, Numeric, Text
-from mlca.tables.labels import LabelReader, decide_labels
+from mlca.tables.label_columns import LabelReader, decide_labels
 from mlca.tables.layout import Layout, TableLayout, XcLayout
 from mlca.tables.sources import Fault, NumberedRow, Source
-from mlca.tables.streams import bad_file
 from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
@@ -45,6 +46,8 @@ class Batch:
         What the column of ids says of each; None where there is none.
     layout : Layout
         What the columns of X mean: that of the batch before, or one that has grown.
+    cells : mapping of str to sequence
+        The cells that the rows were made of; nothing of XC text.
     """
 
     X: Any
@@ -52,6 +55,7 @@ class Batch:
     numbers: list[int]
     ids: list[str] | None
     layout: Layout
+    cells: CellsByColumn = field(default_factory=dict)
 
     def where(self, keep: Sequence[bool]) -> Batch:
         """Return some of the rows."""
@@ -65,6 +69,7 @@ class Batch:
             labels=[self.labels[i] for i in kept],
             numbers=[self.numbers[i] for i in kept],
             ids=ids,
+            cells={name: [cells[i] for i in kept] for name, cells in self.cells.items()},
         )
 
 
@@ -83,6 +88,8 @@ class TableFile:
     ----------
     source : Source
         The file.
+    wanted : callable
+        Tells of the number of a row, from 1, whether batches hold it; other rows are neither read nor counted.
 
     Attributes
     ----------
@@ -94,8 +101,9 @@ class TableFile:
         The number of rows that could not be read.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, wanted: Callable[[int], bool] = lambda number: True) -> None:
         self.source = source
+        self._wanted = wanted
         self.missing: Counter[str] = Counter()
         self.unseen: Counter[str] = Counter()
         self.n_faulty = 0
@@ -198,15 +206,17 @@ class TableFile:
         encoder = self._encoder(layout, labels, one_label, decide)
         while rows := list(islice(self._rows, BATCH_ROWS)):
             n_before, self._n_done = self._n_done, self._n_done + len(rows)
-            readable = [i for i, (_, row) in enumerate(rows) if not isinstance(row, Fault)]
+            wanted = [i for i in range(len(rows)) if self._wanted(n_before + i + 1)]
+            readable = [i for i in wanted if not isinstance(rows[i][1], Fault)]
             targets: list[list[str] | Fault] = [row if isinstance(row, Fault) else [] for _, row in rows]
             parts, encoded = encoder.encode([rows[i][1] for i in readable])
             for i, target in zip(readable, encoded, strict=True):
                 targets[i] = target
-            for (line, _), target in zip(rows, targets, strict=True):
+            for i in wanted:
+                target = targets[i]
                 if isinstance(target, Fault):
                     self.n_faulty += 1
-                    on_fault(f"{self.source.name}, {self.source.place} {line}: {target.problem}")
+                    on_fault(f"{self.source.name}, {self.source.place} {rows[i][0]}: {target.problem}")
             for part in parts:
                 places = readable[part.start : part.stop]
                 batch = Batch(
@@ -215,6 +225,8 @@ class TableFile:
                     numbers=[n_before + i + 1 for i in places],
                     ids=encoder.ids([rows[i][1] for i in places]),
                     layout=part.layout,
+                    # XC text has no columns.
+                    cells=dict(zip(self.source.columns, zip(*(rows[i][1] for i in places), strict=True), strict=False)),
                 ).where([not isinstance(targets[i], Fault) for i in places])
                 if batch.numbers:
                     yield batch

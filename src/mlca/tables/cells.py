@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,8 @@ from mlca.targets.text import is_missing_label
 _COMMA_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 
 _PLAIN = frozenset({str, int, float, bool})
+
+_NUMBERS = frozenset({int, float, np.float64, np.float32, np.int64, np.int32})
 
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null"})
 
@@ -117,6 +119,24 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
     except (ValueError, OverflowError):
         return None
     return numbers if bool((np.abs(numbers) <= LARGEST_VALUE).all()) else None
+
+
+def is_several(cell: Any) -> bool:
+    """Whether a cell holds several values: a list, a set, an array."""
+    return isinstance(cell, Collection | np.ndarray) and not isinstance(cell, str | bytes | bytearray)
+
+
+def as_vector(cell: Any) -> NDArray[np.float64] | None:
+    """Return the numbers of a list or array; None if it is something else, or empty, or a number is out of bounds."""
+    if not isinstance(cell, list | tuple | np.ndarray) or not len(cell):
+        return None
+    if not isinstance(cell, np.ndarray) and not set(map(type, cell)) <= _NUMBERS:
+        return None
+    vector = np.asarray(cell)
+    if vector.ndim != 1 or vector.dtype.kind not in "iuf":
+        return None
+    vector = vector.astype(np.float64)
+    return vector if bool((np.abs(vector) <= LARGEST_VALUE).all()) else None
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:

@@ -11,10 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from mlca.tables.cells import as_text, is_missing, is_number, numbers_among, plain_numbers
+from mlca.limits import TEXT_FEATURES
+from mlca.tables.cells import as_text, as_vector, is_missing, is_number, is_several, numbers_among, plain_numbers
 from mlca.tables.dates import as_days, cycles_of
 from mlca.tables.delimited import UNNAMED
-from mlca.tables.kinds import AS_YOU_WISH, Boolean, Categorical, Column, Date, Ignored, Numeric, Text
+from mlca.tables.kinds import (
+    AS_YOU_WISH,
+    MOST_CODES_EVER,
+    Boolean,
+    Categorical,
+    Column,
+    Date,
+    Ignored,
+    Numeric,
+    Text,
+    Vector,
+)
 from mlca.tables.words import length_of, words_of
 
 # The first rows, by which kinds are decided.
@@ -27,13 +39,14 @@ MOSTLY = 0.9
 MOST_VALUES = 100
 FEW_ROWS = 10
 
+# Short codes, such as the numbers of planes, are categories if at most this share of the values is different.
+MOSTLY_DIFFERENT = 0.95
+
 # Values of so many words on average are sentences, however often they are repeated.
 WORDS_OF_TEXT = 4
 
-# Places for the words and pairs of a text.
-TEXT_PLACES = 4096
-
 _CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
+_CODE = re.compile(r"[\w.:/#-]{1,20}", re.ASCII)
 _WITH_COMMA = re.compile(r"[-+]?[\d.]*,\d*", re.ASCII)
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
@@ -44,12 +57,15 @@ class Wishes:
 
     Attributes
     ----------
-    numeric, categorical, text, ignore : tuple of str
+    numeric, categorical, text, ignore, vector : tuple of str
         Columns of a kind.
     decimal : {".", ","} or None
         How fractions are written; None lets the columns tell.
     text_features : int
         Places for the words of a text.
+    codes : bool
+        Whether short codes that are repeated are categories, however many there are. Logs of the service are replayed
+        by the rule that they began with, under which many codes are text.
     """
 
     numeric: tuple[str, ...] = ()
@@ -57,7 +73,17 @@ class Wishes:
     text: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     decimal: str | None = None
-    text_features: int = TEXT_PLACES
+    text_features: int = TEXT_FEATURES
+    vector: tuple[str, ...] = ()
+    codes: bool = True
+
+    @classmethod
+    def of_kinds(cls, kinds: Mapping[str, str], **others: Any) -> Wishes:
+        """Return what is wished by a mapping of columns to kinds, as `MLCA(columns=...)` has it."""
+        by_kind: dict[str, Any] = {
+            wish: tuple(escape(name) for name, kind in kinds.items() if KINDS[kind] == wish) for wish in _KINDS
+        }
+        return cls(**by_kind, **others)
 
     def kind_of(self, column: str) -> str | None:
         """Return what the user says that a column is; ValueError if two things at once."""
@@ -72,8 +98,14 @@ class Wishes:
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
 
-        kinds = meant(self.numeric), meant(self.categorical), meant(self.text), meant(self.ignore)
-        return Wishes(*kinds, self.decimal, self.text_features)
+        return replace(
+            self,
+            numeric=meant(self.numeric),
+            categorical=meant(self.categorical),
+            text=meant(self.text),
+            ignore=meant(self.ignore),
+            vector=meant(self.vector),
+        )
 
     def check(self, columns: Sequence[str], labels: Sequence[str], where: str) -> None:
         """Raise ValueError if a wish means no column, or one of the labels."""
@@ -87,7 +119,10 @@ class Wishes:
         return wanted
 
 
-_KINDS = ("ignore", "categorical", "numeric", "text")
+# The kinds as users say them.
+KINDS = {"number": "numeric", "category": "categorical", "text": "text", "vector": "vector", "ignore": "ignore"}
+
+_KINDS = ("ignore", "categorical", "numeric", "text", "vector")
 
 
 def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[str, ...]:
@@ -168,13 +203,25 @@ def decide_column(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
     if wish == "numeric":
         return _numeric(name, present, wishes)
     if wish == "categorical":
-        return Categorical(name, tuple(sorted({as_text(cell) for cell in present})))
+        return Categorical(name, tuple(sorted({as_text(cell) for cell in present})), MOST_CODES_EVER)
+    if wish == "vector":
+        vector = _vector(name, present)
+        if vector is None:
+            raise ValueError(f"column {name!r} holds no lists of numbers of equal length; it cannot be a vector")
+        return vector
     if wish == "text":
         return Text(name, wishes.text_features)
     return _by_values(name, present, wishes)
 
 
-_ADJECTIVE = {"numeric": "numeric", "categorical": "categorical", "text": "text"}
+_ADJECTIVE = {"numeric": "numeric", "categorical": "categorical", "text": "text", "vector": "a vector"}
+
+
+def _vector(name: str, present: Sequence[Any]) -> Vector | None:
+    """Return a column of vectors, if the cells are lists or arrays of numbers, most of them of one length."""
+    lengths = [0 if vector is None else len(vector) for vector in map(as_vector, present)]
+    width = max(set(lengths), key=lengths.count)
+    return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None
 
 
 def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
@@ -190,6 +237,9 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
         return _id_or(name, present, _numeric(name, present, replace(wishes, decimal=".")))
     if sum(_has_comma(cell) for cell in present) and _mostly_numbers(present, comma=True):
         return _numeric(name, present, wishes)
+    vector = _vector(name, present) if is_several(present[0]) else None
+    if vector is not None:
+        return vector
     if any(map(_says_nothing, present)):
         return Ignored(name, "lists, objects or complex numbers")
     days = [day for day in map(as_days, present) if day is not None]
@@ -201,10 +251,9 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
 
 def _says_nothing(cell: Any) -> bool:
     """Whether a cell is no value that could be written: several of them, a complex number, or a bare object."""
-    several = isinstance(cell, Collection) and not isinstance(cell, str | bytes | bytearray)
     cell_type: Any = type(cell)
     bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
-    return several or bare or isinstance(cell, complex)
+    return is_several(cell) or bare or isinstance(cell, complex)
 
 
 def _says_yes_and_no(present: Sequence[Any]) -> bool:
@@ -255,4 +304,7 @@ def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column
         return Categorical(name, tuple(sorted(values)))
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
         return Ignored(name, f"an id: all {len(texts)} values differ; learned if you say that it is text")
+    repeated = len(texts) >= FEW_ROWS and len(values) <= MOSTLY_DIFFERENT * len(texts)
+    if wishes.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
+        return Categorical(name, tuple(sorted(values)), MOST_CODES_EVER)
     return Text(name, wishes.text_features)

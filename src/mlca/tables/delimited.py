@@ -6,8 +6,8 @@ import csv
 import re
 from collections.abc import Iterator
 
+from mlca.tables.byte_streams import ByteStream, undecodable
 from mlca.tables.sources import Fault, NumberedRow, require_distinct
-from mlca.tables.streams import ByteStream, undecodable
 
 _QUOTED = re.compile(rb'"[^"]*"')
 

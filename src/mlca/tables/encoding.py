@@ -11,13 +11,24 @@ from scipy import sparse
 
 from mlca.tables.cells import as_text
 from mlca.tables.columns import Wishes, decide_column, scaled
-from mlca.tables.kinds import Categorical, Column, Date, Encoded, LearnedColumn, OneHot, Text
+from mlca.tables.first_rows import CellsByColumn
+from mlca.tables.kinds import MOST_VALUES_EVER, Categorical, Column, Date, Encoded, LearnedColumn, OneHot, Text
 from mlca.tables.layout import TableLayout
 
-CellsByColumn = Mapping[str, Sequence[Any]]
 
-# Values that a category may have. More would be text, or ids; what comes beyond them is like none of the known.
-MOST_VALUES_EVER = 1000
+class CellError(ValueError):
+    """Cells are of another kind than their column; `rows` are the rows of such cells."""
+
+    def __init__(self, faulty: Mapping[int, str]) -> None:
+        row = min(faulty)
+        super().__init__(f"row {row} of X: {faulty[row]}")
+        self.rows = frozenset(faulty)
+
+    @classmethod
+    def refuse(cls, remarks: Remarks, first_row: int = 0) -> None:
+        """Raise the error if there are faulty rows; rows are counted from `first_row` on."""
+        if remarks.faulty:
+            raise cls({first_row + row: problem for row, problem in remarks.faulty.items()})
 
 
 @dataclass
@@ -173,17 +184,18 @@ def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collect
     for place, column in enumerate(columns):
         if isinstance(column, Categorical):
             new = _new_values(column, cells, unusable)
-            columns[place] = Categorical(column.name, (*column.values, *(text for _, text in new)))
+            columns[place] = replace(column, values=(*column.values, *(text for _, text in new)))
     return layout if tuple(columns) == layout.columns else replace(layout, columns=tuple(columns))
 
 
 def _new_values(column: Categorical | OneHot, cells: CellsByColumn, unusable: Collection[int]) -> list[tuple[int, str]]:
     """Return the categories that a column has not had, as far as there is room, each with the row that brings it."""
     column_cells, left_out = cells.get(column.name, ()), set(unusable)
+    most = column.most if isinstance(column, Categorical) else MOST_VALUES_EVER
     new: dict[str, int] = {}
     for row in column.encode(column_cells).unseen if len(column_cells) else ():
         text = as_text(column_cells[row])
-        if len(column.values) + len(new) < MOST_VALUES_EVER and row not in left_out:
+        if len(column.values) + len(new) < most and row not in left_out:
             new.setdefault(text, row)
     return [(row, text) for text, row in new.items()]
 
@@ -194,13 +206,10 @@ def _with_new_columns(
     unusable: Collection[int],
     decide: Callable[[str, Sequence[Any]], Column],
 ) -> TableLayout:
-    known = {column.name for column in layout.columns} | {layout.id}
-    known |= set(layout.labels.among(list(cells))) if layout.labels is not None else set()
     left_out = set(unusable)
     new = [
-        decide(name, [cell for i, cell in enumerate(column_cells) if i not in left_out])
-        for name, column_cells in cells.items()
-        if name not in known
+        decide(name, [cell for i, cell in enumerate(cells[name]) if i not in left_out])
+        for name in layout.new_names(cells)
     ]
     return layout.with_late([*layout.columns, *new]) if new else layout
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import PurePath
 
 from mlca.tables.arff import ArffSource
+from mlca.tables.byte_streams import ByteStream
 from mlca.tables.delimited import DelimitedSource
 from mlca.tables.jsonlines import ARRAY, JsonLinesSource
 from mlca.tables.parquet import ParquetSource
 from mlca.tables.sources import Source
-from mlca.tables.streams import ByteStream
 from mlca.tables.xc import FIRST_LINE, XcSource
 
 READERS: dict[str, Callable[[ByteStream], Source]] = {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from mlca.optional import in_pandas
 from mlca.tables.cells import as_text
+from mlca.tables.first_rows import TableRows
 
 
 def is_dict(X: Any) -> bool:
@@ -32,37 +33,33 @@ def as_table(X: Any) -> Any:
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise ValueError(f"X has two columns called {twice!r}; rename one")
-    told = list(X.columns)
-    if set(told) == set(range(len(told))):
-        return X if told == sorted(told) else X.iloc[:, np.argsort(told)]  # by place: False and True are 0 and 1
-    return X if told == names else X.set_axis(names, axis=1)
+    columns = list(X.columns)
+    if set(columns) == set(range(len(columns))):
+        # By place: False and True are 0 and 1.
+        return X if columns == sorted(columns) else X.iloc[:, np.argsort(columns)]
+    return X if columns == names else X.set_axis(names, axis=1)
 
 
-def cells_of(X: Any) -> tuple[dict[str, list[Any]], dict[str, tuple[str, ...]]]:
-    """Return the cells of each column of a table, and the values of those that are declared categorical."""
+def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
+    """Return the cells of a table; where `learned` is given, those of these columns alone."""
     X = as_table(X)
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)
         if array.ndim != 2:
             raise ValueError(f"X must be a table with rows and columns, but has {array.ndim} dimension(s)")
-        return {f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, {}
-    names = [str(name) for name in X.columns]
-    nominal = {}
-    for name, (_, column) in zip(names, X.items(), strict=True):
+        return TableRows({f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, len(array))
+    by_column, nominal = {}, {}
+    for place, name in enumerate(map(str, X.columns)):
+        if learned is not None and name not in learned:
+            continue
+        column = X.iloc[:, place]
+        by_column[name] = column.tolist()
         if hasattr(column, "cat"):
             nominal[name] = tuple(dict.fromkeys(map(as_text, column.cat.categories)))
-    return {name: column.tolist() for name, (_, column) in zip(names, X.items(), strict=True)}, nominal
+    return TableRows(by_column, len(X), nominal)
 
 
-def n_rows_of(cells: Mapping[str, Sequence[Any]]) -> int:
-    """Return the number of rows of some columns."""
-    return len(next(iter(cells.values()), ()))
-
-
-def joined(first: Mapping[str, list[Any]], n_first: int, more: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return columns with more rows; a column that either part lacks is missing there."""
-    n_more = n_rows_of(more)
-    return {
-        name: [*first.get(name, [None] * n_first), *more.get(name, [None] * n_more)]
-        for name in dict.fromkeys([*first, *more])
-    }
+def names_of_columns(X: Any) -> list[str]:
+    """Return the names of a table's columns, without a look at its cells."""
+    X = as_table(X)
+    return [str(name) for name in X.columns] if hasattr(X, "columns") else list(cells_of(X).by_column)

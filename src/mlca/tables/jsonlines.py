@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
+from mlca.tables.byte_streams import ByteStream, undecodable
 from mlca.tables.sources import Fault, NumberedRow
-from mlca.tables.streams import ByteStream, undecodable
 
 # Objects whose names are the columns. A name that turns up later is not read, and told.
 FIRST_OBJECTS = 1000

@@ -17,13 +17,18 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.tables.cells import as_bit, as_number, as_text, is_missing, plain_numbers
+from mlca.limits import MOST_TEXT_FEATURES
+from mlca.tables.cells import as_bit, as_number, as_text, as_vector, is_missing, is_several, plain_numbers
 from mlca.tables.dates import CYCLES, Cycle, as_days, phase
 from mlca.tables.dates import in_words as date_in_words
 from mlca.tables.words import hashed, seed_of
 
 # The code of a category that is none of the known.
 UNKNOWN = -1
+
+# Values that a category may have; and that codes may have, of which there are thousands.
+MOST_VALUES_EVER = 1000
+MOST_CODES_EVER = 100_000
 
 # How a gap is shown.
 GAP_IN_WORDS = "missing"
@@ -132,10 +137,16 @@ class Categorical:
     The values have the codes 1, 2 and so on. A value that is not among them has the code UNKNOWN. No row with it is
     learned while there is room for more values, so that it equals no node; once there is none, all that are left
     over are one category.
+
+    Attributes
+    ----------
+    most : int
+        How many values there may be.
     """
 
     name: str
     values: tuple[str, ...]
+    most: int = MOST_VALUES_EVER
 
     width = 1
     nominal = True
@@ -283,6 +294,42 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Vector:
+    """A column of vectors, such as embeddings: lists or arrays of `width` numbers."""
+
+    name: str
+    width: int
+
+    nominal = False
+    kind = "vector"
+
+    @property
+    def wanted(self) -> str:
+        """What a cell is that cannot be read."""
+        return f"not a list of {self.width} numbers within bounds"
+
+    def encode(self, cells: Sequence[Any]) -> Encoded:
+        """Put the numbers of the vectors side by side."""
+        block = np.full((len(cells), self.width), np.nan)
+        missing: list[int] = []
+        faulty: list[int] = []
+        for i, cell in enumerate(cells):
+            vector = as_vector(cell)
+            if vector is not None and len(vector) == self.width:
+                block[i] = vector
+            else:
+                (missing if not is_several(cell) and is_missing(cell) else faulty).append(i)
+        places = np.tile(np.arange(self.width), len(cells))
+        return Encoded(np.repeat(np.arange(len(cells)), self.width), places, block.ravel(), missing, (), faulty)
+
+    def in_words(self, values: NDArray[np.float64]) -> str:
+        """Return the first numbers of the vector."""
+        if np.isnan(values).all():
+            return GAP_IN_WORDS
+        return f"[{', '.join(f'{value:.3g}' for value in values[:3])}{', ...' if len(values) > 3 else ''}]"
+
+
+@dataclass(frozen=True)
 class Ignored:
     """A column that is not learned, and why."""
 
@@ -293,7 +340,7 @@ class Ignored:
     kind = "ignored"
 
 
-LearnedColumn: TypeAlias = Numeric | Boolean | Categorical | OneHot | Date | Text
+LearnedColumn: TypeAlias = Numeric | Boolean | Categorical | OneHot | Date | Text | Vector
 Column: TypeAlias = LearnedColumn | Ignored
 
 
@@ -301,6 +348,15 @@ def _one_a_row(
     numbers: NDArray[np.float64], missing: Sequence[int], faulty: Sequence[int], unseen: Sequence[int] = ()
 ) -> Encoded:
     return Encoded(np.arange(len(numbers)), np.zeros(len(numbers), dtype=np.int64), numbers, missing, unseen, faulty)
+
+
+# The kinds as users say them.
+_KINDS_IN_WORDS = {"numeric": "number", "boolean": "yes or no", "categorical": "category", "ignored": "ignore"}
+
+
+def kind_in_words(column: Column) -> str:
+    """Return the kind of a column as users say it."""
+    return _KINDS_IN_WORDS.get(column.kind, column.kind)
 
 
 def column_to_json(column: Column) -> dict[str, Any]:
@@ -313,11 +369,12 @@ def column_to_json(column: Column) -> dict[str, Any]:
         case Boolean():
             return {**plain, "fill": column.fill}
         case Categorical() | OneHot():
-            return {**plain, "values": list(column.values), "coded": column.nominal}
+            most = {"most": column.most} if isinstance(column, Categorical) and column.most != MOST_VALUES_EVER else {}
+            return {**plain, "values": list(column.values), "coded": column.nominal, **most}
         case Date():
             scale = {"centre": column.centre, "spread": column.spread, "cycles": list(column.cycles)}
             return {**plain, **scale, "fill": column.fill}
-        case Text():
+        case Text() | Vector():
             return {**plain, "width": column.width}
         case Ignored():
             return {**plain, "reason": column.reason}
@@ -340,28 +397,33 @@ def column_from_json(plain: Any) -> Column:
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are none, or one is there twice")
             # Files of format version 3 and before know no codes, and dates without a gap.
-            return (Categorical if plain.get("coded", False) else OneHot)(name, values)
+            if not plain.get("coded", False):
+                return OneHot(name, values)
+            return Categorical(name, values, _whole(plain.get("most", MOST_VALUES_EVER), MOST_CODES_EVER))
         case "date":
             cycles: Any = as_json_texts(plain["cycles"])
             if cycles not in _POSSIBLE_CYCLES:
                 raise ValueError(f"the cycles of column {name!r} cannot be {cycles!r}")
             return Date(name, *_scale(plain["centre"], plain["spread"]), cycles, _fill(plain.get("fill", 0.0)))
         case "text":
-            if type(plain["width"]) is not int or not 1 <= plain["width"] <= MOST_PLACES:
-                raise ValueError(f"column {name!r} has {plain['width']!r} places for words")
-            return Text(name, plain["width"])
+            return Text(name, _whole(plain["width"], MOST_TEXT_FEATURES))
+        case "vector":
+            return Vector(name, _whole(plain["width"], MOST_TEXT_FEATURES))
         case "ignored":
             return Ignored(name, as_json_text(plain["reason"]))
     raise ValueError(f"column {name!r} is of kind {plain['kind']!r}")
 
 
-# Places that the words of a column may fall on.
-MOST_PLACES = 2**20
-
 _POSSIBLE_CYCLES = [
     tuple(cycle for cycle, wanted in zip(CYCLES, chosen, strict=True) if wanted)
     for chosen in np.ndindex(*[2] * len(CYCLES))
 ]
+
+
+def _whole(number: Any, most: int) -> int:
+    if type(number) is not int or not 1 <= number <= most:
+        raise ValueError(f"{number!r} is not a whole number from 1 to {most}")
+    return number
 
 
 def _scale(centre: Any, spread: Any) -> tuple[float, float]:

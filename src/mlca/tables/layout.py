@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.tables.kinds import (
+    AS_YOU_WISH,
     Column,
     Ignored,
     LearnedColumn,
@@ -91,6 +92,23 @@ class TableLayout:
         return [column for column in self.columns if not isinstance(column, Ignored)]
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all columns, labels apart."""
+        return frozenset(column.name for column in self.columns)
+
+    def new_names(self, names: Iterable[str]) -> list[str]:
+        """Return the names that are neither columns, nor the id, nor labels."""
+        new = [name for name in names if name not in self.names and name != self.id]
+        label_columns = set(self.labels.among(new)) if new and self.labels is not None else ()
+        return [name for name in new if name not in label_columns]
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """The columns that are not learned though the user did not ask for that, and why."""
+        ignored = {column.name: column.reason for column in self.columns if isinstance(column, Ignored)}
+        return {name: reason for name, reason in ignored.items() if reason != AS_YOU_WISH}
+
+    @cached_property
     def owners(self) -> NDArray[np.int64]:
         """To which learned column each number of a row belongs."""
         widths = [column.width for column in self.learned]
@@ -163,34 +181,50 @@ class TableLayout:
 
 
 @dataclass(frozen=True)
-class XcLayout:
-    """XC text: numbered attributes.
+class ArrayLayout:
+    """Rows of an array: each feature is a column of its own, without a name.
 
     Attributes
     ----------
     n_features : int
-        The number of attributes.
-    first : int
-        The number of the first: 0 or 1.
+        The number of features.
     """
 
     n_features: int
-    first: int
 
     nominal = gaps = ()
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """To which attribute each number of a row belongs: every attribute is a column."""
+        """The column of each feature."""
         return np.arange(self.n_features)
 
     def name_of(self, place: int) -> str:
-        """Return the number by which the file calls an attribute."""
-        return f"attribute {place + self.first}"
+        """Return what a feature is called."""
+        return f"x{place}"
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
-        """Return the value of an attribute."""
+        """Return the value of a feature."""
         return f"{part[0]:.4g}"
+
+
+@dataclass(frozen=True)
+class XcLayout(ArrayLayout):
+    """XC text: numbered features.
+
+    Attributes
+    ----------
+    n_features : int
+        The number of features.
+    first : int
+        The number of the first: 0 or 1.
+    """
+
+    first: int
+
+    def name_of(self, place: int) -> str:
+        """Return the number by which the file calls a feature."""
+        return f"attribute {place + self.first}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the layout as JSON has it."""

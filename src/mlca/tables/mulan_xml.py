@@ -6,7 +6,7 @@ import codecs
 from os import PathLike
 from xml.parsers import expat
 
-from mlca.tables.streams import ByteStream, bad_file
+from mlca.tables.byte_streams import ByteStream, bad_file
 
 
 def read_mulan_xml(path: str | PathLike[str]) -> list[str]:

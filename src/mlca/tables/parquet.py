@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mlca.optional import needing
+from mlca.tables.byte_streams import MOST_GROWTH, SMALL, STANDARD_INPUT, ByteStream
 from mlca.tables.sources import Fault, NumberedRow, require_distinct
-from mlca.tables.streams import STANDARD_INPUT, ByteStream
 
 _ROWS_AT_A_TIME = 1000
+
+# Characters of a text. A small file may hold a long one that all of its rows refer to.
+_LONGEST_TEXT = 2**20
 
 
 class ParquetSource:
@@ -26,12 +29,22 @@ class ParquetSource:
         self.name = stream.name
         self.nominal: dict[str, tuple[str, ...]] = {}
         self.label_columns: tuple[str, ...] = ()
-        # The format begins at its end, so standard input has to be taken in whole.
-        file = io.BytesIO(stream.bytes.read()) if stream.path == STANDARD_INPUT else stream.path
+        # The format begins at its end, so a pipe has to be read as a whole.
+        is_file = stream.path != STANDARD_INPUT and Path(stream.path).is_file()
+        file: Any = stream.path if is_file else pa.BufferReader(bytes(stream.read_all()))
         try:
-            self._file = ParquetFile(file)
+            texts = [field.name for field in ParquetFile(file).schema_arrow if _is_text(field.type)]
+            # A text that the file holds once is read once, however many rows refer to it.
+            self._file = ParquetFile(file, read_dictionary=texts)
         except pa.ArrowException as error:
             raise ValueError(f"{self.name}: not a Parquet file, or cut short ({error})") from None
+        size = Path(stream.path).stat().st_size if is_file else file.size()
+        groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
+        if any(group.total_byte_size > max(MOST_GROWTH * size, SMALL) for group in groups):
+            raise ValueError(
+                f"{self.name}: a row group grows to more than {MOST_GROWTH} times the size of the file; "
+                "write the file without compression if you trust it"
+            )
         self.columns = tuple(self._file.schema_arrow.names)
         require_distinct(self.columns, self.name)
         self._done = 0
@@ -54,13 +67,32 @@ class ParquetSource:
         return self._done / max(1, int(self._file.metadata.num_rows))
 
 
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
+
+
 def _cells(name: str, column: Any) -> list[Any]:
     """Return a column as Python has it, with a `Fault` in place of what cannot be read."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        values = _cells(name, column.dictionary)
+        return [None if index is None else values[index] for index in column.indices.to_pylist()]
     try:
         cells: list[Any] = column.to_pylist()
     except (ValueError, OverflowError):
         cells = [_cell(name, value) for value in column]
-    return cells
+    return [_bounded(name, cell) for cell in cells] if _is_text(column.type) else cells
+
+
+def _bounded(name: str, cell: Any) -> Any:
+    """Return a text, or a `Fault` in place of one that is too long."""
+    if isinstance(cell, Fault) or cell is None or len(cell) <= _LONGEST_TEXT:
+        return cell
+    return Fault(f"column {name!r} holds a text of {len(cell):,} characters; at most {_LONGEST_TEXT:,} are read")
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,15 +11,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from mlca.limits import MOST_TEXT_FEATURES, TEXT_FEATURES
+from mlca.messages import shown, warn
 from mlca.tables import columns as deciding
-from mlca.tables.cells import as_text, is_missing
-from mlca.tables.columns import TEXT_PLACES, Wishes, decide_columns, some
-from mlca.tables.encoding import Part, Remarks, encode, encode_growing, kind_by, layout_steps
-from mlca.tables.frame_cells import cells_of, joined, n_rows_of
-from mlca.tables.kinds import AS_YOU_WISH, MOST_PLACES, Date, Ignored, OneHot, Text
-from mlca.tables.layout import Layout, TableLayout, XcLayout, layout_from_json
+from mlca.tables.columns import Wishes, some
+from mlca.tables.encoding import CellError, encode, kind_by, layout_steps
+from mlca.tables.feature_names import FeatureNames
+from mlca.tables.first_rows import FirstRows, TableRows, decide_layout
+from mlca.tables.frame_cells import cells_of, names_of_columns
+from mlca.tables.kinds import Text, kind_in_words
+from mlca.tables.layout import Layout, TableLayout, layout_from_json
+from mlca.tables.vocabulary import Vocabulary, vocabulary_from_json
 from mlca.validation import check_whole
-from mlca.warning import warn
+
+# Columns that the representation of a model lists.
+_SHOWN_COLUMNS = 12
 
 # A growth note is taken when the rows have become more by this factor.
 _NEXT_NOTE = 1.25
@@ -50,7 +57,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     * A category becomes a code, 1, 2, ...: equal to another or not. One never learned is -1, which equals none of
       them (after 1000 values: all that came later). `categorical_features_` tells which numbers of a row are codes.
     * Of free text, words and pairs of words fall on `text_features` places by their hash, each counting 1 + log n if
-      it occurs n times. No vocabulary is kept, and rows become sparse.
+      it occurs n times, and rows become sparse. The words that are most frequent on a place are kept for its name.
 
     Parameters
     ----------
@@ -83,9 +90,9 @@ class Recipe(TransformerMixin, BaseEstimator):
     """
 
     growth: tuple[Growth, ...]
+    words: Vocabulary
     _layout: Layout | None
-    _first: dict[str, list[Any]] | None
-    _nominal: dict[str, tuple[str, ...]]
+    _first: FirstRows | None
 
     def __init__(
         self,
@@ -94,7 +101,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         categorical: Sequence[str] = (),
         text: Sequence[str] = (),
         ignore: Sequence[str] = (),
-        text_features: int = TEXT_PLACES,
+        text_features: int = TEXT_FEATURES,
     ) -> None:
         self.numeric = numeric
         self.categorical = categorical
@@ -103,41 +110,36 @@ class Recipe(TransformerMixin, BaseEstimator):
         self.text_features = text_features
 
     @classmethod
-    def by_layout(cls, layout: Layout, growth: tuple[Growth, ...] = ()) -> Self:
+    def by_layout(cls, layout: Layout, growth: tuple[Growth, ...] = (), words: Vocabulary | None = None) -> Self:
         """Return a recipe whose columns are decided."""
         recipe = cls()
-        recipe._layout, recipe._first, recipe.growth = layout, None, growth
+        recipe._layout, recipe._first, recipe.growth, recipe.words = layout, None, growth, words or Vocabulary()
         return recipe
+
+    def copy(self) -> Recipe:
+        """Return a recipe whose vocabulary learns by itself from here."""
+        return Recipe.by_layout(self.layout, self.growth, self.words.copy())
 
     @property
     def layout(self) -> Layout:
         """What the columns mean, as far as the rows have told."""
         check_is_fitted(self, "_layout")
         if self._layout is None:
-            self._layout = self._decide(self._first or {})
+            self._layout = decide_layout((self._first or FirstRows()).joined(), self._wishes)
         return self._layout
+
+    @property
+    def table_layout(self) -> TableLayout:
+        """What the columns mean; ValueError if they have no names."""
+        layout = self.layout
+        if not isinstance(layout, TableLayout):
+            raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
+        return layout
 
     @property
     def categorical_features_(self) -> list[int]:
         """The numbers of a row that are codes of categories."""
         return list(self.layout.nominal)
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """The columns that are not learned though nobody wished it, and why."""
-        columns = self.layout.columns if isinstance(self.layout, TableLayout) else ()
-        ignored = {column.name: column.reason for column in columns if isinstance(column, Ignored)}
-        return {name: reason for name, reason in ignored.items() if reason != AS_YOU_WISH}
-
-    def warn_of_columns(self) -> None:
-        """Tell which columns are left out."""
-        reasons = [f"{name!r} ({reason})" for name, reason in self.left_out.items()]
-        if reasons:
-            more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
-            warn(
-                f"left out: {', '.join(reasons[:20])}{more}; name them in `numeric`, `categorical` or `text` of "
-                "mlca.tables.Recipe to learn them, or in `ignore`"
-            )
 
     @property
     def settled(self) -> bool:
@@ -179,22 +181,19 @@ class Recipe(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        cells, nominal = cells_of(X)
+        cells = cells_of(X)
         if not hasattr(self, "_layout"):
             self._begin(cells)
         if self._first is None:
             self._grow(cells)
             return self
-        known = n_rows_of(self._first)
-        room = max(0, deciding.FIRST_ROWS - known)
-        declared = {name: (*self._nominal.get(name, ()), *values) for name, values in nominal.items()}
-        self._nominal = self._nominal | declared  # a new one: copies may share the old
-        first = joined(self._first, known, {name: column[:room] for name, column in cells.items()})
+        room = deciding.FIRST_ROWS - self._first.n_rows
+        first = self._first.with_rows(cells.between(0, room))
         self._layout, self._first = None, first
-        if n_rows_of(first) >= deciding.FIRST_ROWS:
+        if first.n_rows >= deciding.FIRST_ROWS:
             self._settle(first)
-            if n_rows_of(cells) > room:
-                self._grow({name: column[room:] for name, column in cells.items()})
+            if cells.n_rows > room:
+                self._grow(cells.between(room, cells.n_rows))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -216,63 +215,47 @@ class Recipe(TransformerMixin, BaseEstimator):
             If a cell is of another kind than its column, or a column is not there that was there from the first; the
             message names column and row.
         """
-        self.require_columns(X)
-        return self.encode(X)
-
-    def require_columns(self, X: Any) -> None:
-        """Raise ValueError if a table lacks columns that were there from the first."""
-        lacking = [] if isinstance(self.layout, XcLayout) else self.layout.lacking(cells_of(X)[0])
-        if lacking:
-            raise ValueError(
-                f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
-                "yours, or add these with None where nothing is known"
-            )
-
-    def encode(self, X: Any) -> Any:
-        """Return the rows of a table as numbers, as `transform` does, whatever columns it lacks."""
-        cells, _ = cells_of(X)
-        rows, remarks = encode(self._table(), cells, n_rows_of(cells))
-        _refuse(remarks)
+        layout = self.table_layout
+        refuse_lacking(layout, names_of_columns(X))
+        cells = cells_of(X, {column.name for column in layout.learned})
+        rows, remarks = encode(layout, cells.by_column, cells.n_rows)
+        CellError.refuse(remarks)
         return rows
 
-    def parts(self, X: Any, first_row: int = 0) -> list[Part]:
-        """Return the rows of a table as numbers, in parts: each by what is known when its first row comes.
-
-        The recipe itself is left as it is; `by_layout` makes one of the last part's layout. Messages count rows from
-        `first_row` on.
-        """
-        layout, (cells, _) = self._table(), cells_of(X)
-        parts, remarks = encode_growing(layout, cells, n_rows_of(cells), (), kind_by(self._wishes, layout))
-        _refuse(remarks, first_row)
-        return parts
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the name of each number of a row: of its column, and of the cycle or place."""
-        layout = self.layout
-        names = np.empty(len(layout.owners), dtype=object)
-        if not isinstance(layout, TableLayout):
-            names[:] = [layout.name_of(place) for place in range(len(names))]
-            return names
-        for column, places in zip(layout.learned, layout.places, strict=True):
-            names[places] = _parts(column)
-        return names
+        """Return the name of each number of a row: of its column, and of the word, cycle or place."""
+        return FeatureNames(self.layout, self.words).all()
+
+    def in_short(self) -> str:
+        """Return the columns and their kinds in one line; of many, the first."""
+        kinds = [f"{shown(name)} ({kind})" for name, kind in self._kinds()]
+        more = f" and {len(kinds) - _SHOWN_COLUMNS} more" if len(kinds) > _SHOWN_COLUMNS else ""
+        return f"columns: {', '.join(kinds[:_SHOWN_COLUMNS])}{more}" if kinds else "no columns"
+
+    def kinds_as_html(self) -> str:
+        """Return the columns and their kinds as a table of HTML."""
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(kind)}</td></tr>" for name, kind in self._kinds())
+        return f"<table><thead><tr><th>column</th><th>kind</th></tr></thead><tbody>{rows}</tbody></table>"
+
+    def _kinds(self) -> list[tuple[str, str]]:
+        columns = self.layout.columns if isinstance(self.layout, TableLayout) else ()
+        return [(column.name, kind_in_words(column)) for column in columns]
 
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
         """Return the recipe with a note of how large the model is now, if one is due."""
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)
-        return Recipe.by_layout(self.layout, (*self.growth, now)) if due else self
+        return Recipe.by_layout(self.layout, (*self.growth, now), self.words) if due else self
 
     def to_json(self) -> dict[str, Any]:
         """Return the recipe as JSON has it."""
-        return {**self.layout.to_json(), "growth": [list(note) for note in self.growth]}
+        words = {"words": self.words.to_json()} if _widths_of_texts(self.layout) else {}
+        return {**self.layout.to_json(), "growth": [list(note) for note in self.growth], **words}
 
-    def _begin(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        check_whole("text_features", self.text_features, at_least=1)
-        if self.text_features > MOST_PLACES:
-            raise ValueError(f"text_features must be at most {MOST_PLACES}, not {self.text_features}")
-        self._wishes.check(list(cells), (), "X")
-        self._layout, self._first, self._nominal, self.growth = None, {}, {}, ()
+    def _begin(self, cells: TableRows) -> None:
+        check_whole("text_features", self.text_features, at_least=1, at_most=MOST_TEXT_FEATURES)
+        self._wishes.check(list(cells.by_column), (), "X")
+        self._layout, self._first, self.growth, self.words = None, FirstRows(), (), Vocabulary()
 
     @property
     def _wishes(self) -> Wishes:
@@ -284,35 +267,35 @@ class Recipe(TransformerMixin, BaseEstimator):
             text_features=self.text_features,
         )
 
-    def _decide(self, first: Mapping[str, Sequence[Any]]) -> TableLayout:
-        # Each table declares the values that it has itself: those of other tables are known as well.
-        nominal = {
-            name: tuple(dict.fromkeys([*values, *(as_text(cell) for cell in first[name] if not is_missing(cell))]))
-            for name, values in self._nominal.items()
-        }
-        columns = decide_columns(first, nominal, self._wishes, "X")
-        return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
-
-    def _settle(self, first: Mapping[str, Sequence[Any]]) -> None:
-        layout = self._decide(first)
+    def _settle(self, first: FirstRows) -> None:
+        rows = first.joined()
+        layout = decide_layout(rows, self._wishes)
         self._layout, self._first = layout, None
-        self.warn_of_columns()
+        self.words.learn(layout.columns, rows.by_column, rows.n_rows)
+        warn_of_columns(layout.left_out)
 
-    def _grow(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        layout = self._table()
-        self._layout = layout_steps(layout, cells, (), kind_by(self._wishes, layout))[-1][1]
-
-    def _table(self) -> TableLayout:
-        layout = self.layout
-        if not isinstance(layout, TableLayout):
-            raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
-        return layout
+    def _grow(self, cells: TableRows) -> None:
+        layout = self.table_layout
+        self._layout = layout_steps(layout, cells.by_column, (), kind_by(self._wishes, layout))[-1][1]
+        self.words.learn(self._layout.columns, cells.by_column, cells.n_rows)
 
 
-def _refuse(remarks: Remarks, first_row: int = 0) -> None:
-    if remarks.faulty:
-        row, problem = next(iter(remarks.faulty.items()))
-        raise ValueError(f"row {first_row + row} of X: {problem}")
+def refuse_lacking(layout: TableLayout, names: Sequence[str]) -> None:
+    """Raise ValueError if a table with these columns lacks some that were there from the first."""
+    lacking = layout.lacking(names)
+    if lacking:
+        raise ValueError(
+            f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
+            "yours, or add these with None where nothing is known"
+        )
+
+
+def warn_of_columns(left_out: Mapping[str, str]) -> None:
+    """Warn of columns that are not learned, each with the reason."""
+    reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
+    if reasons:
+        more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
+        warn(f"left out: {', '.join(reasons[:20])}{more}; name them in `columns` of MLCA")
 
 
 def recipe_from_json(plain: Any, n_features: int) -> Recipe:
@@ -323,7 +306,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     plain : object
         What `Recipe.to_json` gave.
     n_features : int
-        The number of columns that the model learned.
+        The number of features that the model learned.
 
     Returns
     -------
@@ -335,7 +318,10 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
         If it is no recipe, or not of a model with that many columns.
     """
     try:
-        recipe = Recipe.by_layout(layout_from_json(plain), tuple(_growth(note) for note in plain["growth"]))
+        layout = layout_from_json(plain)
+        # Files of earlier releases keep no words.
+        words = vocabulary_from_json(plain["words"], _widths_of_texts(layout)) if "words" in plain else None
+        recipe = Recipe.by_layout(layout, tuple(_growth(note) for note in plain["growth"]), words)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"the recipe is damaged ({error})") from None
     if recipe.layout.n_features != n_features:
@@ -343,16 +329,9 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     return recipe
 
 
-def _parts(column: Any) -> list[str]:
-    match column:
-        case OneHot():
-            return [f"{column.name}={value}" for value in column.values]
-        case Date():
-            cycles = [f"{column.name} {part} of {cycle}" for cycle in column.cycles for part in ("sine", "cosine")]
-            return [column.name, *cycles]
-        case Text():
-            return [f"{column.name}#{place}" for place in range(column.width)]
-    return [column.name]
+def _widths_of_texts(layout: Layout) -> dict[str, int]:
+    columns = layout.learned if isinstance(layout, TableLayout) else []
+    return {column.name: column.width for column in columns if isinstance(column, Text)}
 
 
 def _growth(note: Any) -> Growth:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.tables.layout import Layout
+from mlca.tables.feature_names import FeatureNames
 
 
 class TellingColumns:
@@ -17,13 +17,14 @@ class TellingColumns:
 
     Parameters
     ----------
-    layout : Layout
-        What the columns mean.
+    names : FeatureNames
+        What the columns mean, and what they are called.
     weights : ndarray or csr_array of shape (n_nodes, n_features)
         The nodes.
     """
 
-    def __init__(self, layout: Layout, weights: Any) -> None:
+    def __init__(self, names: FeatureNames, weights: Any) -> None:
+        self._names, layout = names, names.layout
         self._layout = layout
         self._codes = {place: _column(weights, place) for place in layout.nominal}
         sums, squares, present = _sums(weights)
@@ -47,20 +48,20 @@ class TellingColumns:
         """Return the name of a column."""
         return self._layout.name_of(place)
 
-    def in_words(self, row: NDArray[np.float64], place: int) -> str:
-        """Return what a row has in a column."""
-        return self._layout.in_words(place, row[self._layout.owners == place])
+    def in_words(self, row: NDArray[np.float64], place: int, *, own: bool = False) -> str:
+        """Return what a row has in a column; with `own`, in its own words."""
+        return self._names.in_words(place, row[self._layout.owners == place], own=own)
 
 
 def beside(
-    layout: Layout, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
+    names: FeatureNames, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
 ) -> list[tuple[str, list[str]]]:
     """Return the most telling columns of the first of some rows, and what all of them have there.
 
     Parameters
     ----------
-    layout : Layout
-        What the columns mean.
+    names : FeatureNames
+        What the columns mean, and what they are called.
     ordinary : ndarray or csr_array of shape (n_nodes, n_features)
         Nodes that tell what is ordinary.
     rows : sequence of ndarray
@@ -73,8 +74,11 @@ def beside(
     list of (str, list of str)
         The name of each column, and the values there.
     """
-    telling = TellingColumns(layout, ordinary)
-    return [(telling.name(place), [telling.in_words(x, place) for x in rows]) for place in telling.of(rows[0], most)]
+    telling = TellingColumns(names, ordinary)
+    return [
+        (telling.name(place), [telling.in_words(x, place, own=number == 0) for number, x in enumerate(rows)])
+        for place in telling.of(rows[0], most)
+    ]
 
 
 def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
@@ -103,3 +107,10 @@ def dense_row(matrix: Any, i: int) -> NDArray[np.float64]:
     """Return one row of a dense or sparse matrix."""
     row: NDArray[np.float64] = matrix[[i]].toarray()[0] if sparse.issparse(matrix) else np.asarray(matrix[i])
     return row
+
+
+def columns_of_matrix(matrix: Any, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return some columns of a dense or sparse matrix."""
+    block = matrix[:, places]
+    dense: NDArray[np.float64] = block.toarray() if sparse.issparse(block) else np.asarray(block)
+    return dense

@@ -59,13 +59,29 @@ def hashed(text: str, width: int, seed: int) -> dict[int, float]:
     >>> hashed("", 64, 0)
     {}
     """
+    places: Counter[int] = Counter()
+    for token, count in tokens_of(text).items():
+        places[place_of(token, width, seed)] += count
+    return {place: 1.0 + math.log(count) for place, count in places.items()}
+
+
+def tokens_of(text: str) -> Counter[str]:
+    """Return the words and pairs of words of a text, in order of appearance, and how often each occurs.
+
+    Examples
+    --------
+    >>> dict(tokens_of("red red lamp"))
+    {'red': 2, 'lamp': 1, 'red red': 1, 'red lamp': 1}
+    """
     words = words_of(text)
     counts = Counter(words)
     counts.update(f"{a} {b}" for a, b in pairwise(words))
-    places: Counter[int] = Counter()
-    for token, count in counts.items():
-        places[zlib.crc32(token.encode(), seed) % width] += count
-    return {place: 1.0 + math.log(count) for place, count in places.items()}
+    return counts
+
+
+def place_of(token: str, width: int, seed: int) -> int:
+    """Return on which of `width` places a word or pair of words falls."""
+    return zlib.crc32(token.encode(), seed) % width
 
 
 def seed_of(column: str) -> int:

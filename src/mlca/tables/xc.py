@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+from mlca.tables.byte_streams import ByteStream, bad_file
 from mlca.tables.sources import Fault
-from mlca.tables.streams import ByteStream, bad_file
 
 # The first line among the first bytes of a file.
 FIRST_LINE = re.compile(rb"\s*\d{1,10}[ \t]+\d{1,10}[ \t]+\d{1,10}[ \t]*\r?(?:\n|$)")

@@ -77,7 +77,7 @@ def read_targets(
         if hasattr(y, "__array__"):
             y = np.asarray(y)
     if isinstance(y, np.ndarray) and y.ndim == 2:
-        if _is_column_of_classes(y, known):
+        if y.shape[1] == 1 and _is_column_of_classes(y, known):
             return read_classes(y, known, classes)
         return read_indicator(y, None, known, classes)
     rows = _rows_of(y)
@@ -166,14 +166,16 @@ def _rows_of(y: Any) -> list[Any]:
     if isinstance(y, np.ndarray):
         return list(y) if y.dtype == object and y.ndim == 1 else []
     if isinstance(y, str | bytes | Mapping | set | frozenset) or not isinstance(y, Iterable):
-        raise ValueError(f"y must have one entry per row; a {type(y).__name__} has none")
+        remedy = f"[[{y!r:.40}]]" if isinstance(y, str) else "[y]"
+        raise ValueError(
+            f"y must hold one entry per row, each a list of label names or one class; got the {type(y).__name__} "
+            f"{y!r:.40}: for a single row write {remedy}"
+        )
     return list(y)
 
 
 def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
     """Whether a 2-D array of one column holds classes rather than the indicator of one label."""
-    if y.shape[1] != 1:
-        return False
     if known is not None and (known.single or known.form is not None):
         return known.single
     return y.dtype.kind not in "biuf" or not bool(np.all((y == 0) | (y == 1)))

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from mlca.messages import warn
 from mlca.targets.labels import LabelRows, LabelSet, number_names, plain
 from mlca.targets.text import is_missing_label, list_in_text
-from mlca.warning import warn
 
 _SEPARATORS = (",", ";", "|")
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from mlca.targets.labels import LabelRows, LabelSet, as_names, plain, require_name
 from mlca.targets.text import is_missing_label
@@ -30,8 +29,8 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     before: tuple[Hashable, ...] = ()
     if known is not None and known.names and not known.single and known.form != "names":
         before = known.names
-        told = {*places, *listed}
-        missing = [name for name in before if name not in told]
+        given = {*places, *listed}
+        missing = [name for name in before if name not in given]
         if missing and known.numbered:
             raise ValueError(
                 f"y names its columns {columns[0]!r} ..., but the labels so far are numbered from 0: pass "
@@ -108,7 +107,7 @@ def _column_names(
 
 def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return indptr and indices of a matrix after checking that it holds nothing but 0 and 1."""
-    if sparse.issparse(y):
+    if not isinstance(y, np.ndarray):
         y = y.copy()
         y.check_format(full_check=True)  # a column beyond the last would be the number of labels
         y.sum_duplicates()
@@ -121,7 +120,7 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     if y.dtype.kind not in "biuf":
         y = _as_numbers(y)
     rows, columns = y.nonzero()
-    if np.count_nonzero(y == 1) < len(columns):
+    if len((y == 1).nonzero()[0]) < len(columns):
         values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))

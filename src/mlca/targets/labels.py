@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -34,6 +34,17 @@ class LabelRows(NamedTuple):
     def n_rows(self) -> int:
         """The number of rows."""
         return len(self.indptr) - 1
+
+    def between(self, start: int, stop: int) -> LabelRows:
+        """Return the labels of the rows from `start` up to `stop`."""
+        first, last = self.indptr[start], self.indptr[stop]
+        return self._replace(indptr=self.indptr[start : stop + 1] - first, indices=self.indices[first:last])
+
+    def take(self, rows: Sequence[int]) -> LabelRows:
+        """Return the labels of some rows by their numbers, in this order."""
+        parts = [self.indices[self.indptr[row] : self.indptr[row + 1]] for row in rows]
+        indptr = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return self._replace(indptr=indptr, indices=np.concatenate([self.indices[:0], *parts]))
 
     def to_csr(self) -> sparse.csr_array:
         """Return the indicator matrix as a sparse array of 0 and 1 (uint8)."""
@@ -87,9 +98,9 @@ class LabelSet:
         kinds = {type(name) for name in self.names}
         if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
             array, names = np.array(self.names), [plain(name) for name in self.names]
-            told = array.tolist()
+            back = array.tolist()
             # NumPy makes fractions of large whole numbers, and its text forgets a NUL at the end.
-            if told == names and isinstance(names[0], type(told[0])):
+            if back == names and isinstance(names[0], type(back[0])):
                 return array
         array = np.empty(len(self.names), dtype=object)
         array[:] = self.names

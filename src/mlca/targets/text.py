@@ -45,6 +45,10 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     >>> labels_from(["['sea', 'sun']", "[]"])
     [('sea', 'sun'), ()]
     """
+    if isinstance(column, str | bytes):
+        raise ValueError(
+            f"column must hold one cell per row; got the text {column!r:.40}: for a single row write [text]"
+        )
     if not sep:
         raise ValueError("sep is empty; say what stands between the labels, such as ','")
     return [_names_of(cell, sep, row) for row, cell in enumerate(column)]

@@ -31,11 +31,17 @@ LONGEST_LINE = 64 * 2**20
 _SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _UTF32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+_FEATHER = (
+    "the file is Feather (Arrow IPC); write it as Parquet: "
+    "python -c \"import pandas; pandas.read_feather('IN').to_parquet('OUT.parquet')\""
+)
 _PACKED_OTHERWISE = {
     b"\xfd7zXZ\0": "the file is packed by xz; unpack it: xz --decompress --keep",
     b"\x28\xb5\x2f\xfd": "the file is packed by Zstandard; unpack it: zstd --decompress --keep",
     b"7z\xbc\xaf": "the file is packed by 7-Zip; unpack it: 7z x",
     b"PK\x03\x04": "the file is a zip archive, perhaps a workbook or a model; unpack it, or save the sheet as CSV",
+    b"ARROW1\0\0": _FEATHER,
+    b"FEA1": _FEATHER,
     b"\xd0\xcf\x11\xe0": "the file is a workbook of older Excel; save the sheet as CSV",
 }
 _FIRST_BYTES = 4096

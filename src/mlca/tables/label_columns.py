@@ -101,9 +101,8 @@ class LabelReader:
 
     def _separated(self, cells: Sequence[Any]) -> list[str] | Fault:
         cell = cells[self._places[0]]
-        if isinstance(cell, list | tuple | dict):  # whose brackets would be part of names
-            between = "" if self._separator is None else f" with {self._separator!r} between names"
-            return Fault(f"the labels {_shown(cell)} are no text{between}; write them in one way in all rows")
+        if isinstance(cell, list | tuple | dict) or _looks_like_list(cell):  # brackets would be part of names
+            return self._list(cells)
         text = "" if _names_nothing(cell) else as_text(cell)
         names = text.split(self._separator) if self._separator is not None else [text]
         return [name for name in map(str.strip, names) if name]
@@ -112,7 +111,7 @@ class LabelReader:
         cell = cells[self._places[0]]
         if _names_nothing(cell):
             return []
-        names = list_in_text(cell) if isinstance(cell, str) else cell
+        names = list_in_text(cell) if isinstance(cell, str) else list(cell) if isinstance(cell, tuple) else cell
         if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
             return Fault(f'the labels {_shown(cell)} are no list such as ["sea", "sun"]')
         return [name for name in map(as_text, names) if name.strip()]

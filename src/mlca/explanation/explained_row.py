@@ -1,0 +1,403 @@
+"""Why a row was given its labels: the nodes that voted, and every number up to the probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.explanation.explanation_html import explanation_as_html
+from mlca.explanation.explanation_text import explanation_as_text
+from mlca.kernels import native
+from mlca.learner.core import Answers, Learner
+from mlca.messages import shown
+from mlca.optional import needing
+from mlca.options import Objective
+
+# Kinds of features of the linear models, as in src/kernels/decision/linear_features.hpp: 0 a number, 1 to 8 its cells.
+_MISSING = 9
+
+# The term of a linear model that every row has.
+_BIAS = "bias"
+
+# Probabilities as `predict_proba` has them: nothing is certain.
+_POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
+
+
+def _nothing() -> NDArray[Any]:
+    return np.empty(0)
+
+
+class FeatureNaming(Protocol):
+    """What names features, and the terms that linear models see of them."""
+
+    def name(self, feature: int) -> str:
+        """Return the name of a feature."""
+
+    def missing(self, feature: int) -> str:
+        """Return the name of the term for a missing value."""
+
+    def category(self, feature: int, code: float) -> str:
+        """Return the name of the term for a category."""
+
+    def number(self, feature: int, value: float) -> str:
+        """Return the name of the term for a number."""
+
+    def range(self, feature: int, low: float, high: float) -> str:
+        """Return the name of the term for a range of numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """How the labels of one row are predicted.
+
+    With `decision="bayes"` the nearest nodes vote (`votes`); the votes put each label into a bin (`bins`); bin and
+    prior give the posterior:
+
+        posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
+
+    With `decision="mixed"` the logit of a label is the sum of its `contributions`, in their order: of the nodes' votes,
+    of the label's linear model, of its prior, of a constant, and of recent labels where they are used. Its probability
+    is the logistic function of that sum. `terms` says what the linear model's contribution is made of. Before the 52nd
+    row, and for a row that has nothing in common with any node, there are no contributions.
+
+    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`); how often such a
+    share came true is `calibrated`; the mean of both, nine parts of it to one part of the linear `background`, is what
+    expert 0 says (`opinions`); where there are several experts, their opinions are mixed by `expert_weights`. A row
+    that has nothing in common with any node (`far`) gets the labels' frequencies.
+
+    Attributes
+    ----------
+    n_seen, n_represented : int
+        How many rows were learned, and how many of them the nodes stand for: with `max_nodes` not all.
+    n_nodes, n_compared : int
+        How many nodes there are, and with how many the row was compared: with `search="cells"` not with all.
+    labels : tuple
+        The names of the labels; every array with one entry a label is in this order.
+    predicted : frozenset
+        The labels that are predicted.
+    posterior : ndarray of shape (n_labels,)
+        The probability of each label, as `predict_proba` returns it. Where y was 1-D, probabilities are divided by
+        their sum.
+    contributions : ndarray of shape (n_labels + 1, n_inputs)
+        With `decision="mixed"`, first for having no label, then for each label: what each input adds to the logit.
+    inputs : tuple of str
+        What the inputs are.
+    logits : ndarray of shape (n_labels + 1,)
+        The sums of the contributions.
+    linear : dict of label to tuple of (str, float)
+        The terms of each label's linear model, the largest first: the feature with its value, and what it adds to the
+        logit. Together with the linear model's share of the prior they make up its contribution.
+    linear_none : tuple of (str, float)
+        The same for having no label.
+    nodes : ndarray of shape (n_voters,)
+        The numbers of the nodes that voted, nearest first: rows of `MLCA.prototypes_`.
+    distances : ndarray of shape (n_voters,)
+        How near each is: 0 is equal, 1 is as far as can be.
+    counts, unlabelled : ndarray of shape (n_voters,)
+        How many rows each stands for, and how many of those had no label.
+    label_counts : ndarray of shape (n_voters, n_labels)
+        How many of those had each label.
+    votes, prior : ndarray of shape (n_labels,)
+        Each label's votes, or share of them, and its probability before the vote.
+    bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
+        Of Bayes' rule: the bin of each label's votes; the probability of that bin if the row has the label, and if not.
+    weights : ndarray of shape (n_voters,)
+        Of calibration: how much each node's vote weighs.
+    shares, calibrated, frequencies : ndarray of shape (n_labels + 1,)
+        Of calibration, first for having no label, then for each label: the share of the votes, how often such a share
+        came true, and the share of all rows.
+    opinions : ndarray of shape (n_labels + 1, n_experts)
+        What each expert says.
+    experts : tuple of str
+        Who they are.
+    expert_weights : ndarray of shape (n_experts,)
+        How much each is trusted.
+    trust : ndarray
+        With `drift="follow"`: how much each segment of the past is trusted, oldest first.
+    none : float or None
+        The probability of having no label; None with Bayes' rule.
+    novelty : float or None
+        How unlike everything learned the row is, from 0 to 1; None with Bayes' rule.
+    far : bool
+        Whether no node has anything in common with the row.
+    background : ndarray
+        Under the learned similarity, once there is enough to learn from: what a linear score says, of the same entries
+        as `shares`; with Bayes' rule one entry a label.
+    agreement : tuple of (str, float)
+        Under the learned similarity: the attributes in which the voters are most like the row, and how much of the
+        similarity's weight they agree in.
+    values : tuple of (str, tuple of str)
+        The columns in which the row is least ordinary: the name of each, what the row has there, and what the nearest
+        nodes have.
+
+    Notes
+    -----
+    It prints as text, and notebooks show it as a table. `mlca.plots.plot_contributions` draws the reasons.
+    """
+
+    n_seen: int
+    n_represented: int
+    n_nodes: int
+    n_compared: int
+    labels: tuple[Hashable, ...]
+    predicted: frozenset[Hashable]
+    posterior: NDArray[np.float64]
+    nodes: NDArray[np.int64]
+    distances: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    unlabelled: NDArray[np.int64]
+    label_counts: NDArray[np.int64]
+    votes: NDArray[np.float64]
+    prior: NDArray[np.float64]
+    bins: NDArray[np.int64] = field(default_factory=_nothing)
+    likelihood_with: NDArray[np.float64] = field(default_factory=_nothing)
+    likelihood_without: NDArray[np.float64] = field(default_factory=_nothing)
+    weights: NDArray[np.float64] = field(default_factory=_nothing)
+    shares: NDArray[np.float64] = field(default_factory=_nothing)
+    calibrated: NDArray[np.float64] = field(default_factory=_nothing)
+    frequencies: NDArray[np.float64] = field(default_factory=_nothing)
+    opinions: NDArray[np.float64] = field(default_factory=_nothing)
+    experts: tuple[str, ...] = ()
+    expert_weights: NDArray[np.float64] = field(default_factory=_nothing)
+    trust: NDArray[np.float64] = field(default_factory=_nothing)
+    none: float | None = None
+    novelty: float | None = None
+    far: bool = False
+    background: NDArray[np.float64] = field(default_factory=_nothing)
+    contributions: NDArray[np.float64] = field(default_factory=_nothing)
+    inputs: tuple[str, ...] = ()
+    logits: NDArray[np.float64] = field(default_factory=_nothing)
+    linear: dict[Hashable, tuple[tuple[str, float], ...]] = field(default_factory=dict)
+    linear_none: tuple[tuple[str, float], ...] = ()
+    agreement: tuple[tuple[str, float], ...] = ()
+    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        learner: Learner,
+        numbers: dict[str, Any],
+        names: tuple[Hashable, ...],
+        features: FeatureNaming,
+        row: NDArray[np.float64],
+        single: bool = False,
+        objective: Objective = "exact",
+    ) -> Explanation:
+        """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
+        numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
+        agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
+        p, fallback = numbers.pop("probabilities"), numbers.pop("fallback")
+        if learner.parameters.decision != "bayes":
+            none, posterior = float(p[0]), np.clip(p[1:], *_POSSIBLE)
+            numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
+            mixed = learner.parameters.decision == "mixed"
+            experts = ("all nodes",) if mixed else experts_of(learner.parameters.recency, learner.parameters.drift)
+            if len(experts) == 1:
+                numbers["expert_weights"] = np.ones(1)
+            numbers |= {"none": none, "experts": experts}
+            answers = Answers(posterior[None, :], np.array([none]), np.array([fallback]), None, learner.f1_threshold)
+        else:
+            numbers |= {"novelty": None, "none": None}
+            answers = Answers(numbers["posterior"][None, :], None, None, None)
+        labels = names[: len(numbers["posterior"])]
+        if single:
+            predicted = frozenset([labels[int(np.argmax(numbers["posterior"]))]])
+            numbers["posterior"] = numbers["posterior"] / numbers["posterior"].sum()
+        else:
+            chosen = answers.chosen(objective)[0]
+            predicted = frozenset(name for name, is_chosen in zip(labels, chosen, strict=True) if is_chosen)
+        numbers |= _mixture(learner, numbers, labels, features, row)
+        named = tuple((features.name(place), share) for place, share in zip(agreeing, agreement, strict=True))
+        # Without a bound every row has its node, and they need not be counted.
+        bounded = learner.parameters.max_nodes is not None
+        numbers |= {"n_seen": learner.n_seen, "n_nodes": learner.n_nodes}
+        numbers["n_represented"] = int(learner.state("counts")["counts"].sum()) if bounded else learner.n_seen
+        return cls(labels=labels, predicted=predicted, agreement=named, **numbers)
+
+    @property
+    def order(self) -> list[int]:
+        """The labels' places in `labels`, the likeliest first."""
+        likeliest: list[int] = np.argsort(-self.posterior, kind="stable").tolist()
+        return likeliest
+
+    def reasons(self, label: Hashable | None = None) -> tuple[tuple[str, float], ...]:
+        """Return what speaks for a label (above 0) and against it, the largest first.
+
+        Parameters
+        ----------
+        label : hashable, optional
+            A label. By default the likeliest that is predicted; where none is, that there is no label.
+
+        Returns
+        -------
+        tuple of (str, float)
+            With `decision="mixed"` what each word, category, range and missing value, the nearest nodes and recent
+            labels add to the logit; the baseline is the same for all rows. Together they are the logit. Otherwise
+            what part of the votes for the label each node has.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA.published(vigilance=0.1).fit([[0.0], [1.0], [3.0]], [{"low"}, {"low"}, {"high"}])
+        >>> model.explain([0.1]).reasons("low")
+        (('node 0', 0.5), ('node 1', 0.5))
+        """
+        slot = self._slot(label)
+        return self._added(slot) if self.inputs else self._voted(slot)
+
+    def _slot(self, label: Hashable | None) -> int:
+        """Return the place of a label behind that of having none."""
+        if label is not None:
+            if label not in self.labels:
+                raise ValueError(f"{shown(label)} is not a label of the model; choose one of `labels`")
+            return 1 + self.labels.index(label)
+        predicted = [place for place in self.order if self.labels[place] in self.predicted]
+        return 1 + predicted[0] if predicted else 0
+
+    def _added(self, slot: int) -> tuple[tuple[str, float], ...]:
+        terms = self.linear_none if slot == 0 else self.linear[self.labels[slot - 1]]
+        said = [(name, added) for name, added in terms if name != _BIAS]
+        nodes, linear, prior, constant, *recent = self.contributions[slot].tolist()
+        # What does not depend on the row: prior, constant, and of the linear model its bias and its share of the prior.
+        baseline = prior + constant + linear - sum(added for _, added in said)
+        recent_named = zip(self.inputs[4:], recent, strict=True)
+        return _by_size([("nearest nodes", nodes), ("baseline of the label", baseline), *recent_named, *said])
+
+    def _voted(self, slot: int) -> tuple[tuple[str, float], ...]:
+        counts = self.unlabelled if slot == 0 else self.label_counts[:, slot - 1]
+        # By Bayes' rule nodes vote with their label counts, otherwise with their weight.
+        votes = self.weights * counts / np.maximum(self.counts, 1) if len(self.weights) else counts
+        shares = votes / max(float(votes.sum()), 1e-300)
+        return _by_size(
+            (f"node {node}", share) for node, share in zip(self.nodes, shares.tolist(), strict=True) if share
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as values that JSON has; labels are in the order of `labels`."""
+        named = ("labels", "predicted", "agreement", "values", "linear", "linear_none")
+        plain = {name: value for name, value in vars(self).items() if name not in named}
+        columns = dict(self.values)
+        n_shown = len(next(iter(columns.values()), ())) - 1
+        beside = ["row", *map(str, self.nodes[: max(0, n_shown)].tolist())]
+        return {
+            "predicted": sorted(map(str, self.predicted)),
+            "labels": list(self.labels),
+            **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in plain.items()},
+            "linear": {str(label): dict(terms) for label, terms in self.linear.items()},
+            "linear_none": dict(self.linear_none),
+            "agreement": dict(self.agreement),
+            "values": {name: {column: cells[i] for column, cells in columns.items()} for i, name in enumerate(beside)},
+        }
+
+    def to_frame(self) -> Any:
+        """Return the reasons for each label as a DataFrame, the likeliest label and the largest reason first.
+
+        Returns
+        -------
+        DataFrame
+            Columns: `label` (None for having no label), `probability`, `predicted`, `reason` and `contribution`, as
+            `reasons` returns them.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA.published(vigilance=0.1).fit([[0.0], [1.0], [3.0]], [{"low"}, {"low"}, {"high"}])
+        >>> model.explain([0.1]).to_frame().round(2)
+          label  probability  predicted  reason  contribution
+        0  high         0.57       True  node 2           1.0
+        1   low         0.43      False  node 0           0.5
+        2   low         0.43      False  node 1           0.5
+        """
+        with needing("Explanation.to_frame", "frames"):
+            import pandas as pd
+
+        likely: list[tuple[Hashable, float, bool, int]] = [
+            (self.labels[place], float(self.posterior[place]), self.labels[place] in self.predicted, place + 1)
+            for place in self.order
+        ]
+        if self.none is not None:
+            likely.append((None, self.none, not self.predicted, 0))
+        likely.sort(key=lambda entry: -entry[1])
+        rows = [
+            (label, p, is_predicted, reason, contribution)
+            for label, p, is_predicted, slot in likely
+            for reason, contribution in (self._added(slot) if self.inputs else self._voted(slot))
+        ]
+        return pd.DataFrame(rows, columns=["label", "probability", "predicted", "reason", "contribution"])
+
+    def __str__(self) -> str:
+        return explanation_as_text(self)
+
+    def _repr_html_(self) -> str:
+        return explanation_as_html(self)
+
+
+def _by_size(reasons: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted(reasons, key=lambda reason: -abs(reason[1])))
+
+
+def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
+    """Return who is asked where the decision is calibrated, in the order of their opinions."""
+    recent = tuple(f"recent labels, half-life {rows:g}" for rows in native.HALF_LIVES) if recency else ()
+    followed = ("trusted segments", "latest nodes, fading") if drift == "follow" else ()
+    return ("all nodes", *recent, *followed)
+
+
+def inputs_of(recency: bool) -> tuple[str, ...]:
+    """Return what is mixed with `decision="mixed"`, in the order of the contributions."""
+    recent = tuple(f"recent labels, half-life {rows}" for rows in (1, 4, 16, 64)) if recency else ()
+    return ("nodes", "linear model", "prior", "constant", *recent)
+
+
+def _mixture(
+    learner: Learner,
+    numbers: dict[str, Any],
+    labels: tuple[Hashable, ...],
+    features: FeatureNaming,
+    row: NDArray[np.float64],
+) -> dict[str, Any]:
+    """Return what each input, and each term of the linear models, adds to the logits; takes the raw numbers away."""
+    weights, inputs, terms = numbers.pop("mixer_weights"), numbers.pop("inputs"), numbers.pop("terms")
+    columns = [numbers.pop(f"term_{name}").tolist() for name in ("features", "kinds")]
+    if not len(weights):
+        return {}
+    contributions = weights * inputs
+    logits = contributions[:, 0].copy()
+    for column in contributions.T[1:]:  # in the order that the kernels add them
+        logits += column
+    scores = np.clip(terms.sum(axis=0), -8.0, 8.0) - inputs[:, 2]
+    # A label's score is drawn towards its prior where few rows had it.
+    scale = np.divide(inputs[:, 1], scores, out=np.zeros(len(scores)), where=scores != 0) * weights[1]
+    cells = {place for place, kind in zip(*columns, strict=True) if 0 < kind < _MISSING}
+    edges = learner.cell_edges() if cells else np.empty((0, 0))
+    named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
+    for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
+        named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
+    linear = {}
+    for place, label in enumerate(labels, start=1):
+        added = {name: float(terms[places, place].sum() * scale[place]) for name, places in named.items()}
+        linear[label] = tuple(sorted(((n, a) for n, a in added.items() if a != 0.0), key=lambda term: -abs(term[1])))
+    return {
+        "contributions": contributions,
+        "inputs": inputs_of(learner.parameters.recency),
+        "logits": logits,
+        "linear": linear,
+    }
+
+
+def _name_of_term(
+    feature: int, kind: int, features: FeatureNaming, row: NDArray[np.float64], edges: NDArray[np.float64]
+) -> str:
+    if feature < 0:
+        return _BIAS
+    if kind == _MISSING:
+        return features.missing(feature)
+    if kind > _MISSING:
+        return features.category(feature, float(row[feature]))
+    if kind > 0:
+        return features.range(feature, *edges[feature, kind - 1 : kind + 1].tolist())
+    return features.number(feature, float(row[feature]))

@@ -1,0 +1,148 @@
+"""An explanation as text: voters, labels, what speaks for those that are predicted, and the row beside its voters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.messages import shown
+
+if TYPE_CHECKING:
+    from mlca.explanation.explained_row import Explanation
+
+_WIDEST_CELL = 16
+_SHOWN_VOTERS = 10
+_SHOWN_REASONS = 8
+_SHOWN_LABELS = 30
+_WIDEST_NAME = 40
+# Inputs of the mixer beside recency: nodes, linear model, prior and a constant.
+_PLAIN_INPUTS = 4
+
+
+def explanation_as_text(told: Explanation) -> str:
+    """Return an explanation as text."""
+    calibrated = told.none is not None
+    names = [_cut(shown(name), _WIDEST_NAME) if str(name).strip() else repr(name) for name in told.labels]
+    lines = [*_voters_in_words(told, names, calibrated), ""]
+    lines += _calibration_in_words(told, names) if calibrated else _bayes_in_words(told, names)
+    return "\n".join([*lines, *_similarity_in_words(told), *_values_in_words(told)])
+
+
+def _voters_in_words(told: Explanation, names: list[str], calibrated: bool) -> Iterator[str]:
+    yield "node         distance   rows  " + ("weight  " if calibrated else "") + "labels"
+    for i in range(min(len(told.nodes), _SHOWN_VOTERS)):
+        counted = [f"{names[j]} {told.label_counts[i, j]}" for j in np.flatnonzero(told.label_counts[i])]
+        counted += [f"none {told.unlabelled[i]}"] if told.unlabelled[i] and counted else []
+        weight = f"{told.weights[i]:6.3f}  " if calibrated else ""
+        line = f"{told.nodes[i]:<9} {told.distances[i]:11.6f} {told.counts[i]:6}  {weight}"
+        yield line + (", ".join(counted) or "none")
+    if len(told.nodes) > _SHOWN_VOTERS:
+        yield f"... and {len(told.nodes) - _SHOWN_VOTERS} more, farther away"
+    if told.n_compared < told.n_nodes:
+        yield f"The row was compared with {told.n_compared:,} of the {told.n_nodes:,} nodes."
+    if told.n_represented < told.n_seen:
+        yield f"All nodes together stand for {told.n_represented:,} of the {told.n_seen:,} rows learned."
+
+
+def _bayes_in_words(told: Explanation, names: list[str]) -> Iterator[str]:
+    likeliest = _likeliest(told, told.posterior)
+    width = max((len(names[i]) for i in likeliest), default=5)
+    yield f"{'label':<{width}}  votes    bin  prior   with    without  posterior"
+    for i in likeliest:
+        yield (
+            f"{names[i]:<{width}}  {told.votes[i]:<7.4g} {told.bins[i]:4}  {told.prior[i]:.4f}  "
+            f"{told.likelihood_with[i]:.4f}  {told.likelihood_without[i]:.4f}   {told.posterior[i]:.4f}"
+        )
+    yield from _rest(names, likeliest)
+
+
+def _calibration_in_words(told: Explanation, names: list[str]) -> Iterator[str]:
+    names = ["(no label)", *names]
+    p = np.concatenate(([told.none or 0.0], told.posterior))
+    likeliest = _likeliest(told, p)
+    width = max(len(names[i]) for i in likeliest)
+    mixed = len(told.experts) > 1
+    if told.far:
+        yield "No node has anything in common with the row: labels get their frequencies."
+    yield f"{'label':<{width}}  share   came true  background  {'nodes   ' if mixed else ''}probability"
+    for i in likeliest:
+        background = f"{told.background[i]:10.4f}" if len(told.background) else f"{'-':>10}"
+        nodes = f"{told.opinions[i, 0]:.4f}  " if mixed else ""
+        votes = f"{told.shares[i]:.4f}  {told.calibrated[i]:9.4f}"
+        yield f"{names[i]:<{width}}  {votes}  {background}  {nodes}{p[i]:.4f}"
+    yield from _rest(names, likeliest)
+    if mixed:
+        trusted = (f"{who} {weight:.3f}" for who, weight in zip(told.experts, told.expert_weights, strict=True))
+        yield "Experts and how far they are trusted: " + ", ".join(trusted)
+    yield from _mixture_in_words(told, names, likeliest, p, width)
+    if len(told.trust) > 1:
+        yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in told.trust)
+    if told.novelty is not None:
+        nearer = f"{told.novelty:.0%} were nearer to what was known before them."
+        yield f"Novelty {told.novelty:.3f}: of the rows learned, {nearer}"
+
+
+def _mixture_in_words(
+    told: Explanation, names: list[str], likeliest: list[int], p: NDArray[np.float64], width: int
+) -> Iterator[str]:
+    if not told.inputs:
+        return
+    yield ""
+    recent = len(told.inputs) > _PLAIN_INPUTS
+    yield f"{'label':<{width}}    nodes   linear    prior  constant  {'  recent  ' if recent else ''}   logit"
+    for i in likeliest:
+        plain = told.contributions[i, :_PLAIN_INPUTS]
+        added = f"{told.contributions[i, _PLAIN_INPUTS:].sum():+8.3f}  " if recent else ""
+        nodes, linear, prior, constant = (f"{one:+7.3f}" for one in plain)
+        yield f"{names[i]:<{width}}  {nodes}  {linear}  {prior}   {constant}  {added}{told.logits[i]:+8.3f}"
+    predicted = [told.labels[place] for place in told.order if told.labels[place] in told.predicted]
+    for label in predicted or [None]:
+        for_it = [reason for reason in told.reasons(label) if reason[1] > 0]
+        against = [reason for reason in told.reasons(label) if reason[1] < 0]
+        what = "no label" if label is None else shown(label)
+        yield f"For {what} speak: {_listed(for_it)}; against: {_listed(against)}"
+
+
+def _likeliest(told: Explanation, p: NDArray[np.float64]) -> list[int]:
+    """Return the entries to show, the likeliest first: all that are predicted, and others up to a number."""
+    order: list[int] = np.argsort(-p, kind="stable").tolist()
+    return order[: max(_SHOWN_LABELS, len(told.predicted) + 1)]
+
+
+def _similarity_in_words(told: Explanation) -> Iterator[str]:
+    if told.agreement:
+        named = (f"{shown(name)} {share:.1%}" for name, share in told.agreement[:_SHOWN_REASONS])
+        yield ""
+        yield "The voters are like the row above all in: " + ", ".join(named)
+
+
+def _values_in_words(told: Explanation) -> list[str]:
+    if not told.values:
+        return []
+    n_shown = len(told.values[0][1]) - 1
+    titles = ("the row", *(f"node {node}" for node in told.nodes[:n_shown]))
+    width = max(len("column"), *(len(shown(name)) for name, _ in told.values))
+    lines = ["", "The row beside the nearest nodes, where it is least ordinary:"]
+    for name, cells in (("column", titles), *told.values):
+        padded = "  ".join(f"{_cut(shown(cell), _WIDEST_CELL):<{_WIDEST_CELL}}" for cell in cells)
+        lines.append(f"{shown(name):<{width}}  {padded}".rstrip())
+    return lines
+
+
+def _listed(reasons: list[tuple[str, float]]) -> str:
+    return (
+        ", ".join(f"{_cut(shown(name), _WIDEST_NAME)} {added:+.3f}" for name, added in reasons[:_SHOWN_REASONS])
+        or "nothing"
+    )
+
+
+def _rest(names: list[str], shown_ones: list[int]) -> Iterator[str]:
+    if len(shown_ones) < len(names):
+        yield f"... and {len(names) - len(shown_ones):,} more, less likely"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

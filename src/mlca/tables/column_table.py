@@ -1,0 +1,150 @@
+"""What the columns of a table are, for people: kind, values, missing values, contribution and an example of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.tables.feature_names import FeatureNames
+from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, OneHot, Text, Vector, kind_in_words
+from mlca.tables.layout import TableLayout
+from mlca.tables.telling import columns_of_matrix
+
+_SHOWN_WORDS = 3
+_WIDEST_EXAMPLE = 40
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """One column.
+
+    Attributes
+    ----------
+    name, kind : str
+        The column, and what it was found to be.
+    values : str
+        Its range, its categories, or what becomes of its cells; of an ignored column the reason.
+    missing : float
+        The share of nodes without a value. Rows are not counted: a node has a value as soon as one of its rows has.
+    contribution : float or None
+        Its part in the predictions for learned rows: how much these change if rows exchange their values in it.
+    example : str
+        The value of the first node that has one.
+    """
+
+    name: str
+    kind: str
+    values: str
+    missing: float = 0.0
+    contribution: float | None = None
+    example: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """Return what a table shows."""
+        contribution = "" if self.contribution is None else f"{self.contribution:.1%}"
+        return self.name, self.kind, self.values, f"{self.missing:.1%}", contribution, self.example
+
+
+_HEADER = ("name", "kind", "values", "nodes without", "contributes", "example")
+
+
+class ColumnTable(tuple[ColumnSummary, ...]):
+    """The columns of a model, which print as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Return the table as text."""
+        rows = [_HEADER, *(column.cells() for column in self)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADER))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+        )
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in _HEADER)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in column.cells()) + "</tr>" for column in self
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the columns as JSON has them."""
+        return [asdict(column) for column in self]
+
+
+def column_table(
+    layout: TableLayout,
+    names: FeatureNames,
+    nodes: Any,
+    weights: NDArray[np.float64] | None,
+    contributions: Mapping[str, float],
+) -> ColumnTable:
+    """Return what the columns of a model are.
+
+    Parameters
+    ----------
+    layout, names : TableLayout, FeatureNames
+        What the columns mean, and the names of their features.
+    nodes : ndarray or csr_array of shape (n_nodes, n_features)
+        The nodes.
+    weights : ndarray of shape (n_features,) or None
+        How much each feature weighs: the words of the weightiest are shown.
+    contributions : mapping of str to float
+        The part of each column in predictions.
+
+    Returns
+    -------
+    ColumnTable
+    """
+    places = {column.name: at for column, at in zip(layout.learned, layout.places, strict=True)}
+    owners = {column.name: owner for owner, column in enumerate(layout.learned)}
+    summaries = []
+    for column in layout.columns:
+        kind = kind_in_words(column)
+        if isinstance(column, Ignored):
+            summaries.append(ColumnSummary(column.name, kind, column.reason))
+            continue
+        at = places[column.name]
+        block = columns_of_matrix(nodes, at)
+        there = block.any(axis=1) if isinstance(column, Text) else ~np.isnan(block).all(axis=1)
+        missing, share = float(np.mean(~there)), contributions.get(column.name)
+        example = _shortened(names.in_words(owners[column.name], block[int(np.argmax(there))]))
+        values = _values(column, block)
+        if isinstance(column, Text):
+            values = f"{column.width:,} features{_weightiest(names, at, block if weights is None else weights[at])}"
+        summaries.append(ColumnSummary(column.name, kind, values, missing, share, example))
+    return ColumnTable(summaries)
+
+
+def _values(column: Column, block: NDArray[np.float64]) -> str:
+    match column:
+        case Numeric() | Date() if not np.isnan(block[:, 0]).all():
+            first = block[:, 0]
+            least, most = (column.in_words(np.array([end])) for end in (np.nanmin(first), np.nanmax(first)))
+            return f"{least} to {most}"
+        case Boolean():
+            return "false, true"
+        case Categorical() | OneHot():
+            more = ", ..." if len(column.values) > 3 else ""
+            return f"{len(column.values):,} ({', '.join(column.values[:3])}{more})"
+        case Vector():
+            return f"{column.width:,} numbers"
+    return ""
+
+
+def _weightiest(names: FeatureNames, at: NDArray[np.int64], weights: NDArray[np.float64]) -> str:
+    """Return the words of the features that weigh most, in parentheses."""
+    by_weight = np.argsort(-(weights if weights.ndim == 1 else weights.sum(axis=0)), kind="stable")
+    words = [names.word(int(feature)) for feature in at[by_weight[: 4 * _SHOWN_WORDS]]]
+    known = list(dict.fromkeys(word for word in words if word is not None))[:_SHOWN_WORDS]
+    return f" ({', '.join(known)}, ...)" if known else ""
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WIDEST_EXAMPLE else text[: _WIDEST_EXAMPLE - 1] + "…"

@@ -1,0 +1,166 @@
+"""The names of encoded features, for people: "summary: kernel", "section = libs", "size missing"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlca.tables.cells import as_text, is_missing
+from mlca.tables.kinds import Boolean, Date, LearnedColumn, Numeric, OneHot, Text, Vector
+from mlca.tables.layout import ArrayLayout, Layout, TableLayout
+from mlca.tables.vocabulary import Vocabulary
+from mlca.tables.words import place_of, seed_of, tokens_of
+
+# Words of a text that are shown.
+_SHOWN_WORDS = 8
+
+
+class FeatureNames:
+    """Names features, terms of linear models and cells by what the columns mean.
+
+    Parameters
+    ----------
+    layout : Layout or ArrayLayout
+        What the columns mean.
+    vocabulary : Vocabulary, optional
+        The words behind features of text.
+    own_words : mapping of int to str, optional
+        The words of one row by their feature, as `own_words` returns them. Where given, they name the features.
+
+    Examples
+    --------
+    >>> from mlca.tables.kinds import Categorical, Numeric
+    >>> names = FeatureNames(TableLayout((Numeric("size"), Categorical("section", ("libs", "net")))))
+    >>> names.name(1), names.category(1, 2.0), names.missing(0)
+    ('section', 'section = net', 'size missing')
+    """
+
+    def __init__(
+        self,
+        layout: Layout | ArrayLayout,
+        vocabulary: Vocabulary | None = None,
+        own_words: Mapping[int, str] | None = None,
+    ) -> None:
+        self.layout = layout
+        self._vocabulary = vocabulary or Vocabulary()
+        self._own = own_words or {}
+        self._offsets: NDArray[np.int64] | None = None
+
+    def all(self) -> NDArray[np.object_]:
+        """Return the name of each feature."""
+        layout = self.layout
+        names = np.empty(len(layout.owners), dtype=object)
+        names[:] = [self.name(feature) for feature in range(len(names))]
+        return names
+
+    def column(self, feature: int) -> str:
+        """Return the name of a feature's column."""
+        return self.layout.name_of(int(self.layout.owners[feature]))
+
+    def name(self, feature: int) -> str:
+        """Return the name of a feature."""
+        if not isinstance(self.layout, TableLayout):
+            return self.column(feature)
+        column, place = self._part(feature)
+        match column:
+            case OneHot():
+                return f"{column.name} = {column.values[place]}"
+            case Date() if place > 0:
+                cycle, part = column.cycles[(place - 1) // 2], ("sine", "cosine")[(place - 1) % 2]
+                return f"{column.name} {part} of {cycle}"
+            case Text():
+                word = self._own.get(feature) or self._vocabulary.word(column.name, place)
+                return f"{column.name}: {f'#{place}' if word is None else word}"
+            case Vector():
+                return f"{column.name}[{place}]"
+        return column.name
+
+    def word(self, feature: int) -> str | None:
+        """Return the word that most often falls on a feature of text; None if it is not known."""
+        column, place = self._part(feature)
+        return self._vocabulary.word(column.name, place)
+
+    def missing(self, feature: int) -> str:
+        """Return the name of the term for a missing value."""
+        return f"{self.column(feature)} missing"
+
+    def category(self, feature: int, code: float) -> str:
+        """Return the name of the term for a category."""
+        return f"{self.column(feature)} = {self.layout.in_words(self._owner(feature), np.array([code]))}"
+
+    def number(self, feature: int, value: float) -> str:
+        """Return the name of the term for a number, with its value where that says something."""
+        if not isinstance(self.layout, TableLayout):
+            return f"{self.column(feature)} = {value:g}"
+        column, place = self._part(feature)
+        match column:
+            case Text() | OneHot():
+                return self.name(feature)
+            case Date() if place > 0:
+                return f"{column.name}, time of {column.cycles[(place - 1) // 2]}"
+            case Numeric() | Boolean() | Date():
+                return f"{column.name} = {column.in_words(np.array([value]))}"
+        return f"{self.name(feature)} = {value:.4g}"
+
+    def range(self, feature: int, low: float, high: float) -> str:
+        """Return the name of the term for a range of numbers."""
+        if isinstance(self.layout, TableLayout):
+            column, place = self._part(feature)
+            if isinstance(column, Numeric | Date) and place == 0:
+                least, most = (column.in_words(np.array([end])) for end in (low, high))
+                return f"{column.name} from {least} to {most}"
+        return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
+
+    def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
+        """Return what a row or a node has in a learned column; with `own`, by the words of the row itself."""
+        column = self.layout.learned[owner] if isinstance(self.layout, TableLayout) else None
+        if not isinstance(column, Text) or not isinstance(self.layout, TableLayout):
+            return self.layout.in_words(owner, part)
+        if own and self._own:
+            places = self.layout.places[owner].tolist()
+            known = [self._own[place] for place in self._own if place in set(places)]
+        else:
+            used = np.flatnonzero(part).tolist()
+            used.sort(key=lambda place: (self._vocabulary.frequency(column.name, place), place))
+            words = (self._vocabulary.word(column.name, place, surely=True) for place in used)
+            known = [word for word in words if word is not None]
+        single = [word for word in known if " " not in word]
+        return ", ".join(single[:_SHOWN_WORDS]) or column.in_words(part)
+
+    def _owner(self, feature: int) -> int:
+        return int(self.layout.owners[feature])
+
+    def _part(self, feature: int) -> tuple[LearnedColumn, int]:
+        """Return the column of a feature, and which of its features it is."""
+        assert isinstance(self.layout, TableLayout)
+        if self._offsets is None:
+            self._offsets = np.empty(len(self.layout.owners), dtype=np.int64)
+            for places in self.layout.places:
+                self._offsets[places] = np.arange(len(places))
+        return self.layout.learned[self._owner(feature)], int(self._offsets[feature])
+
+
+def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
+    """Return the words of a row's texts by their features, in order of appearance; several on one are all named.
+
+    Parameters
+    ----------
+    layout : Layout
+        What the columns mean.
+    cells : mapping of str to sequence
+        The cells of each column, of which the first row counts.
+    """
+    words: dict[int, str] = {}
+    if not isinstance(layout, TableLayout):
+        return words
+    for column, places in zip(layout.learned, layout.places, strict=True):
+        cell = cells[column.name][0] if isinstance(column, Text) and column.name in cells else None
+        if is_missing(cell):
+            continue
+        for token in tokens_of(as_text(cell)):
+            feature = int(places[place_of(token, column.width, seed_of(column.name))])
+            words[feature] = f"{words[feature]} / {token}" if feature in words else token
+    return words

@@ -1,0 +1,481 @@
+"""The table learner: what the columns of a table are is decided by its first rows, then rows are encoded and learned.
+
+Frames, the command line and the service learn through this class. The first 1000 rows decide the kinds of columns.
+Until these rows have come they are held, and columns are decided after 1, 2, 4, ... rows; the model is then trained on
+all rows so far, if the decision differs from the one before. Deciding after each row would give the same final model,
+but takes time that grows with the square of the number of rows. Between decisions, and when the columns are settled, a
+new category has the next code, and new columns stand on the right of a row.
+
+The model after a number of rows does not depend on the portions in which they came. So columns that come late begin,
+with `bad_cells="missing"`, at the first row that has a value in them, whose cell decides the kind. Otherwise all rows
+of the call decide: a frame has the same columns in all of its rows.
+
+`bad_cells` is what becomes of cells that their column cannot read:
+
+* "raise": the call is rejected as a whole, and the model left as it was. If the columns are not settled, they are first
+  decided again by the rows up to that cell.
+* "skip": rows with such a cell are skipped and counted. As with "raise", columns that are not settled are first decided
+  again by the rows up to that cell.
+* "missing": the cell is a missing value. Nothing fails on any row: columns that need the user's word are text; where
+  all columns would be left out, as ids are, all are learned; columns beyond a limit are left out. The service needs
+  this, since it learns the rows of its log again at each start. A kind that the user set and the cells do not allow
+  is text, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from mlca.learner.widening import widened
+from mlca.limits import LARGEST_VALUE
+from mlca.messages import warn
+from mlca.model import RECIPE, LearnedModel, extra_of, set_extra
+from mlca.tables import columns as deciding
+from mlca.tables import first_rows
+from mlca.tables.cells import is_missing, plain_numbers
+from mlca.tables.columns import Wishes, decide_column, scaled
+from mlca.tables.encoding import CellError, Part, encode, encode_growing, kind_by
+from mlca.tables.first_rows import CellsByColumn, FirstRows, TableRows
+from mlca.tables.kinds import Column, Date, Ignored, Numeric, Text
+from mlca.tables.layout import Layout, TableLayout
+from mlca.tables.recipe import Growth, Recipe, recipe_from_json, refuse_lacking, warn_of_columns
+from mlca.targets import LabelRows, LabelSet, read_targets
+
+BadCells: TypeAlias = Literal["raise", "missing", "skip"]
+
+# With `bad_cells="missing"`: columns that are learned, and numbers that the cells of a row may become.
+MOST_CELLS = 10_000
+MOST_NUMBERS = 100_000
+
+
+def recipe_of(model: LearnedModel) -> Recipe | None:
+    """Return how a model's tables are read; None if it was not trained on tables.
+
+    Raises
+    ------
+    ValueError
+        If the model comes from a file whose recipe is damaged, or is of another model.
+    """
+    kept = extra_of(model, RECIPE)
+    if kept is None or isinstance(kept, Recipe):
+        return kept
+    recipe = recipe_from_json(kept, model._learner.n_features)
+    set_recipe(model, recipe)
+    return recipe
+
+
+def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
+    """Let a model remember how its tables are read, and name the columns that it has been given."""
+    set_extra(model, RECIPE, recipe)
+    if isinstance(recipe.layout, TableLayout):
+        names = [column.name for column in recipe.layout.columns]
+        model.n_features_in_, model.feature_names_in_ = len(names), np.array(names, dtype=object)
+
+
+def recipe_for(model: LearnedModel) -> Recipe | None:
+    """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
+    recipe = recipe_of(model)
+    if recipe is None and hasattr(model, "feature_names_in_"):
+        columns = tuple(Numeric(str(name)) for name in model.feature_names_in_)
+        recipe = Recipe.by_layout(TableLayout(columns, sparse=model._learner.sparse_nodes))
+    return recipe
+
+
+def make_room(model: LearnedModel, layout: Layout) -> None:
+    """Let a model know the features that a layout has more, on the right: nothing was known of them so far.
+
+    What of that is exact, and what is not, is told in `mlca.learner.widening`.
+    """
+    before = model._learner.n_features
+    if layout.n_features <= before:
+        return
+    gaps, nominal = ([place for place in places if place >= before] for places in (layout.gaps, layout.nominal))
+    fresh = model._apart()
+    fresh._learner = widened(model._learner, layout.n_features, gaps, nominal)
+    model.__dict__ = fresh.__dict__
+
+
+class Held(NamedTuple):
+    """The first rows and their labels, while columns are not settled."""
+
+    rows: FirstRows = FirstRows()
+    targets: tuple[LabelRows, ...] = ()
+
+
+class _Plan(NamedTuple):
+    """What a call will do, when all of it is known to succeed."""
+
+    begun: tuple[TableLayout, Any] | None  # the layout and numbers of the first rows, all of which are learned again
+    parts: list[Part]  # rows of the call that are learned on top; `start` and `stop` count rows of the call
+    first: FirstRows | None  # the rows that are held afterwards; None if columns are settled
+    warning: str | None = None
+
+
+class TableLearner:
+    """Lets a model learn the rows of a table, whatever its columns hold.
+
+    Parameters
+    ----------
+    model : MLCA
+        A model that has learned nothing; or one that knows its columns by name, which are then settled.
+    bad_cells : {"raise", "missing", "skip"}, default="raise"
+        What becomes of cells that their column cannot read.
+    wishes : Wishes, optional
+        What the user says about columns.
+    held : Held, optional
+        The first rows of a model that has not settled its columns.
+
+    Attributes
+    ----------
+    held : Held or None
+        The first rows; None if columns are settled.
+    n_skipped : int
+        The number of rows that were skipped so far, with `bad_cells="skip"`.
+
+    Examples
+    --------
+    >>> from mlca import MLCA
+    >>> from mlca.tables import TableLearner
+    >>> from mlca.tables.first_rows import TableRows
+    >>> model = MLCA()
+    >>> table = TableLearner(model)
+    >>> table.learn(TableRows({"size": [1.5, 3.0], "colour": ["red", "blue"]}, 2), [["warm"], ["cold"]])
+    >>> [(column.name, column.kind) for column in table.layout.columns], table.settled
+    ([('size', 'numeric'), ('colour', 'categorical')], False)
+    """
+
+    def __init__(
+        self,
+        model: LearnedModel,
+        bad_cells: BadCells = "raise",
+        *,
+        wishes: Wishes | None = None,
+        held: Held | None = None,
+    ) -> None:
+        self.model = model
+        self.held = held if hasattr(model, "labels_") else Held()
+        self.n_skipped = 0
+        self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
+        self._wishes = wishes or Wishes()
+        if self._tolerant:  # by this rule logs of the service began, and by it they are replayed
+            self._wishes = replace(self._wishes, codes=False)
+
+    @property
+    def layout(self) -> TableLayout:
+        """What the columns mean, as far as the rows have told."""
+        recipe = recipe_for(self.model)
+        if recipe is None:
+            raise ValueError("the model learned numbers without names; pass an array with the same columns")
+        return recipe.table_layout
+
+    @property
+    def settled(self) -> bool:
+        """Whether enough rows have come to decide about the columns for good."""
+        return self.held is None
+
+    def encode(self, cells: CellsByColumn, n_rows: int) -> Any:
+        """Return rows as the model takes them; columns that are lacking, or were never learned, are missing values."""
+        return self._encoded(self.layout, TableRows(cells, n_rows))
+
+    def learn(
+        self, cells: TableRows, y: Any, classes: Iterable[Hashable] | None = None, *, settle: bool = False
+    ) -> None:
+        """Learn rows.
+
+        Parameters
+        ----------
+        cells : TableRows
+            At least one row.
+        y, classes : object
+            Their labels, as `MLCA.partial_fit` takes them. Labels of skipped rows are known afterwards if another row
+            of the call is learned.
+        settle : bool, default=False
+            Whether columns are settled by these rows, however few there are.
+        """
+        model = self.model
+        labels, targets = read_targets(y, getattr(model, "labels_", None), classes)
+        if targets.n_rows != cells.n_rows:
+            raise ValueError(f"X has {cells.n_rows} rows but y has {targets.n_rows}; each row needs its labels")
+        read = self._plan_readable(cells, targets, settle)
+        if read is None:
+            self.n_skipped += cells.n_rows
+            return
+        self.n_skipped += cells.n_rows - read[1].n_rows
+        plan, cells, targets = read
+        held, n_before = self.held, self._n_seen
+        left_out = {} if held is None or not held.rows.n_rows else self.layout.left_out
+        try:
+            self._carry_out(plan, cells, labels, targets)
+        finally:  # an interrupt leaves the model of some of the rows: these are held
+            self.held = _held_after(plan, held, cells, targets, self._n_seen - n_before)
+        if plan.warning is not None:
+            warn(plan.warning)
+        if not self._tolerant and held is not None:
+            new = self.layout.left_out
+            warn_of_columns({name: reason for name, reason in new.items() if name not in left_out})
+
+    @property
+    def _n_seen(self) -> int:
+        return self.model._learner.n_seen if hasattr(self.model, "labels_") else 0
+
+    def _carry_out(self, plan: _Plan, cells: TableRows, labels: LabelSet, targets: LabelRows) -> None:
+        """Learn what a plan holds."""
+        model, held = self.model, self.held
+        if plan.begun is not None:
+            assert held is not None
+            n_known, (layout, rows) = held.rows.n_rows, plan.begun
+            learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
+            fresh = model._apart()  # an interrupt leaves the model of the rows before
+            seed = model._learner.parameters.seed if n_known else None  # drawn once, in whatever portions rows come
+            fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
+            recipe = Recipe.by_layout(layout)
+            set_recipe(fresh, recipe)
+            fresh._learn(rows, learned)
+            n_new = rows.shape[0] - n_known
+            for portion in (*held.rows.portions, cells.between(0, n_new)):
+                recipe.words.learn(layout.columns, portion.by_column, portion.n_rows)
+            model.__dict__ = fresh.__dict__
+        for part in plan.parts:
+            portion = cells.between(part.start, part.stop)
+            self.learn_part(part.X, part.layout, labels, targets.between(part.start, part.stop), portion.by_column)
+
+    def learn_part(
+        self, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows, cells: CellsByColumn | None = None
+    ) -> None:
+        """Learn rows that a layout has made of cells: the one that the model knows, or one that has grown out of it.
+
+        Parameters
+        ----------
+        X : ndarray or csr_array
+            The rows.
+        layout : Layout
+            What their numbers mean.
+        labels, targets : LabelSet, LabelRows
+            All labels that are known with these rows, and those of each row.
+        cells : mapping of str to sequence, optional
+            The cells that the rows were made of: the words of texts are kept for display.
+        """
+        model = self.model
+        rows = model._read_rows(X, targets)
+        # Readers in other threads find a model with the recipe that belongs to it. They find the names of all labels of
+        # their learner, so a learner that stays gets new names where it is.
+        begins = not hasattr(model, "labels_")
+        fresh = model._apart() if begins or layout.n_features > model._learner.n_features else model
+        if begins:
+            fresh._start_afresh(rows, rows, labels, categories=layout.nominal)
+        else:
+            make_room(fresh, layout)
+        fresh.labels_ = labels
+        recipe = recipe_of(fresh)
+        if recipe is None or recipe.layout is not layout or begins:
+            known = ((), None) if recipe is None else (recipe.growth, recipe.words)
+            recipe = Recipe.by_layout(layout, *known)
+            set_recipe(fresh, recipe)
+        model.__dict__ = fresh.__dict__
+        n_before = model._learner.n_seen
+        try:
+            model._learn(rows, targets)
+        finally:  # an interrupt leaves the model of some of the rows
+            if cells is not None and isinstance(layout, TableLayout):
+                recipe.words.learn(layout.columns, cells, model._learner.n_seen - n_before)
+
+    def note_growth(self, *, final: bool = False) -> None:
+        """Note in the recipe how large the model is now, if a note is due."""
+        model, recipe = self.model, recipe_of(self.model)
+        assert recipe is not None
+        set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))
+
+    def _plan_readable(
+        self, cells: TableRows, targets: LabelRows, settle: bool
+    ) -> tuple[_Plan, TableRows, LabelRows] | None:
+        """Read all rows of a call, or those that can be read; return also these, or None if none is left."""
+        while cells.n_rows:
+            try:
+                return self._plan(cells, settle), cells, targets
+            except CellError as error:
+                if not self._skips:
+                    raise
+                kept = [row for row in range(cells.n_rows) if row not in error.rows]
+                cells, targets = cells.take(kept), targets.take(kept)
+        return None
+
+    def _plan(self, cells: TableRows, settle: bool) -> _Plan:
+        """Read all rows of a call; what is to be rejected is rejected here."""
+        if self.held is None:
+            return _Plan(None, self._grown(self.layout, cells, 0, settled=True), None)
+        known, n_known = self.held.rows, self.held.rows.n_rows
+        first = known.with_rows(cells.between(0, deciding.FIRST_ROWS - n_known))
+        settled = settle or first.n_rows >= deciding.FIRST_ROWS
+        due = first.n_rows if settled else _last_decision(first.n_rows)
+        layout, done, begun = self.layout if n_known else None, n_known, None
+        if due > n_known:
+            try:
+                decided = self._decided(first.joined(due))
+            except ValueError as error:
+                if not n_known:
+                    raise
+                # Rows that were taken must not keep later ones out, however they would be judged by now.
+                parts = self._grown(self.layout, cells, 0, settled=True)
+                kept = f"columns stay what the rows before were found to be, since by all rows so far {error}"
+                return _Plan(None, parts, None, kept)
+            if decided[0] != layout:
+                layout, done, begun = decided[0], due, decided
+        while True:
+            assert layout is not None
+            start = done - n_known
+            rest = cells.between(start, cells.n_rows)
+            try:
+                parts = self._grown(layout, rest, start, settled=settled) if rest.n_rows else []
+                return _Plan(begun, parts, None if settled else first)
+            except CellError as error:
+                if settled:
+                    raise
+                # By the rows up to this one the column may be of another kind.
+                done = n_known + min(error.rows) + 1
+                try:
+                    begun = self._decided(first.joined(done))
+                except ValueError:
+                    raise error from None
+                layout = begun[0]
+
+    def _decided(self, first: TableRows) -> tuple[TableLayout, Any]:
+        """Decide what columns are, and read the rows that decide it."""
+        layout = _decide_any(first, self._wishes) if self._tolerant else first_rows.decide_layout(first, self._wishes)
+        return layout, self._encoded(layout, first)
+
+    def _encoded(self, layout: TableLayout, cells: TableRows) -> Any:
+        X, remarks = encode(layout, cells.by_column, cells.n_rows)
+        if self._tolerant:
+            return _within_bounds(X)
+        CellError.refuse(remarks)
+        return self.model._read_rows(X)
+
+    def _grown(self, layout: TableLayout, cells: TableRows, first_row: int, *, settled: bool) -> list[Part]:
+        """Return rows as numbers by a layout that grows with them."""
+        if self._tolerant:
+            return _grown_by_rows(layout, cells, first_row, self._wishes)
+        decide = kind_by(self._wishes, layout)
+        parts, remarks = encode_growing(layout, cells.by_column, cells.n_rows, (), decide)
+        CellError.refuse(remarks, first_row)
+        if settled:
+            refuse_lacking(parts[-1].layout, list(cells.by_column))
+        return [_moved(part, first_row, self.model._read_rows(part.X)) for part in parts]
+
+
+def _held_after(plan: _Plan, held: Held | None, cells: TableRows, targets: LabelRows, n_learned: int) -> Held | None:
+    """Return the rows that are held after `n_learned` rows of a call."""
+    if held is None or not n_learned:
+        return held
+    if n_learned >= targets.n_rows:
+        return None if plan.first is None else Held(plan.first, (*held.targets, targets))
+    rows = held.rows.with_rows(cells.between(0, n_learned))
+    settled = rows.n_rows >= deciding.FIRST_ROWS
+    return None if settled else Held(rows, (*held.targets, targets.between(0, n_learned)))
+
+
+def _last_decision(n_rows: int) -> int:
+    """Return the last number of rows up to `n_rows` after which columns are decided: 1, 2, 4, ..."""
+    return 1 << (n_rows.bit_length() - 1)
+
+
+def _moved(part: Part, first_row: int, X: Any) -> Part:
+    return Part(part.start + first_row, part.stop + first_row, X, part.layout)
+
+
+def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, wishes: Wishes) -> list[Part]:
+    """Return rows as numbers; a column that comes late begins with the first row that has a value in it."""
+    room = max(0, MOST_CELLS - len(layout.columns))
+    brought: dict[int, list[str]] = {}
+    for row, name in _first_values(cells.by_column, layout.new_names(cells.by_column))[:room]:
+        brought.setdefault(row, []).append(name)
+    bounds = sorted({0, cells.n_rows, *brought})
+    parts = []
+    for start, stop in pairwise(bounds):
+        new = {name: cells.by_column[name][start] for name in brought.get(start, ())}
+        layout = _with_columns(layout, new, wishes) if new else layout
+        portion = cells.between(start, stop)
+        for part in encode_growing(layout, portion.by_column, portion.n_rows)[0]:
+            parts.append(_moved(part, first_row + start, _within_bounds(part.X)))
+            layout = part.layout
+    return parts
+
+
+def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int, str]]:
+    """Return the columns that have a value, each with the first row that has one, in the order of these rows."""
+    found = []
+    for name in names:
+        row = next((row for row, cell in enumerate(cells[name]) if not is_missing(cell)), None)
+        if row is not None:
+            found.append((row, name))
+    return sorted(found)
+
+
+def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
+    """Decide what the columns of the first rows are, whatever they hold."""
+    # A column without a value is not there yet: its first value will decide what it is.
+    names = [name for _, name in _first_values(first.by_column, first.by_column)][:MOST_CELLS]
+    cells = {name: first.by_column[name] for name in names}
+    if not cells:
+        return TableLayout(tuple(Numeric(name) for name in list(first.by_column)[:MOST_CELLS]))
+    columns = [_decide_one(name, values, wishes) for name, values in cells.items()]
+    if all(isinstance(column, Ignored) for column in columns):
+        wanted = {name for name in cells if wishes.kind_of(name) != "ignore"} or set(cells)
+        columns = [
+            _learned_anyway(column.name, cells[column.name]) if column.name in wanted else column for column in columns
+        ]
+    columns = _bounded(columns)
+    if any(isinstance(column, Text | Date) for column in columns):
+        columns = [scaled(column, cells[column.name]) for column in columns]
+    return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
+
+
+def _decide_one(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
+    """Decide about a column; it is text where otherwise the user would be asked."""
+    try:
+        return decide_column(name, cells, wishes)
+    except ValueError:
+        return decide_column(name, cells, Wishes(text=(name,), codes=False, text_features=wishes.text_features))
+
+
+def _learned_anyway(name: str, cells: Sequence[Any]) -> Column:
+    """Decide about a column that is not to be left out."""
+    numbers = plain_numbers([cell for cell in cells if not is_missing(cell)])
+    return decide_column(name, cells, Wishes(text=(name,)) if numbers is None else Wishes(numeric=(name,)))
+
+
+def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) -> TableLayout:
+    """Return the layout with the columns that a row brings, each with its cell."""
+    new = [_decide_one(name, [cell], wishes) for name, cell in brought.items()]
+    if any(isinstance(column, Text | Date) for column in layout.columns):
+        new = [scaled(column, [brought[column.name]]) for column in new]
+    return layout.with_late([*layout.columns, *_bounded(new, layout.n_features)])
+
+
+def _bounded(columns: Sequence[Column], width: int = 0) -> list[Column]:
+    """Leave out columns that would make rows, which have a width already, too wide."""
+    bounded: list[Column] = []
+    for column in columns:
+        fits = width + column.width <= MOST_NUMBERS
+        bounded.append(column if fits else Ignored(column.name, "rows would become too wide"))
+        width += bounded[-1].width
+    return bounded
+
+
+def _within_bounds(X: Any) -> Any:
+    """Make numbers missing that have become too large to learn, as one far away from all others may when scaled."""
+    values = X if isinstance(X, np.ndarray) else X.data
+    values[np.abs(values) > LARGEST_VALUE] = np.nan
+    return X
+
+
+def _joined(parts: Sequence[LabelRows]) -> LabelRows:
+    ends = np.cumsum([0, *(len(part.indices) for part in parts)])
+    indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
+    indices = np.concatenate([part.indices for part in parts])
+    n_before = max(part.n_before for part in parts)
+    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before)

@@ -1,0 +1,165 @@
+"""The words behind the features of text columns, kept for display: they never change a prediction.
+
+Text is hashed, so that a feature does not say which word it stands for. For each feature that rows have used, the
+vocabulary keeps the words or pairs of words that fall on it most often: two at most, counted by the algorithm of Misra
+and Gries. A word with more than a third of all occurrences is therefore always among them, and no count is too high.
+
+The vocabulary is bounded: beyond `MOST_FEATURES` features, the least used half is dropped. All rows are read up to
+`FIRST_ROWS`, then every fourth. It depends on the sequence of rows alone, not on the portions in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mlca.tables.cells import as_text, is_missing
+from mlca.tables.kinds import Text
+from mlca.tables.words import place_of, seed_of, tokens_of
+
+FIRST_ROWS = 1000
+SAMPLED = 4
+MOST_FEATURES = 1 << 15
+WORDS_PER_FEATURE = 2
+LONGEST_WORD = 40
+
+
+class Vocabulary:
+    """Counts the words that fall on features of text columns.
+
+    Examples
+    --------
+    >>> from mlca.tables.kinds import Text
+    >>> notes = Text("notes", 64)
+    >>> vocabulary = Vocabulary()
+    >>> vocabulary.learn([notes], {"notes": ["red lamp", "red"]}, 2)
+    >>> place = next(iter(notes.encode(["red"]).places.tolist()))
+    >>> vocabulary.word("notes", place), vocabulary.word("notes", place, surely=True)
+    ('red', 'red')
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        # By column and place: how many words were read there, and how often the most frequent ones.
+        self._read: dict[tuple[str, int], int] = {}
+        self._words: dict[tuple[str, int], dict[str, int]] = {}
+
+    def copy(self) -> Vocabulary:
+        """Return a vocabulary that learns by itself from here."""
+        copied = Vocabulary()
+        copied.n_rows, copied._read = self.n_rows, self._read.copy()
+        copied._words = {key: words.copy() for key, words in self._words.copy().items()}
+        return copied
+
+    def learn(self, columns: Iterable[Any], cells: Mapping[str, Sequence[Any]], n_rows: int) -> None:
+        """Count the words of the next rows.
+
+        Parameters
+        ----------
+        columns : iterable of Column
+            The columns, of which those of text are read.
+        cells : mapping of str to sequence
+            The cells of each column.
+        n_rows : int
+            The number of rows, of which there may be more cells.
+        """
+        first = self.n_rows
+        self.n_rows += n_rows
+        texts = [column for column in columns if isinstance(column, Text) and column.name in cells]
+        if not texts:
+            return
+        for row in range(n_rows):
+            if first + row >= FIRST_ROWS and (first + row) % SAMPLED:
+                continue
+            for column in texts:
+                cell = cells[column.name][row]
+                if not is_missing(cell):
+                    self._count(column, as_text(cell))
+
+    def _count(self, column: Text, text: str) -> None:
+        seed, width, name = seed_of(column.name), column.width, column.name
+        for token in tokens_of(text):
+            key = name, place_of(token, width, seed)
+            self._read[key] = self._read.get(key, 0) + 1
+            words = self._words.get(key)
+            if words is None:
+                self._words[key] = {token[:LONGEST_WORD]: 1}
+                continue
+            token = token[:LONGEST_WORD]
+            if token in words:
+                words[token] += 1
+            elif len(words) < WORDS_PER_FEATURE:
+                words[token] = 1
+            else:
+                self._words[key] = {word: count - 1 for word, count in words.items() if count > 1}
+        if len(self._read) > MOST_FEATURES:
+            kept = sorted(self._read, key=lambda key: (-self._read[key], key))[: MOST_FEATURES // 2]
+            self._read = {key: self._read[key] for key in kept}
+            self._words = {key: self._words[key] for key in kept}
+
+    def word(self, column: str, place: int, *, surely: bool = False) -> str | None:
+        """Return the word that falls on a feature most often; None if there is none, or it is not the usual one.
+
+        Parameters
+        ----------
+        column : str
+            The column of text.
+        place : int
+            The feature's place among those of the column.
+        surely : bool, default=False
+            Whether the word must have at least half of what was read there.
+        """
+        words = self._words.get((column, place))
+        if not words:
+            return None
+        word, count = max(words.items(), key=lambda item: (item[1], item[0]))
+        return None if surely and 2 * count < self._read.get((column, place), 0) else word
+
+    def frequency(self, column: str, place: int) -> int:
+        """Return how many words were read on a feature."""
+        return self._read.get((column, place), 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the vocabulary as JSON has it."""
+        by_column: dict[str, list[Any]] = {}
+        for (name, place), words in sorted(self._words.copy().items()):
+            listed = sorted(words.items())
+            by_column.setdefault(name, []).append(
+                [place, self._read[name, place], *(part for w in listed for part in w)]
+            )
+        return {"rows": self.n_rows, "columns": by_column}
+
+
+def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
+    """Read what `Vocabulary.to_json` gave; ValueError, KeyError or TypeError if it is something else.
+
+    Parameters
+    ----------
+    plain : object
+        The JSON value.
+    widths : mapping of str to int
+        The columns of text, and the number of their features.
+    """
+    vocabulary = Vocabulary()
+    vocabulary.n_rows = _count(plain["rows"], 0)
+    n_features = sum(map(len, plain["columns"].values()))
+    if n_features > MOST_FEATURES:
+        raise ValueError(f"{n_features} features have words; {MOST_FEATURES} may")
+    for name, features in plain["columns"].items():
+        for place, n_read, *listed in features:
+            key = name, _count(place, 0)
+            if place >= widths[name] or key in vocabulary._read:
+                raise ValueError(f"feature {place} of column {name!r} cannot have words")
+            words = dict(zip(listed[::2], (_count(count, 1) for count in listed[1::2]), strict=True))
+            if len(words) > WORDS_PER_FEATURE or 2 * len(words) < len(listed):
+                raise ValueError(f"feature {place} of column {name!r} has {len(listed)} entries of words")
+            if any(type(word) is not str or not 0 < len(word) <= LONGEST_WORD for word in words):
+                raise ValueError(f"a word of column {name!r} is not a text of 1 to {LONGEST_WORD} characters")
+            vocabulary._read[key], vocabulary._words[key] = _count(n_read, max(1, sum(words.values()))), words
+    return vocabulary
+
+
+def _count(number: Any, least: int) -> int:
+    if type(number) is not int or not least <= number < 2**63:
+        raise ValueError(f"{number!r:.40} is not a count")
+    return number

@@ -17,7 +17,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -30,9 +30,11 @@ __all__ = ["Batches", "Client", "Event", "ServiceError"]
 
 # What may succeed when it is sent again.
 _AGAIN = frozenset({408, 429, 502, 503, 504})
-# A path as it can be sent: anything else must be written with percent signs.
+# A host or path as it can be sent: anything else must be written with percent signs.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+# Bytes of an answer, and those that are read at a time, whatever its head announces.
+_LARGEST_ANSWER, _BLOCK = 2**30, 2**16
 
 
 class ServiceError(Exception):
@@ -125,7 +127,15 @@ class Client:
         return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]})
 
     def predict(
-        self, rows: Iterable[Row], *, top: int = 5, keep: bool = False, min_position: int = 0, min_generation: int = 0
+        self,
+        rows: Iterable[Row],
+        *,
+        top: int = 5,
+        threshold: float | Mapping[str, float] | None = None,
+        objective: str | None = None,
+        keep: bool = False,
+        min_position: int = 0,
+        min_generation: int = 0,
     ) -> dict[str, Any]:
         """Predict the labels of rows.
 
@@ -134,9 +144,14 @@ class Client:
         rows : iterable of mappings
             Each has `x`, and perhaps `id`.
         top : int, default=5
-            The number of probabilities a row.
+            The number of probabilities per row.
+        threshold : float or mapping of label to float, optional
+            The probability above which labels are predicted, for all labels or by label (0.5 for others). Rows may
+            then have no label.
+        objective : {"exact", "f1", "hamming"}, optional
+            What labels are chosen for. By default the objective of the service's model; not together with `threshold`.
         keep : bool, default=False
-            Whether the rows wait at the service for their labels; see `labels`.
+            Whether the rows wait at the service for their labels; see `labels`. The token needs the scope `learn`.
         min_position, min_generation : int, default=0
             What the model must know, such as the position that `learn` returned.
 
@@ -147,7 +162,12 @@ class Client:
             `probabilities` and `novelty`.
         """
         plain = [plain_row(row, with_id=keep) for row in rows]
-        wishes = {"top": top, "keep": keep, "min_position": min_position, "min_generation": min_generation}
+        wishes: dict[str, Any] = {"top": top, "keep": keep}
+        wishes |= {"min_position": min_position, "min_generation": min_generation}
+        if threshold is not None:
+            wishes["threshold"] = dict(threshold) if isinstance(threshold, Mapping) else threshold
+        if objective is not None:
+            wishes["objective"] = objective
         return self._post("/v1/predict", {"rows": plain, **wishes})
 
     def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
@@ -179,7 +199,8 @@ class Client:
         -------
         dict
             How many were `forgotten`, which were `unknown`, whether the model is `rebuilt`, and otherwise the
-            `generation` at which it will be.
+            `generation` at which it will be, and in `rebuild` how far the model is that is being built: `position` of
+            `end` rows of the log in `generation`.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
@@ -201,7 +222,7 @@ class Client:
                 if answer.status == 200:
                     yield from _read_events(answer)
                 elif answer.status not in _AGAIN:
-                    raise _refusal(answer.status, answer.read())
+                    raise _refusal(answer.status, _read(answer))
             except (OSError, http.client.HTTPException):
                 pass
             finally:
@@ -241,7 +262,7 @@ class Client:
             connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
             answer = connection.getresponse()
             retry_after = answer.headers.get("Retry-After", "")
-            return answer.status, answer.read(), float(retry_after) if retry_after.isdecimal() else 0.0
+            return answer.status, _read(answer), float(retry_after) if retry_after.isdecimal() else 0.0
         except (OSError, http.client.HTTPException) as error:
             connection.close()  # it opens itself again with the next request
             return 0, str(error or type(error).__name__).encode(), 0.0
@@ -351,20 +372,35 @@ def _parts_of(url: str) -> SplitResult:
     """Return the parts of an address; ValueError if no request could be sent there, however often it is tried."""
     try:
         parts = urlsplit(url)
-        host = (parts.hostname or "").encode("idna")
-        sound = parts.scheme in ("http", "https") and host and parts.port != 0 and _SENDABLE.fullmatch(parts.path)
+        host = (parts.hostname or "").encode("idna").decode()
+        sendable = _SENDABLE.fullmatch(host) and _SENDABLE.fullmatch(parts.path)
+        sound = parts.scheme in ("http", "https") and host and parts.port != 0 and sendable
     except ValueError:  # the port is no number, the host no name
         sound = None
     if not sound:
-        raise ValueError(f"{url!r} is no address of a service; it looks like http://127.0.0.1:8000")
+        raise ValueError(f"{url!r} is not the address of a service; expected something like http://127.0.0.1:8000")
     return parts
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    """Return the content of an answer; HTTPException if it is cut short or too large."""
+    content = bytearray()
+    while block := answer.read(_BLOCK):
+        content += block
+        if len(content) > _LARGEST_ANSWER:
+            raise http.client.HTTPException(f"an answer of more than {_LARGEST_ANSWER} bytes")
+    if answer.length:
+        raise http.client.IncompleteRead(bytes(content), answer.length)
+    return bytes(content)
 
 
 def _answer(content: bytes) -> dict[str, Any]:
     try:
-        answer: dict[str, Any] = json.loads(content)
-    except ValueError:  # the page of a proxy, perhaps
-        raise _refusal(200, content) from None
+        answer = json.loads(content)
+    except (ValueError, RecursionError):  # the page of a proxy, perhaps
+        answer = None
+    if not isinstance(answer, dict):
+        raise _refusal(200, content)
     return answer
 
 
@@ -376,19 +412,19 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         error = json.loads(text)["error"]
         place = "" if error["row"] is None else f"row {error['row']}: "
         return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
-    except (ValueError, KeyError, TypeError):
-        return ServiceError(status, f"status {status}, which is no answer of mlca serve: {text[:200]}")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ServiceError(status, f"status {status}, which is not an answer of mlca serve: {text[:200]}")
 
 
 def _read_events(lines: Iterable[bytes]) -> Iterator[Event]:
     """Read server-sent events; a stream that breaks off within one does not yield it."""
     name, data = "message", ""
     for line in lines:
-        text = line.decode().rstrip("\r\n")
+        text = line.decode(errors="replace").rstrip("\r\n")
         if text.startswith("event: "):
             name = text[7:]
         elif text.startswith("data: "):
             data += text[6:]
         elif not text and data:
-            yield Event(name, json.loads(data))
+            yield Event(name, _answer(data.encode()))
             name, data = "message", ""

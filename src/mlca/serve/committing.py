@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from mlca.serve.changes import LogChange
 from mlca.serve.database import InDoubtError, LogError
-from mlca.serve.gathering import Gatherer
 from mlca.serve.log import Log, Receipt
-from mlca.serve.refusals import RefusalError, unavailable
+from mlca.serve.log_changes import LogChange
+from mlca.serve.request_errors import RequestError, unavailable
+from mlca.serve.worker_threads import BatchWorker
 
 # Requests that one transaction takes, and that may wait: 50 commits a second are a slow disk's.
 _TOGETHER = 64
@@ -36,13 +36,13 @@ class Committer:
     def __init__(self, log: Log, on_trouble: Callable[[str], None]) -> None:
         self._log = log
         self._on_trouble = on_trouble
-        self._jobs = Gatherer("mlca-committer", self._commit, _TOGETHER, lambda job: 1)
+        self._jobs = BatchWorker("mlca-committer", self._commit, _TOGETHER, lambda job: 1)
         self.start, self.stop = self._jobs.start, self._jobs.stop
 
     def submit(self, change: LogChange) -> Future[Receipt]:
         """Hand in a change; the future has its receipt once it is durable."""
         if self._jobs.n_waiting >= _WAITING:
-            raise RefusalError(
+            raise RequestError(
                 429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
             )
         future: Future[Receipt] = Future()
@@ -73,7 +73,7 @@ class Committer:
                 future.set_exception(error)
         else:
             for (_, future), became in zip(jobs, outcomes, strict=True):
-                if isinstance(became, RefusalError):
+                if isinstance(became, RequestError):
                     future.set_exception(became)
                 else:
                     future.set_result(became)

@@ -11,6 +11,10 @@ class LogError(Exception):
     """The log could not be read or written; what was being written did not happen, or may be sent again."""
 
 
+class DamageError(LogError):
+    """The log holds something else than was written to it; trying again does not help."""
+
+
 class InDoubtError(LogError):
     """Whether what was being written has happened is not known: the answer to the commit did not come."""
 
@@ -33,6 +37,9 @@ class Database(Protocol):
 
     serial: str
     """The type of a number that counts up by itself."""
+
+    add_column: str
+    """What adds a column to a table, in a log of an older version."""
 
     shared: bool
     """Whether services on other machines may be at work on it."""

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import AsyncIterator
 from typing import Any
 
-from mlca.serve.refusals import RefusalError
+from mlca.serve.request_errors import RequestError
 
 MOST_LISTENERS = 100
 _WAITING = 16
@@ -40,7 +40,7 @@ class Events:
     def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
         """Return a stream of events that begins with a state."""
         if len(self._listeners) >= MOST_LISTENERS:
-            raise RefusalError(429, "too many listen to events", "close some pages", retry_after=10)
+            raise RequestError(429, "too many listen to events", "close some pages", retry_after=10)
         listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         if self._closed:

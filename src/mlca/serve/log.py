@@ -1,17 +1,19 @@
-"""The log: every row that was acknowledged, in the order of learning. Whoever replays it has the model.
+"""The log: every acknowledged row, in the order of learning. Replaying it gives the model.
 
-A row is in one of three states. It *waits* (kept when it was predicted, no labels yet, no position), it is
-*learned* (it has labels and a position), or it is *forgotten* (its payload is erased, the id and the position stay
-as a tombstone, so that a late retry cannot bring it back and positions have no gaps). Positions count from 1
-without gaps, in the order of commits: all writing happens one writer at a time, so that nobody who reads up
-to a position ever finds a row before it later.
+A row is in one of three states. It *waits* (kept when it was predicted, no labels yet, no position), it is *learned*
+(it has labels and a position), or it is *forgotten* (its content is erased; the id and the position stay as a
+tombstone, so that a late retry cannot bring it back and positions stay contiguous). Positions count from 1 in the order
+of commits. There is one writer at a time, so a reader that has read up to a position never finds another row before it.
 
-Forgetting raises the generation and notes the first position that it touched. What somebody has built up to
-position p in generation g is still right if no later generation touched a position up to p.
+Forgetting raises the generation and notes the first position that it touched. A model built up to position p in
+generation g is still right if no later generation touched a position up to p.
 
-The SQL here is understood by SQLite and PostgreSQL alike; what differs between them is a `Database`, in `sqlite`
-and `postgresql`; what can be written is in `changes`. Wall-clock times are kept for people to look at; nothing
-is ordered or decided by them.
+Rows have checksums that are chained (`row_checksums`), and whatever is read is verified. `log_upkeep` upgrades logs of
+older versions, and repairs a log as far as its operator accepts it.
+
+The SQL is understood by SQLite and PostgreSQL alike; what differs between them is a `Database`, in `sqlite` and
+`postgresql`. What can be written is in `log_changes`. Wall-clock times are kept for people to look at; nothing is
+ordered or decided by them.
 """
 
 from __future__ import annotations
@@ -19,28 +21,17 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlca.serve.changes import Forget, Head, LogChange, carry_out, states_of
-from mlca.serve.database import Database, LogError, Session
-from mlca.serve.refusals import RefusalError
-from mlca.serve.rows import Columns
-
-# Logs of tables are of version 2, all others of version 1, which older services read.
-VERSIONS = (1, 2)
-
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS mlca_log (version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, "
-    "start {blob}, columns TEXT, position BIGINT NOT NULL, generation BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS mlca_rows (number {serial} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
-    "position BIGINT UNIQUE, x {blob}, labels TEXT, predicted TEXT, at DOUBLE PRECISION)",
-    "CREATE INDEX IF NOT EXISTS mlca_waiting ON mlca_rows (number) WHERE position IS NULL",
-    "CREATE TABLE IF NOT EXISTS mlca_forgettings (generation BIGINT PRIMARY KEY, first BIGINT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS mlca_snapshots (position BIGINT NOT NULL, generation BIGINT NOT NULL, "
-    "content {blob} NOT NULL, PRIMARY KEY (position, generation))",
-)
+from mlca.serve.database import DamageError, Database, LogError, Session
+from mlca.serve.log_changes import Forget, Head, LogChange, carry_out, states_of
+from mlca.serve.log_upkeep import OLDER_VERSIONS, UNREADABLE, VERSION, make_tables, upgrade_log
+from mlca.serve.request_errors import RequestError
+from mlca.serve.request_rows import Columns
+from mlca.serve.row_checksums import content_digest, next_checksum, origin_checksum, row_digest
 
 
 @dataclass(frozen=True)
@@ -54,17 +45,20 @@ class Beginning:
     parameters : dict
         All parameters of the model.
     start : bytes or None
-        The model file that learning went on from.
+        The model file that learning continued from.
+    checksum : bytes
+        The checksum of all this.
     """
 
     identity: str
     parameters: dict[str, Any]
     start: bytes | None
+    checksum: bytes
 
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """A row that has a position; `x` is None where it was forgotten."""
+    """A row that has a position; `x` is None where it was forgotten. The checksum covers the log up to this row."""
 
     position: int
     x: bytes | None
@@ -72,15 +66,7 @@ class LoggedRow:
     predicted: tuple[str, ...] | None
     id: str
     at: float
-
-
-@dataclass(frozen=True)
-class Chapter:
-    """Some rows in order, the head at the same moment, and the first position forgotten since a generation."""
-
-    head: Head
-    rows: list[LoggedRow]
-    forgotten: int | None
+    checksum: bytes
 
 
 @dataclass(frozen=True)
@@ -90,6 +76,76 @@ class Receipt:
     head: Head
     taken: int
     others: list[str] = field(default_factory=list)
+
+
+class LogView:
+    """The log at one moment, seen in one transaction.
+
+    Parameters
+    ----------
+    session : Session
+        The transaction.
+    beginning : Beginning
+        What the model was before the first row.
+    """
+
+    def __init__(self, session: Session, beginning: Beginning) -> None:
+        self._session, self._beginning = session, beginning
+        self.head = read_head(session)
+
+    def read(self, after: int, limit: int) -> list[LoggedRow]:
+        """Return the verified rows behind a position, at most so many; raise DamageError if they are not as written."""
+        rows = self._session.execute(
+            "SELECT position, id, x, labels, predicted, at, salt, digest, checksum FROM mlca_rows "
+            "WHERE position > ? ORDER BY position LIMIT ?",
+            (after, limit),
+        )
+        expected = range(after + 1, min(after + limit, self.head.position) + 1)
+        if [row[0] for row in rows] != list(expected):
+            raise DamageError(
+                _damaged(f"there are {len(rows)} rows instead of {len(expected)} behind position {after}")
+            )
+        previous = self.checksum_at(after)
+        if previous is None:
+            raise DamageError(_damaged(f"there is no row at position {after}"))
+        about = "" if self.head.columns is None else self.head.columns.to_json()
+        verified = []
+        for row in rows:
+            try:
+                verified.append(_verified_row(previous, about, *row))
+            except UNREADABLE:  # SQLite returns values of any type, if that is what the file holds
+                raise DamageError(_damaged(f"the row at position {row[0]} is not the one that was written")) from None
+            previous = verified[-1].checksum
+        if verified and verified[-1].position == self.head.position and previous != self.head.checksum:
+            raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+        return verified
+
+    def checksum_at(self, position: int) -> bytes | None:
+        """Return the checksum at a position; None where the log has no such row."""
+        if position == 0:
+            return self._beginning.checksum
+        return _stored_checksum(self._session, position)
+
+    def first_forgotten(self, generation: int) -> int | None:
+        """Return the first position that was forgotten since a generation."""
+        return _first_forgotten(self._session, generation)
+
+    def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
+        """Whether the log contains what a model knows, apart from what was forgotten since."""
+        if position > self.head.position or generation > self.head.generation:
+            return False
+        return checksum is None or checksum == self.checksum_at(position)
+
+    def shared_position(self) -> int:
+        """Return the position of the newest shared snapshot; 0 where there is none."""
+        return int(self._session.execute("SELECT coalesce(max(position), 0) FROM mlca_snapshots")[0][0])
+
+    def shared_snapshot(self) -> tuple[bytes, int, int] | None:
+        """Return the newest shared snapshot, its position and its generation."""
+        found = self._session.execute(
+            "SELECT content, position, generation FROM mlca_snapshots ORDER BY position DESC LIMIT 1"
+        )
+        return (bytes(found[0][0]), *map(int, found[0][1:])) if found else None  # type: ignore[return-value]
 
 
 class Log:
@@ -114,32 +170,38 @@ class Log:
         self.database = database
         self._moving = threading.Lock()
         self.erasing_due = threading.Event()
-        self.erasing_due.set()  # who was killed may have left something
+        self.erasing_due.set()  # a service that was killed may have left something
         with database.reading() as session:
             version, identity, parameters, start = session.execute(
                 "SELECT version, identity, parameters, start FROM mlca_log"
             )[0]
-            self.head = _head(session)
-        if version not in VERSIONS:
-            known = " and ".join(map(str, VERSIONS))
-            raise LogError(f"the log has format version {version}; this mlca reads {known}: use the mlca that wrote it")
-        self.beginning = Beginning(identity, json.loads(parameters), None if start is None else bytes(start))
+            if version != VERSION:
+                raise LogError(f"the log has format version {version}, which this mlca cannot read: use a newer one")
+            self.head = read_head(session)
+        try:
+            start = None if start is None else bytes(start)
+            checksum = origin_checksum(identity, parameters, start)
+            self.beginning = Beginning(identity, json.loads(parameters), start, checksum)
+        except UNREADABLE:
+            raise DamageError(_damaged("its parameters cannot be read")) from None
 
-    def write(self, changes: Sequence[LogChange]) -> list[Receipt | RefusalError]:
-        """Carry out changes in one transaction; a refused one leaves no trace and disturbs no other."""
-        outcomes: list[Receipt | RefusalError] = []
+    def write(self, changes: Sequence[LogChange]) -> list[Receipt | RequestError]:
+        """Carry out changes in one transaction; a rejected one leaves no trace and does not affect the others."""
+        outcomes: list[Receipt | RequestError] = []
         with self.database.writing() as session:
-            before = head = _head(session)
+            before = head = read_head(session)
+            if head.position and _stored_checksum(session, head.position) != head.checksum:
+                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
             for change in changes:
                 try:
                     head, taken, others = carry_out(session, head, change)
                     outcomes.append(Receipt(head, taken, others))
-                except RefusalError as refusal:
-                    outcomes.append(refusal)
+                except RequestError as error:
+                    outcomes.append(error)
             if head != before:
                 session.execute(
-                    "UPDATE mlca_log SET position = ?, generation = ?, columns = ?, version = ?",
-                    (head.position, head.generation, *_columns_and_version(head.columns)),
+                    "UPDATE mlca_log SET position = ?, generation = ?, columns = ?, checksum = ?, version = ?",
+                    (head.position, head.generation, _columns_to_text(head.columns), head.checksum, VERSION),
                 )
         self._move_to(head)
         # Also if it took nothing: it may be sent again, since the commit of the first one was not answered.
@@ -150,32 +212,38 @@ class Log:
             self.database.wake()
         return outcomes
 
-    def read(self, after: int, generation: int, limit: int) -> Chapter:
-        """Read rows behind a position, and what was forgotten since a generation."""
+    @contextmanager
+    def viewing(self) -> Iterator[LogView]:
+        """Look at the log as it is now; what is written or forgotten meanwhile does not change the view."""
         with self.database.reading() as session:
-            head = _head(session)
-            rows = session.execute(
-                "SELECT position, x, labels, predicted, id, at FROM mlca_rows "
-                "WHERE position > ? ORDER BY position LIMIT ?",
-                (after, limit),
-            )
-            forgotten = _first_forgotten(session, generation)
-        if [row[0] for row in rows] != list(range(after + 1, after + 1 + len(rows))):
-            raise LogError(f"the log is damaged: rows are missing behind position {after}; restore it from a backup")
-        self._move_to(head)
-        return Chapter(head, [_row(*row) for row in rows], forgotten)
+            view = LogView(session, self.beginning)
+            self._move_to(view.head)
+            yield view
 
     def _move_to(self, head: Head) -> None:
-        """Note where the log stands; what somebody began to read before a commit does not take it back."""
+        """Note where the log stands; a view that is older than a commit does not move it back."""
         with self._moving:
             older = (head.position, head.generation) < (self.head.position, self.head.generation)
             if not older and (head.columns is not None or self.head.columns is None):
                 self.head = head
 
     def go_back(self, head: Head) -> None:
-        """Note where the log stands that has lost its end, as a database may that was restored."""
+        """Note where a log stands that has lost its end, as a database may that was restored."""
         with self._moving:
             self.head = head
+
+    def check(self) -> None:
+        """Raise DamageError unless the log has as many rows and forgettings as it notes; contents are not read."""
+        with self.database.reading() as session:
+            head = read_head(session)
+            count, last = session.execute("SELECT count(position), coalesce(max(position), 0) FROM mlca_rows")[0]
+            generation = session.execute("SELECT coalesce(max(generation), 0) FROM mlca_forgettings")[0][0]
+            if (count, last) != (head.position, head.position):
+                raise DamageError(_damaged(f"it notes {head.position} rows, but has {count} up to {last}"))
+            if generation != head.generation:
+                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but has {generation}"))
+            if count and _stored_checksum(session, last) != head.checksum:
+                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
 
     def first_forgotten(self, generation: int) -> int | None:
         """Return the first position that was forgotten since a generation."""
@@ -183,7 +251,7 @@ class Log:
             return _first_forgotten(session, generation)
 
     def find(self, id: str) -> tuple[str, int | None, bytes | None]:
-        """Return the state of a row (unknown, waiting, learned or forgotten), its position and its payload."""
+        """Return the state of a row (unknown, waiting, learned or forgotten), its position and its content."""
         with self.database.reading() as session:
             found = session.execute("SELECT position, x FROM mlca_rows WHERE id = ?", (id,))
         if not found:
@@ -204,7 +272,7 @@ class Log:
         return int(waiting[0][0])
 
     def share(self, position: int, generation: int, content: bytes) -> bool:
-        """Leave a snapshot for services on other machines, in place of older ones; tell whether it is still right."""
+        """Leave a snapshot for services on other machines, in place of older ones; return whether it is still right."""
         with self.database.writing() as session:
             first = _first_forgotten(session, generation)
             if first is not None and first <= position:
@@ -216,56 +284,69 @@ class Log:
             )
         return True
 
-    def shared_position(self) -> int:
-        """Return the position of the newest shared snapshot; 0 where there is none."""
-        with self.database.reading() as session:
-            return int(session.execute("SELECT coalesce(max(position), 0) FROM mlca_snapshots")[0][0])
-
-    def shared_snapshot(self) -> tuple[bytes, int, int] | None:
-        """Return the newest shared snapshot, its position and its generation."""
-        with self.database.reading() as session:
-            found = session.execute(
-                "SELECT content, position, generation FROM mlca_snapshots ORDER BY position DESC LIMIT 1"
-            )
-        return (bytes(found[0][0]), *map(int, found[0][1:])) if found else None  # type: ignore[return-value]
-
 
 def open_log(database: Database) -> Log | None:
-    """Return the log of a database; None where there is none yet."""
+    """Return the log of a database, upgraded where an older version wrote it; None where there is none yet."""
     with database.writing() as session:
-        _make_tables(database, session)
-        exists = bool(session.execute("SELECT version FROM mlca_log"))
-    return Log(database) if exists else None
+        make_tables(database, session)
+        version = session.execute("SELECT version FROM mlca_log")
+        if version and version[0][0] in OLDER_VERSIONS:
+            upgrade_log(database, session)
+    return Log(database) if version else None
 
 
 def create_log(database: Database, parameters: dict[str, Any], start: bytes | None, columns: Columns | None) -> Log:
-    """Begin a log, unless somebody else has in the meantime, and return it."""
+    """Begin a log, unless another service has in the meantime, and return it."""
     with database.writing() as session:
-        _make_tables(database, session)
+        make_tables(database, session)
         if not session.execute("SELECT version FROM mlca_log"):
+            identity, text = uuid.uuid4().hex, json.dumps(parameters)
             session.execute(
-                "INSERT INTO mlca_log (identity, parameters, start, columns, version, position, generation) "
-                "VALUES (?, ?, ?, ?, ?, 0, 0)",
-                (uuid.uuid4().hex, json.dumps(parameters), start, *_columns_and_version(columns)),
+                "INSERT INTO mlca_log (identity, parameters, start, columns, checksum, version, position, generation) "
+                "VALUES (?, ?, ?, ?, ?, ?, 0, 0)",
+                (identity, text, start, _columns_to_text(columns), origin_checksum(identity, text, start), VERSION),
             )
     return Log(database)
 
 
-def _make_tables(database: Database, session: Session) -> None:
-    for statement in _TABLES:
-        session.execute(statement.format(blob=database.blob, serial=database.serial))
+def read_head(session: Session) -> Head:
+    """Return where the log stands."""
+    found = session.execute("SELECT position, generation, columns, checksum FROM mlca_log")
+    try:
+        position, generation, columns, checksum = found[0]
+        known = None if columns is None else Columns.from_json(columns)
+        return Head(int(position), int(generation), known, bytes(checksum or b""))
+    except (IndexError, *UNREADABLE):
+        raise DamageError(_damaged("its own note of where it ends cannot be read")) from None
 
 
-def _columns_and_version(columns: Columns | None) -> tuple[str | None, int]:
-    return (None, VERSIONS[0]) if columns is None else (columns.to_json(), VERSIONS[columns.table])
-
-
-def _head(session: Session) -> Head:
-    position, generation, columns = session.execute("SELECT position, generation, columns FROM mlca_log")[0]
-    return Head(position, generation, None if columns is None else Columns.from_json(columns))
-
-
-def _row(position: int, x: Any, labels: str | None, predicted: str | None, id: str, at: float | None) -> LoggedRow:
+def _verified_row(
+    previous: bytes,
+    columns: str,
+    position: int,
+    id: str,
+    x: Any,
+    labels: str | None,
+    predicted: str | None,
+    at: float | None,
+    salt: Any,
+    digest: Any,
+    checksum: Any,
+) -> LoggedRow:
+    """Return a row; raise DamageError if it is not what was written behind the row of the previous checksum."""
+    if checksum is None or digest is None:
+        problem = f"the row at position {position} has no checksum, as if an older mlca had written it"
+        raise DamageError(_damaged(problem))
+    forgotten = x is None and salt is None and labels is None and predicted is None
+    if not forgotten:
+        found = None
+        if None not in (x, salt, labels, at):
+            content = content_digest(bytes(salt), id, bytes(x), predicted)
+            found = row_digest(bytes(salt), content, labels, at)  # type: ignore[arg-type]
+        if found != bytes(digest):
+            raise DamageError(_damaged(f"the row at position {position} is not the one that was written"))
+    if next_checksum(previous, position, bytes(digest), columns) != bytes(checksum):
+        raise DamageError(_damaged(f"the row at position {position} does not follow the one before it"))
     return LoggedRow(
         position,
         None if x is None else bytes(x),
@@ -273,7 +354,24 @@ def _row(position: int, x: Any, labels: str | None, predicted: str | None, id: s
         None if predicted is None else tuple(json.loads(predicted)),
         id,
         at or 0.0,
+        bytes(checksum),
     )
+
+
+def _damaged(problem: str) -> str:
+    return (
+        f"the log is damaged: {problem}; restore it from a backup, or start with --accept-log, which forgets damaged "
+        "rows, or begin a new log from a snapshot (--model)"
+    )
+
+
+def _stored_checksum(session: Session, position: int) -> bytes | None:
+    found = session.execute("SELECT checksum FROM mlca_rows WHERE position = ?", (position,))
+    return bytes(found[0][0]) if found and found[0][0] is not None else None
+
+
+def _columns_to_text(columns: Columns | None) -> str | None:
+    return None if columns is None else columns.to_json()
 
 
 def _first_forgotten(session: Session, generation: int) -> int | None:

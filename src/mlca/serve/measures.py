@@ -12,12 +12,12 @@ import threading
 import time
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, get_args
 
-from mlca.metrics.stream.alarms import AlarmKind
+from mlca.metrics.stream.alarms import Alarm, AlarmKind, Watch
 from mlca.serve.log import LoggedRow
 
 # Pairs that the recent measures are means of.
@@ -154,7 +154,7 @@ class Traffic:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._began = time.monotonic()
-        self.learned = self.predicted = 0
+        self.learned = self.predicted = self.wrong_tokens = 0
         self._requests: dict[tuple[str, int], int] = {}
         self._buckets: dict[str, list[int]] = {}
         self._seconds: dict[str, float] = {}
@@ -242,3 +242,28 @@ class Traffic:
         """Return the mean novelty of the rows predicted lately; None where the model tells none."""
         with self._lock:
             return sum(self._novelty) / len(self._novelty) if self._novelty else None
+
+
+def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
+    """Look at rows that were learned; yield alarms as facts for events."""
+    for row in rows:
+        if row.x is None:  # forgotten
+            continue
+        for alarm in watch.labels(row.position, row.labels):
+            yield as_facts(alarm)
+        if row.predicted is not None:
+            for alarm in watch.pair(row.position, row.labels, row.predicted):
+                yield as_facts(alarm)
+
+
+def look_at_novelty(watch: Watch, position: int, novelty: Sequence[float]) -> Iterator[dict[str, Any]]:
+    """Look at rows that were predicted by the model at a position; yield alarms as facts for events."""
+    for value in novelty:
+        for alarm in watch.novelty(position, value):
+            yield as_facts(alarm)
+
+
+def as_facts(alarm: Alarm) -> dict[str, Any]:
+    """Return an alarm as facts for events, and in words."""
+    facts = asdict(alarm)
+    return {"position": facts.pop("row"), **facts, "text": str(alarm)}

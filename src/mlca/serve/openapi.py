@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mlca import __version__
-from mlca.serve.naming import LONGEST_NAME
-from mlca.serve.rows import MOST_COLUMNS, MOST_LABELS
-from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS
+from mlca.options import OBJECTIVES
+from mlca.serve.request_errors import LONGEST_NAME
+from mlca.serve.request_rows import MOST_COLUMNS, MOST_LABELS
+from mlca.serve.table_cells import LONGEST_TEXT
+from mlca.tables.table_learner import MOST_CELLS
 
 MOST_SENT = 5000
 MOST_TOP = 1000
@@ -45,10 +47,21 @@ _NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
 _CELL = {**_NUMBER, "type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
 _POSITION = _whole(description="Rows of the log that the model knows, or that the log has.")
 _GENERATION = _whole(description="Rises with each forgetting.")
+_CHECKSUM = {
+    "type": ["string", "null"],
+    "description": "Covers all rows of the log up to the position: equal ones mean equal rows.",
+}
 _FLAG = {"type": "boolean"}
+_PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 _TEXT = {"type": "string"}
 _REAL = {"type": "number"}
 _REALS_BY_NAME = {"type": "object", "additionalProperties": _REAL}
+
+_REBUILD: Schema = {
+    "description": "How far the model is that is being built without forgotten rows: `position` of `end` rows of the "
+    "log, as it was in `generation`. Rows that are forgotten meanwhile are left out of the one after it.",
+    "oneOf": [_object(generation=_GENERATION, position=_POSITION, end=_POSITION), {"type": "null"}],
+}
 
 _SCHEMAS: dict[str, Schema] = {
     "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
@@ -73,7 +86,13 @@ _SCHEMAS: dict[str, Schema] = {
         **_object(
             "rows",
             rows=_list(_object("x", id=_ref("Id"), x=_ref("X")), 1, MOST_SENT),
-            top=_whole(MOST_TOP, default=5, description="The number of probabilities a row."),
+            top=_whole(MOST_TOP, default=5, description="The number of probabilities per row."),
+            threshold={
+                "description": "The probability above which labels are predicted, for all labels or by label (0.5 for "
+                "others). Rows may then have no label. It replaces the objective.",
+                "oneOf": [_PROBABILITY, {"type": "object", "additionalProperties": _PROBABILITY}],
+            },
+            objective={"enum": list(OBJECTIVES), "description": "What labels are chosen for; default: the model's."},
             keep={**_FLAG, "default": False, "description": "Let the rows wait for their labels; they need ids then."},
             min_position=_whole(description="Wait until the model knows the log up to here."),
             min_generation=_whole(description="Wait until the model has followed this forgetting."),
@@ -151,6 +170,7 @@ _SCHEMAS: dict[str, Schema] = {
         forgotten=_whole(),
         unknown=_list(_TEXT),
         rebuilt={**_FLAG, "description": "Whether the model that answers has followed; else its generation will tell."},
+        rebuild=_REBUILD,
     ),
     "RowState": _object(
         id=_TEXT,
@@ -160,9 +180,11 @@ _SCHEMAS: dict[str, Schema] = {
     "Model": _object(
         position=_POSITION,
         generation=_GENERATION,
+        checksum=_CHECKSUM,
         log_position=_POSITION,
         ready=_FLAG,
         rebuilding=_FLAG,
+        rebuild=_REBUILD,
         rows=_whole(),
         nodes=_whole(),
         waiting=_whole(),
@@ -186,7 +208,9 @@ _SCHEMAS: dict[str, Schema] = {
         snapshots=_list(_whole()),
     ),
     "Live": _object(live=_FLAG),
-    "Ready": _object(ready=_FLAG, position=_POSITION, generation=_GENERATION, behind=_whole()),
+    "Ready": _object(
+        ready=_FLAG, position=_POSITION, generation=_GENERATION, checksum=_CHECKSUM, behind=_whole(), rebuild=_REBUILD
+    ),
     "Error": _object(
         error=_object(problem=_TEXT, remedy=_TEXT, row=_or_null("integer"), field=_or_null("string")), request=_TEXT
     ),
@@ -194,7 +218,7 @@ _SCHEMAS: dict[str, Schema] = {
 
 # Answers that any route with a body may give, and any route at all.
 _REFUSALS = {
-    "400": "The request is not HTTP.",
+    "400": "The request is not HTTP, or repeats a header that must be sent once.",
     "401": "A token is needed.",
     "403": "The token is not good for this, or the page is of another site.",
     "408": "The body did not come in time.",
@@ -220,9 +244,15 @@ def describe_routes() -> Schema:
         "paths": {
             "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),
             "/v1/labels": _post("Give waiting rows their labels", "Label", "Taken", "learn"),
-            "/v1/predict": _post("Predict the labels of rows", "Predict", "Predicted", "predict"),
+            "/v1/predict": _post(
+                "Predict the labels of rows", "Predict", "Predicted", "predict", "`keep` also needs the scope learn."
+            ),
             "/v1/explain": _post(
-                "Tell why a row gets its labels", "Explain", "Explained", "predict", "A row by its id needs learn, too."
+                "Tell why a row gets its labels",
+                "Explain",
+                "Explained",
+                "predict",
+                "A row by its id also needs the scope learn.",
             ),
             "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
             "/v1/rows": {

@@ -103,7 +103,7 @@ function tellStatus(kind, text) {
 function show(now) {
   state = now;
   if (!now.ready) tellStatus("busy", "reading the log");
-  else if (now.rebuilding) tellStatus("busy", "forgetting");
+  else if (now.rebuilding && now.rebuild) tellStatus("busy", `forgetting: ${Math.floor((100 * now.rebuild.position) / Math.max(1, now.rebuild.end))} %`);
   else if (now.log_position > now.position + 1000) tellStatus("busy", `${count(now.log_position - now.position)} rows behind`);
   else tellStatus("live", "live");
   $("trouble").hidden = !now.trouble;

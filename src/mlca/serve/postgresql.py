@@ -88,6 +88,7 @@ class PostgreSQL:
 
     blob = "BYTEA"
     serial = "BIGSERIAL"
+    add_column = "ADD COLUMN IF NOT EXISTS"  # a service of an older version may have written its version again
     shared = True
 
     def __init__(self, url: str) -> None:

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mlca.serve.gathering import Gatherer
-from mlca.serve.live import Facts, Judgement, LiveModel
-from mlca.serve.refusals import RefusalError
-from mlca.serve.rows import RowsOfX
+from mlca.learner.core import Answers
+from mlca.options import Objective
+from mlca.serve.live_model import Facts, LiveModel
+from mlca.serve.request_errors import RequestError
+from mlca.serve.request_rows import RowsOfX
+from mlca.serve.worker_threads import BatchWorker
 
 # Rows that one call judges, and that may wait.
 _TOGETHER = 200
@@ -29,13 +32,13 @@ _LABEL = 128
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What the model says of the rows of a request, as the answer has it.
+class PredictedRows:
+    """The rows of a request as the response describes them.
 
     Attributes
     ----------
     facts : Facts
-        The model that spoke.
+        The model that predicted them.
     labels : list of lists of str
         The labels of each row.
     best : list of dict
@@ -50,16 +53,44 @@ class Verdict:
     novelty: list[float | None] = field(default_factory=list)
 
     @classmethod
-    def of_nothing(cls, facts: Facts, n_rows: int) -> Verdict:
-        """Return what a model says that has learned nothing."""
+    def of_nothing(cls, facts: Facts, n_rows: int) -> PredictedRows:
+        """Return the prediction of a model that has learned nothing."""
         return cls(facts, [[] for _ in range(n_rows)], [{} for _ in range(n_rows)], [None] * n_rows)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the labels of a request's rows are chosen; by default for the model's objective.
+
+    Attributes
+    ----------
+    top : int
+        The number of likeliest labels that the response lists.
+    objective : Objective or None
+        What labels are chosen for, if not for the model's objective.
+    threshold : float, dict of label to float, or None
+        The probability above which labels are predicted; 0.5 for labels that are not named.
+    """
+
+    top: int = 5
+    objective: Objective | None = None
+    threshold: float | dict[str, float] | None = None
+
+    def labels(self, answers: Answers, facts: Facts) -> NDArray[np.bool_]:
+        """Return which labels are predicted for each row."""
+        cuts: float | NDArray[np.float64] | None
+        if isinstance(self.threshold, dict):  # a label that the request names may have been forgotten since
+            cuts = np.array([self.threshold.get(name, 0.5) for name in facts.labels])
+        else:
+            cuts = self.threshold
+        return answers.chosen(self.objective or facts.objective, cuts)
 
 
 @dataclass(frozen=True)
 class _Job:
     x: RowsOfX
-    top: int
-    future: asyncio.Future[Verdict]
+    choice: Choice
+    future: asyncio.Future[PredictedRows]
 
 
 class Predictor:
@@ -73,17 +104,17 @@ class Predictor:
 
     def __init__(self, live: Callable[[], LiveModel | None]) -> None:
         self._live = live
-        self._jobs = Gatherer("mlca-predictor", self._judge, _TOGETHER, lambda job: len(job.x))
+        self._jobs = BatchWorker("mlca-predictor", self._judge, _TOGETHER, lambda job: len(job.x))
         self.start, self.stop = self._jobs.start, self._jobs.stop
         self._gathered: list[_Job] = []
         self._waiting = 0
 
-    async def judge(self, x: RowsOfX, top: int) -> Verdict:
-        """Judge rows together with those of others; tell of each row so many likely labels."""
+    async def predict(self, x: RowsOfX, choice: Choice) -> PredictedRows:
+        """Predict rows together with those of others; choose the labels as the request wants."""
         if self._waiting + len(x) > _WAITING:
-            raise RefusalError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
+            raise RequestError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
         loop = asyncio.get_running_loop()
-        job = _Job(x, top, loop.create_future())
+        job = _Job(x, choice, loop.create_future())
         if not self._gathered:  # what else has come by then is judged along with it
             loop.call_soon(self._take_turn)
         self._gathered.append(job)
@@ -102,22 +133,22 @@ class Predictor:
             compared = (live.facts.width or 0) * live.facts.nodes + _LABEL * len(live.facts.labels)
             if n_rows * compared <= _AT_ONCE:
                 try:
-                    judgement = live.try_predict(_together(jobs))
+                    found = live.try_predict(_together(jobs))
                 except Exception as error:
                     _deliver(jobs, error)
                     return
-                if judgement is not None:
-                    _deliver(jobs, _verdicts(judgement, jobs))
+                if found is not None:
+                    _deliver(jobs, _by_request(*found, jobs))
                     return
         for job in jobs:
             self._jobs.put(job)
 
     def _judge(self, jobs: list[_Job]) -> None:
-        outcome: list[Verdict] | Exception
+        outcome: list[PredictedRows] | Exception
         try:
             live = self._live()
             assert live is not None
-            outcome = _verdicts(live.predict(_together(jobs)), jobs)
+            outcome = _by_request(*live.predict(_together(jobs)), jobs)
         except Exception as error:
             outcome = error
         jobs[0].future.get_loop().call_soon_threadsafe(partial(_deliver, jobs, outcome))
@@ -132,29 +163,40 @@ def _together(jobs: list[_Job]) -> RowsOfX:
     return np.vstack([job.x for job in jobs if not isinstance(job.x, list)])
 
 
-def _verdicts(judgement: Judgement, jobs: list[_Job]) -> list[Verdict]:
-    """Put into words what was judged together, and hand to each job its own."""
-    names, n_rows = judgement.facts.labels, len(judgement.probabilities)
+def _by_request(facts: Facts, answers: Answers, jobs: list[_Job]) -> list[PredictedRows]:
+    """Name the labels that were predicted together, and divide the rows among the requests."""
+    names, n_rows = facts.labels, len(answers.probabilities)
     labels: list[list[str]] = [[] for _ in range(n_rows)]
-    for row, column in zip(*(places.tolist() for places in np.nonzero(judgement.decided)), strict=True):
+    for row, column in zip(*(places.tolist() for places in np.nonzero(_chosen(facts, answers, jobs))), strict=True):
         labels[row].append(names[column])
-    order = np.argsort(-judgement.probabilities, axis=1, kind="stable")[:, : max(job.top for job in jobs)]
-    chosen = judgement.probabilities[np.arange(n_rows)[:, None], order].tolist()
+    order = np.argsort(-answers.probabilities, axis=1, kind="stable")[:, : max(job.choice.top for job in jobs)]
+    chosen = answers.probabilities[np.arange(n_rows)[:, None], order].tolist()
     likeliest = [[names[column] for column in columns] for columns in order.tolist()]
-    novelty = [None] * n_rows if judgement.novelty is None else judgement.novelty.tolist()
-    verdicts, start = [], 0
+    novelty = [None] * n_rows if answers.novelty is None else answers.novelty.tolist()
+    predicted, start = [], 0
     for job in jobs:
-        end, top = start + len(job.x), job.top
+        end, top = start + len(job.x), job.choice.top
         best = [
             dict(zip(columns[:top], values[:top], strict=True))
             for columns, values in zip(likeliest[start:end], chosen[start:end], strict=True)
         ]
-        verdicts.append(Verdict(judgement.facts, labels[start:end], best, novelty[start:end]))
+        predicted.append(PredictedRows(facts, labels[start:end], best, novelty[start:end]))
         start = end
-    return verdicts
+    return predicted
 
 
-def _deliver(jobs: list[_Job], outcome: list[Verdict] | Exception) -> None:
+def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool_]:
+    """Return the labels of all rows: those of the model's objective, but where a request wants others."""
+    chosen, start = Choice().labels(answers, facts), 0
+    for job in jobs:
+        end = start + len(job.x)
+        if job.choice.objective is not None or job.choice.threshold is not None:
+            chosen[start:end] = job.choice.labels(answers.between(start, end), facts)
+        start = end
+    return chosen
+
+
+def _deliver(jobs: list[_Job], outcome: list[PredictedRows] | Exception) -> None:
     for number, job in enumerate(jobs):
         if job.future.done():  # its client has gone
             continue

@@ -5,30 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from mlca.metrics.stream.alarms import Watch
-from mlca.serve.alarms import look_at_novelty
-from mlca.serve.bodies import Aside
-from mlca.serve.changes import LogChange
 from mlca.serve.committing import Committer
-from mlca.serve.database import Database, LogError
-from mlca.serve.diary import tell
+from mlca.serve.database import LogError
 from mlca.serve.events import Events
-from mlca.serve.folders import FolderLock
-from mlca.serve.learning import Follower
-from mlca.serve.live import Facts, Learned, LiveModel, new_model, new_parameters
-from mlca.serve.log import Log, Receipt, create_log, open_log
-from mlca.serve.measures import Traffic
+from mlca.serve.file_locks import FolderLock
+from mlca.serve.follower import Follower
+from mlca.serve.live_model import Facts, LiveModel
+from mlca.serve.log import Receipt
+from mlca.serve.log_changes import LogChange
+from mlca.serve.measures import Traffic, look_at_novelty
+from mlca.serve.operator_log import log_event
 from mlca.serve.predicting import Predictor
-from mlca.serve.refusals import RefusalError, unavailable
-from mlca.serve.rows import TABLE, Columns, RequestRows
+from mlca.serve.request_errors import RequestError, unavailable
+from mlca.serve.request_rows import Columns, RequestRows
 from mlca.serve.snapshots import Snapshots
-from mlca.serve.sqlite import SQLite
-from mlca.serve.tablerows import check_cells
+from mlca.serve.startup import ServiceSettings, open_service_log
+from mlca.serve.table_cells import check_cells
+from mlca.serve.worker_threads import SideWorker
 
 # Rows that the model may lag behind the log before new ones are refused for a while.
 MOST_BEHIND = 100_000
@@ -38,31 +36,6 @@ PATIENCE = 5.0
 _QUESTIONS = 4
 
 Told = TypeVar("Told")
-
-
-@dataclass(frozen=True)
-class ServiceSettings:
-    """What a service is told.
-
-    Attributes
-    ----------
-    data : Path
-        The folder of log and snapshots.
-    log : str or None
-        The address of a PostgreSQL database that has the log in place of the folder.
-    model : Path or None
-        The model file that learning goes on from.
-    parameters : dict
-        The chosen parameters of a new model.
-    n_jobs : int or None
-        Threads of the model.
-    """
-
-    data: Path
-    log: str | None = None
-    model: Path | None = None
-    parameters: dict[str, Any] = field(default_factory=dict)
-    n_jobs: int | None = None
 
 
 class Service:
@@ -81,9 +54,9 @@ class Service:
 
     def __init__(self, settings: ServiceSettings) -> None:
         self.folder = FolderLock(settings.data)
-        database = _database(settings)
+        database = settings.database()
         try:
-            self.log = _open(database, settings)
+            self.log = open_service_log(database, settings)
         except LogError as error:
             database.close()
             self.folder.release()
@@ -93,9 +66,9 @@ class Service:
             self.folder.release()
             raise
         self.traffic, self.events = Traffic(), Events()
-        trouble = partial(tell, "trouble")
+        trouble = partial(log_event, "trouble")
         self.snapshots = Snapshots(
-            settings.data / "snapshots", self.log.beginning.identity, lambda problem: trouble(problem=problem)
+            settings.snapshots, self.log.beginning.identity, lambda problem: trouble(problem=problem)
         )
         self.follower = Follower(
             self.log,
@@ -107,7 +80,7 @@ class Service:
         )
         self.committer = Committer(self.log, lambda problem: trouble(problem=problem))
         self.predictor = Predictor(lambda: self.follower.live)
-        self.aside = Aside()
+        self.side = SideWorker()
         self._questions = ThreadPoolExecutor(_QUESTIONS, "mlca-questions")
         self._novelty_watch = Watch()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -136,12 +109,12 @@ class Service:
     def _stop(self) -> None:
         self.committer.stop()
         self.predictor.stop()
-        self.aside.stop()
+        self.side.stop()
         self._questions.shutdown(cancel_futures=True)
         self.follower.stop()
         self.log.database.close()
         self.folder.release()
-        tell("stopped", position=self.log.head.position)
+        log_event("stopped", position=self.log.head.position)
 
     async def write(self, change: LogChange) -> Receipt:
         """Make a change of the log durable."""
@@ -174,7 +147,7 @@ class Service:
             return
         try:
             self.refuse_unreadable(replace(rows, x=[rows.x[number] for number in new]))
-        except RefusalError as refusal:
+        except RequestError as refusal:
             refusal.row = None if refusal.row is None else new[refusal.row]
             raise
 
@@ -182,7 +155,7 @@ class Service:
         """Refuse new rows while the model lags too far behind, except while it is rebuilt."""
         if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
             problem = f"the model is {self.follower.behind:,} rows behind the log"
-            raise RefusalError(429, problem, "wait a little", retry_after=5)
+            raise RequestError(429, problem, "wait a little", retry_after=5)
 
     async def live(self, position: int = 0, generation: int = 0) -> LiveModel:
         """Return the model once it has come to a position and a generation, or refuse."""
@@ -201,9 +174,11 @@ class Service:
         reached = self._has_reached(position, generation)
         live = self.follower.live
         if live is None:
-            raise unavailable(self.follower.trouble or "the model is being read from snapshot and log", "wait a little")
+            raise unavailable(self.follower.unready, "wait a little")
         if not reached:
             problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
+            if self.follower.rebuild is not None:
+                problem += f"; the next generation is being built: {self.follower.rebuild}"
             raise unavailable(problem, "ask again, or for less")
         return live
 
@@ -225,10 +200,15 @@ class Service:
     def _tell_event(self, name: str, facts: dict[str, Any]) -> None:
         if name == "alarm":
             self.traffic.count_alarm(facts)
-            tell(name, **{fact: facts[fact] for fact in ("kind", "measure", "position")})
+            log_event(name, **{fact: facts[fact] for fact in ("kind", "measure", "position")})
         elif name != "label":  # the name of a label is part of a row
-            tell(name, **facts)
+            log_event(name, **facts)
         self._call(partial(self.events.publish, name, facts))
+
+    def note_wrong_token(self, address: str, failures: int) -> None:
+        """Count and log a wrong token."""
+        self.traffic.wrong_tokens += 1
+        log_event("wrong token", at_once=False, address=address, failures=failures)
 
     def _call(self, function: Any) -> None:
         if self._loop is not None and not self._loop.is_closed():
@@ -248,8 +228,8 @@ class Service:
             if self.events.has_listeners:
                 try:
                     self.events.publish("state", await self.ask_log(self.state))
-                except RefusalError as refusal:
-                    tell("trouble", problem=refusal.problem)
+                except RequestError as refusal:
+                    log_event("trouble", problem=refusal.problem)
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:
@@ -274,9 +254,11 @@ class Service:
         return {
             "position": facts.position if facts else 0,
             "generation": facts.generation if facts else 0,
+            "checksum": facts.checksum_text if facts else None,
             "log_position": self.log.head.position,
             "ready": live is not None,
             "rebuilding": self.follower.rebuilding,
+            "rebuild": self.rebuild_to_json(),
             "rows": facts.seen if facts else 0,
             "nodes": facts.nodes if facts else 0,
             "waiting": self.log.count_waiting(),
@@ -285,6 +267,11 @@ class Service:
             "labels": labels,
             "snapshots": self.snapshots.positions(),
         }
+
+    def rebuild_to_json(self) -> dict[str, int] | None:
+        """Return how far the model is that replaces the one in use; None while none is built."""
+        rebuild = self.follower.rebuild
+        return None if rebuild is None else rebuild._asdict()
 
     def state(self) -> dict[str, Any]:
         """Return what the page shows: the model, its measures and the traffic."""
@@ -325,54 +312,3 @@ def _columns_to_json(columns: Columns, facts: Facts | None) -> dict[str, Any]:
         "kinds": [column.kind for column in decided],
         "settled": facts is not None and facts.layout is not None and facts.settled,
     }
-
-
-def _database(settings: ServiceSettings) -> Database:
-    if settings.log is None:
-        return SQLite(settings.data / "log.sqlite")
-    from mlca.serve.postgresql import PostgreSQL
-
-    return PostgreSQL(settings.log)
-
-
-def _open(database: Database, settings: ServiceSettings) -> Log:
-    log = open_log(database)
-    if log is None:
-        start, columns = (None, None) if settings.model is None else _read_start(settings.model)
-        parameters = {} if start is not None else new_parameters(settings.parameters)
-        if start is not None and settings.parameters:
-            raise ValueError("the parameters are those of the model that --model names; leave the others out")
-        return create_log(database, parameters, start, columns)
-    if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
-        raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or take a new folder")
-    began = {} if log.beginning.start is not None else new_model(log.beginning.parameters, None).get_params()
-    for name, value in settings.parameters.items():
-        if began.get(name) != value:
-            raise ValueError(
-                f"the log began with {name}={began.get(name)!r}, not {value!r}; leave it out, or take a new folder and "
-                "replay the rows"
-            )
-    return log
-
-
-def _read_start(path: Path) -> tuple[bytes, Columns]:
-    """Read the model that learning goes on from, and try whether it goes on with rows of label names."""
-    import numpy as np
-
-    from mlca.classifier import load
-
-    learned = Learned(load(path))
-    model = learned.model
-    if not all(isinstance(name, str) for name in model.classes_.tolist()):
-        raise ValueError(f"{path}: its labels are numbers, but the service's are names; train it with label names")
-    names = getattr(model, "feature_names_in_", None)
-    columns = Columns(model.n_features_in_, None if names is None else tuple(map(str, names)))
-    try:
-        if learned.table is not None:
-            learned.table.learn([{}], [()])
-            columns = TABLE
-        else:
-            model.partial_fit(np.zeros((1, columns.width)), [()])
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return path.read_bytes(), columns

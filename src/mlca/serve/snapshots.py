@@ -1,26 +1,42 @@
-"""Models in files, each of a stated position: short cuts through the log, never more than that.
+"""Models in files, each of a stated position: they save the time to replay the log.
 
 A snapshot is a model file as `MLCA.save` writes it, with a note among its extras: the note's format version, the log
-that it belongs to, position, generation and measures. It appears whole or not at all, and is believed only after the
-file's check sum, the model and the note have been read; one that fails is removed, and the one before is taken. Nothing
-is lost with a snapshot but the time to replay.
+that it belongs to, position, generation, checksum of the log at that position, and measures. It appears whole or not at
+all, and is used only after the file's checksum, the model and the note have been verified; one that fails is removed,
+and the one before is used.
 
-Old ones are thinned out such that their distances to the newest about double: some twenty of them reach back to
+While the log is there, losing a snapshot costs only the time to replay. When the log is lost or was exchanged, the
+snapshots are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does
+not start, or where its operator has accepted the log, the snapshot is moved to the folder `set-aside`.
+
+Old snapshots are thinned out such that their distances to the newest about double: some twenty of them reach back to
 the beginning of any log, so that rows can be forgotten without replaying all of it.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from mlca.replacing import flush_directory, replacing
-from mlca.serve.live import NOTE, Facts, Learned, LiveModel
+from mlca.serve.live_model import NOTE, Facts, Learned, LiveModel
+from mlca.serve.log import LogView
 from mlca.serve.measures import LogMeasures
 
-NOTE_VERSION = 1
+# Version 1 had no checksum.
+NOTE_VERSIONS = (1, 2)
 _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
+
+
+class Contradiction(NamedTuple):
+    """A snapshot that the log contradicts, and how."""
+
+    path: Path
+    reason: str
 
 
 class Snapshots:
@@ -33,7 +49,7 @@ class Snapshots:
     identity : str
         The log that they belong to.
     on_trouble : callable
-        Told in a sentence about every snapshot that cannot be used.
+        Called with a sentence about every snapshot that cannot be used.
     """
 
     def __init__(self, folder: Path, identity: str, on_trouble: Callable[[str], None]) -> None:
@@ -58,16 +74,27 @@ class Snapshots:
 
     def write(self, live: LiveModel, path: Path) -> Facts:
         """Write the model as it is now to a file of any name; return where it stands."""
-        return live.snapshot(path, {"version": NOTE_VERSION, "log": self._identity})
+        return live.snapshot(path, {"version": NOTE_VERSIONS[-1], "log": self._identity})
 
-    def newest(self, is_right: Callable[[int, int], bool]) -> Learned | None:
-        """Return the newest good one; remove those that are damaged or, by position and generation, not right."""
-        for position, generation, path in self._all():
-            if is_right(position, generation):
-                learned = self.read(path)
-                if learned is not None:
-                    return learned
-            path.unlink(missing_ok=True)
+    def newest(self, view: LogView) -> Learned | None:
+        """Return the newest snapshot that fits the log.
+
+        Snapshots that are damaged, or know rows that were forgotten, are removed. Those that the log contradicts are
+        set aside.
+        """
+        for position, generation, path in stored_snapshots(self.folder):
+            forgotten = view.first_forgotten(generation)
+            if forgotten is not None and forgotten <= position:
+                path.unlink(missing_ok=True)
+                continue
+            learned = self.read(path)
+            if learned is None:
+                path.unlink(missing_ok=True)
+            elif view.fits(position, generation, learned.checksum):
+                return learned
+            else:
+                self._on_trouble(f"snapshot {path.name} has other rows than the log; it is moved to {_aside(path)}")
+                set_aside(path)
         return None
 
     def read(self, path: Path) -> Learned | None:
@@ -78,12 +105,13 @@ class Snapshots:
         try:
             model = load(path)
             note = extras_of(model)[NOTE]
-            if note["version"] != NOTE_VERSION:
-                raise ValueError(f"it has format version {note['version']}, not {NOTE_VERSION}")
+            if note["version"] not in NOTE_VERSIONS:
+                raise ValueError(f"it has format version {note['version']}, not {NOTE_VERSIONS[-1]}")
             if note["log"] != self._identity:
                 raise ValueError("it belongs to another log")
             measures = LogMeasures.from_json(note["measures"])
-            learned = Learned(model, measures, int(note["position"]), int(note["generation"]))
+            checksum = _checksum_of(note)
+            learned = Learned(model, measures, int(note["position"]), int(note["generation"]), checksum)
             if path.name != _name_of(learned.facts()):
                 raise ValueError("its name contradicts its content")
             return learned
@@ -91,39 +119,108 @@ class Snapshots:
             self._on_trouble(f"snapshot {path.name} cannot be used ({error}); taking the one before")
             return None
 
-    def take_in(self, content: bytes, position: int, generation: int) -> Learned | None:
-        """Keep a snapshot that another service made, and return what it holds."""
+    def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:
+        """Keep a snapshot that another service made, and return what it holds; None where it does not fit the log."""
         path = self.folder / _name_of(Facts(position, generation))
         with replacing(path) as file:
             file.write(content)
         learned = self.read(path)
-        if learned is None:
+        if learned is None or not view.fits(position, generation, learned.checksum):
             path.unlink()
+            return None
         return learned
 
     def drop_from(self, position: int) -> None:
         """Remove all of a position and behind: they know a row that must be forgotten."""
-        for at, _, path in self._all():
+        for at, _, path in stored_snapshots(self.folder):
             if at >= position:
                 path.unlink(missing_ok=True)
         flush_directory(self.folder)
 
     def positions(self) -> list[int]:
         """Return the positions that there are snapshots of, the newest first."""
-        return [position for position, _, _ in self._all()]
-
-    def _all(self) -> list[tuple[int, int, Path]]:
-        found = ((_NAME.fullmatch(path.name), path) for path in self.folder.iterdir())
-        return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
+        return [position for position, _, _ in stored_snapshots(self.folder)]
 
     def _thin(self) -> None:
         """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows behind the newest."""
-        all_of_them = self._all()
+        all_of_them = stored_snapshots(self.folder)
         newest = all_of_them[0][0]
         oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
         for _, _, path in all_of_them[2:]:
             if path not in oldest.values():
                 path.unlink(missing_ok=True)
+
+
+def stored_snapshots(folder: Path) -> list[tuple[int, int, Path]]:
+    """Return position, generation and file of all snapshots of a folder, the newest first."""
+    if not folder.is_dir():
+        return []
+    # A named pipe would be waited for without end.
+    found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir() if path.is_file())
+    return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
+
+
+def contradictions(folder: Path, identity: str | None, view: LogView | None) -> Iterator[Contradiction]:
+    """Yield the snapshots that a log contradicts, the newest first.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the snapshots are.
+    identity : str or None
+        The log; None where there is none.
+    view : LogView or None
+        Its rows; None where there is none.
+    """
+    for position, generation, path in stored_snapshots(folder):
+        note = _note_of(path)
+        if view is None:
+            yield Contradiction(path, f"it is of position {position:,}, but there is no log")
+            continue
+        if note is None:
+            continue  # damaged: it is not used, and tells nothing about the log
+        position, generation = note["position"], note["generation"]  # a copy may have another name
+        if note.get("log") != identity:
+            yield Contradiction(path, f"it is of position {position:,} of another log")
+        elif position > view.head.position:
+            yield Contradiction(path, f"it is of position {position:,}, but the log ends at {view.head.position:,}")
+        elif generation > view.head.generation:
+            problem = f"it is of generation {generation:,}, but the log is of generation {view.head.generation:,}"
+            yield Contradiction(path, problem)
+        elif not view.fits(position, generation, _checksum_of(note)):
+            yield Contradiction(path, f"up to its position {position:,} the log has other rows than it was made of")
+
+
+def set_aside(path: Path) -> None:
+    """Move a snapshot to the folder `set-aside` beside its own, under a name that is free there."""
+    folder = _aside(path)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    target, number = folder / path.name, 1
+    while target.exists():
+        target, number = folder / f"{path.stem}-{number}.mlca", number + 1
+    path.rename(target)
+    flush_directory(folder)
+    flush_directory(path.parent)
+
+
+def _aside(path: Path) -> Path:
+    return path.parent.parent / "set-aside"
+
+
+def _note_of(path: Path) -> dict[str, Any] | None:
+    """Return the note of a snapshot without reading the model; None where it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            note = json.loads(archive.read("mlca.json"))["extras"][NOTE]
+        whole = isinstance(note, dict) and all(isinstance(note.get(name), int) for name in ("position", "generation"))
+        return note if whole else None
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        return None
+
+
+def _checksum_of(note: dict[str, Any]) -> bytes | None:
+    checksum = note.get("checksum")
+    return None if checksum is None else bytes.fromhex(checksum)
 
 
 def _name_of(facts: Facts) -> str:

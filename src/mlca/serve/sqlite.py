@@ -41,6 +41,7 @@ class SQLite:
 
     blob = "BLOB"
     serial = "INTEGER"
+    add_column = "ADD COLUMN"
     shared = False
 
     def __init__(self, path: Path) -> None:
@@ -101,7 +102,7 @@ class SQLite:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's message quotes a damaged file
             raise LogError(f"{self._path}: {error}") from error
 
     def _connection(self) -> sqlite3.Connection:

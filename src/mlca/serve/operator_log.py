@@ -1,7 +1,6 @@
-"""What the service tells its operator: one JSON object a line on standard error, never anything of a row.
+"""The operator's log: one JSON object per line on standard error, without anything of a row.
 
-A thread writes the lines, so that nobody waits for a collector that has stopped reading, and a full disk takes
-away lines and nothing else.
+A thread writes the lines. A collector that has stopped reading, or a full disk, costs lines and nothing else.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from typing import Any
 _MOST = 10_000
 _lines: deque[str] = deque(maxlen=_MOST)
 _due, _writing = threading.Event(), threading.Lock()
-# Seconds after which lines are written that nobody waits for, and that the last ones have at the end.
+# Seconds between two writes of lines that are not urgent, and that `flush` waits for another write.
 _PAUSE, _LAST = 0.5, 2.0
 
 
-def tell(event: str, *, at_once: bool = True, **facts: Any) -> None:
+def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
     """Write a line.
 
     Parameters
@@ -42,15 +41,15 @@ def tell(event: str, *, at_once: bool = True, **facts: Any) -> None:
         _due.set()
 
 
-def begin() -> None:
-    """Begin to write, also what the server below and Python's own warnings have to say."""
+def start_writing() -> None:
+    """Start the thread that writes; messages of uvicorn and Python's warnings are written as well."""
     logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
-    threading.Thread(target=_keep_writing, name="mlca-diary", daemon=True).start()
+    threading.Thread(target=_keep_writing, name="mlca-operator-log", daemon=True).start()
 
 
-def write_out() -> None:
-    """Write all lines that wait, unless what took the last ones does not take any now."""
+def flush() -> None:
+    """Write all lines that wait; give up where another thread is stuck in writing."""
     if not _writing.acquire(timeout=_LAST):
         return
     try:
@@ -66,7 +65,7 @@ def _keep_writing() -> None:
     while True:
         _due.wait(_PAUSE)
         _due.clear()
-        write_out()
+        flush()
 
 
 class _FromBelow(logging.Handler):
@@ -75,4 +74,4 @@ class _FromBelow(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         fault = record.exc_info[0] if record.exc_info else None
         problem = record.getMessage().strip().partition("\n")[0][:200]
-        tell("trouble", problem=problem, source=record.name, kind=None if fault is None else fault.__name__)
+        log_event("trouble", problem=problem, source=record.name, kind=None if fault is None else fault.__name__)

@@ -13,17 +13,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 
-from mlca.serve import page
-from mlca.serve.bodies import encode_rows, parse_object, read_body
-from mlca.serve.changes import Forget, Keep, Label, Learn
-from mlca.serve.explaining import explanation_to_json
-from mlca.serve.gate import Gate, JSONAnswer, guarded, read_flag, read_whole, require_scope
-from mlca.serve.live import Facts, LiveModel
+from mlca.serve.asgi import Application, guarded, read_flag, read_whole, require_scope
+from mlca.serve.live_model import Facts, LiveModel
+from mlca.serve.log_changes import Forget, Keep, Label, Learn
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOLD, MOST_TOP, describe_routes
-from mlca.serve.predicting import Verdict
-from mlca.serve.prometheus import prometheus_text
-from mlca.serve.refusals import RefusalError, bad_row, unavailable
-from mlca.serve.rows import (
+from mlca.serve.predicting import Choice, PredictedRows
+from mlca.serve.request_bodies import parse_object, read_body
+from mlca.serve.request_errors import RequestError, bad_row, unavailable
+from mlca.serve.request_rows import (
     Columns,
     RequestRows,
     check_keys,
@@ -34,14 +31,16 @@ from mlca.serve.rows import (
     read_rows,
     unpack_rows,
 )
+from mlca.serve.responses import PAGE, PAGE_POLICY, JSONAnswer, encode_rows, explanation_to_json, prometheus_text
 from mlca.serve.service import Service
-from mlca.serve.tokens import Tokens
+from mlca.serve.tokens import TokenGuard, Tokens
+from mlca.validation import check_objective, read_threshold
 
 # About how long a row of an answer is, and a probability in it.
 _ROW_BYTES, _PROBABILITY_BYTES = 100, 30
 
 
-def make_app(service: Service, tokens: Tokens | None) -> Gate:
+def make_app(service: Service, tokens: Tokens | None) -> Application:
     """Return the ASGI application of a service.
 
     Parameters
@@ -52,6 +51,7 @@ def make_app(service: Service, tokens: Tokens | None) -> Gate:
         Who may do what; None lets everybody do everything.
     """
     routes = Routes(service)
+    guard = None if tokens is None else TokenGuard(tokens, service.note_wrong_token)
     table: dict[str, dict[str, Any]] = {}
     for method, path, handler, scope in (
         ("POST", "/v1/predict", routes.predict, "predict"),
@@ -69,7 +69,7 @@ def make_app(service: Service, tokens: Tokens | None) -> Gate:
         ("GET", "/openapi.json", routes.openapi, None),
         ("GET", "/", routes.page, None),
     ):
-        table.setdefault(path, {})[method] = guarded(handler, path, scope, tokens)
+        table.setdefault(path, {})[method] = guarded(handler, path, scope, guard)
 
     @asynccontextmanager
     async def at_work() -> AsyncIterator[None]:
@@ -77,35 +77,35 @@ def make_app(service: Service, tokens: Tokens | None) -> Gate:
         yield
         await service.stop()
 
-    return Gate(table, at_work, service.traffic, open_hosts=tokens is not None)
+    return Application(table, at_work, service.traffic, open_hosts=tokens is not None)
 
 
 class Routes:
     """One method a route."""
 
     def __init__(self, service: Service) -> None:
-        self._service, self._aside = service, service.aside
+        self._service, self._side = service, service.side
         self._openapi = describe_routes()
 
     async def learn(self, request: Request) -> Response:
         """Make rows with labels durable; the model learns them at once."""
         body = await read_body(request)
         self._service.refuse_if_behind()
-        batch, packed, refusal = await self._aside(len(body), self._read_learn, body)
+        batch, packed, refusal = await self._side(len(body), self._read_learn, body)
         if refusal is not None:
             await self._service.ask_log(lambda: self._service.refuse_unreadable_news(batch))
         request.scope["mlca.rows"] = len(batch.ids)
         receipt = await self._service.write(Learn(batch.ids, packed, batch.labels, batch.columns))
         return JSONAnswer(_taken(receipt))
 
-    def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RefusalError | None]:
+    def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
         """Return the rows of a body, packed for the log, and what is wrong with them unless they are known."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         refusal = None
         try:
             self._service.refuse_unreadable(batch)
-        except RefusalError as found:
+        except RequestError as found:
             refusal = found
         return batch, pack_rows(batch.x), refusal
 
@@ -113,7 +113,7 @@ class Routes:
         """Give rows that wait their labels."""
         body = await read_body(request)
         self._service.refuse_if_behind()
-        labels = await self._aside(len(body), _read_label, body)
+        labels = await self._side(len(body), _read_label, body)
         request.scope["mlca.rows"] = len(labels.ids)
         return JSONAnswer(_taken(await self._service.write(labels)))
 
@@ -121,29 +121,34 @@ class Routes:
         """Judge rows; keep them for their labels where that is asked for."""
         service = self._service
         body = await read_body(request)
-        fields = ("rows", "top", "keep", "min_position", "min_generation")
-        plain = await self._aside(len(body), parse_object, body, fields)
+        fields = ("rows", "top", "threshold", "objective", "keep", "min_position", "min_generation")
+        plain = await self._side(len(body), parse_object, body, fields)
         keep, top = read_flag(plain, "keep"), read_whole(plain, "top", 5, MOST_TOP)
+        if keep:
+            require_scope(request, "learn", "keep")  # it writes to the log
         live = await self._live(plain)
+        choice = _read_choice(plain, top, live.facts)
         columns = service.columns
-        batch = await self._aside(len(body), self._read_predict, plain.pop("rows", None), columns, keep)
+        batch = await self._side(len(body), self._read_predict, plain.pop("rows", None), columns, keep)
         _refuse_long_answer(len(batch.ids), min(top, len(live.facts.labels)))
         request.scope["mlca.rows"] = len(batch.ids)
         if columns is None:
-            verdict = Verdict.of_nothing(live.facts, len(batch.ids))
+            predicted = PredictedRows.of_nothing(live.facts, len(batch.ids))
         else:
-            verdict = await service.predictor.judge(batch.x, top)
-        service.traffic.count_predicted(len(batch.ids), [new for new in verdict.novelty if new is not None])
-        answer = {"position": verdict.facts.position, "generation": verdict.facts.generation}
+            predicted = await service.predictor.predict(batch.x, choice)
+        service.traffic.count_predicted(len(batch.ids), [new for new in predicted.novelty if new is not None])
+        answer = {"position": predicted.facts.position, "generation": predicted.facts.generation}
         if keep:
-            packed = await self._aside(len(body), pack_rows, batch.x)
-            answer["kept"] = (await service.write(Keep(batch.ids, packed, verdict.labels, batch.columns))).taken
+            packed = await self._side(len(body), pack_rows, batch.x)
+            answer["kept"] = (await service.write(Keep(batch.ids, packed, predicted.labels, batch.columns))).taken
         rows = (
             {"id": id or None, "labels": labels, "probabilities": best, "novelty": new}
-            for id, labels, best, new in zip(batch.ids, verdict.labels, verdict.best, verdict.novelty, strict=True)
+            for id, labels, best, new in zip(
+                batch.ids, predicted.labels, predicted.best, predicted.novelty, strict=True
+            )
         )
         size = len(batch.ids) * (_ROW_BYTES + _PROBABILITY_BYTES * top)
-        return Response(await self._aside(size, encode_rows, answer, rows), media_type=JSONAnswer.media_type)
+        return Response(await self._side(size, encode_rows, answer, rows), media_type=JSONAnswer.media_type)
 
     def _read_predict(self, rows: Any, columns: Columns | None, keep: bool) -> RequestRows:
         batch = read_rows(rows, columns, need_ids=keep, need_labels=False, most=MOST_SENT)
@@ -155,11 +160,11 @@ class Routes:
         service = self._service
         body = await read_body(request)
         fields = ("x", "id", "top", "min_position", "min_generation")
-        plain = await self._aside(len(body), parse_object, body, fields)
+        plain = await self._side(len(body), parse_object, body, fields)
         top = read_whole(plain, "top", 5, MOST_TOP)
         live = await self._live(plain)
         if ("id" in plain) == ("x" in plain):
-            raise RefusalError(422, "the request has both x and id, or neither", "send one of them", field="x")
+            raise RequestError(422, "the request has both x and id, or neither", "send one of them", field="x")
         columns = service.columns
         if live.facts.width is None or columns is None:
             raise unavailable("the model has not learned anything yet", "let it learn some rows first")
@@ -169,7 +174,7 @@ class Routes:
             service.refuse_unreadable(batch)
             x = batch.x
         else:
-            require_scope(request, "learn")  # the answer shows what others have sent
+            require_scope(request, "learn", "an explanation by id")  # it shows what others have sent
             id = read_id(plain["id"], None)
             _, _, packed = await service.ask_log(lambda: service.log.find(id))
             if packed is None:
@@ -187,17 +192,17 @@ class Routes:
     async def forget(self, request: Request) -> Response:
         """Erase rows; the model is rebuilt without them."""
         body = await read_body(request)
-        plain = await self._aside(len(body), parse_object, body, ("ids", "wait"))
+        plain = await self._side(len(body), parse_object, body, ("ids", "wait"))
         wait, ids = read_flag(plain, "wait"), plain.get("ids")
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SENT:
-            raise RefusalError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
+            raise RequestError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
         ids = [read_id(id, number) for number, id in enumerate(ids)]
         receipt = await self._service.write(Forget(ids))
         generation = receipt.head.generation
         try:
             live = await self._service.live(0, generation if wait else 0)
             rebuilt = live.facts.generation >= generation
-        except RefusalError:
+        except RequestError:
             rebuilt = False
         return JSONAnswer(
             {
@@ -206,6 +211,7 @@ class Routes:
                 "forgotten": receipt.taken,
                 "unknown": receipt.others,
                 "rebuilt": rebuilt,
+                "rebuild": None if rebuilt else self._service.rebuild_to_json(),
             }
         )
 
@@ -231,7 +237,11 @@ class Routes:
         except asyncio.CancelledError:  # the thread goes on, for nobody
             writing.add_done_callback(_remove_untaken)
             raise
-        headers = {"mlca-position": str(facts.position), "mlca-generation": str(facts.generation)}
+        headers = {
+            "mlca-position": str(facts.position),
+            "mlca-generation": str(facts.generation),
+            "mlca-checksum": facts.checksum_text or "",
+        }
         name = f"position-{facts.position}.mlca"
         return _TemporaryFile(path, headers=headers, media_type="application/octet-stream", filename=name)
 
@@ -256,13 +266,15 @@ class Routes:
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
-            raise unavailable(follower.trouble or "the model is being read from snapshot and log", "wait a little")
+            raise unavailable(follower.unready, "wait a little")
         return JSONAnswer(
             {
                 "ready": True,
                 "position": live.facts.position,
                 "generation": live.facts.generation,
+                "checksum": live.facts.checksum_text,
                 "behind": follower.behind,
+                "rebuild": self._service.rebuild_to_json(),
             }
         )
 
@@ -272,9 +284,7 @@ class Routes:
 
     async def page(self, request: Request) -> Response:
         """Send the page."""
-        return Response(
-            page.HTML, media_type="text/html; charset=utf-8", headers={"content-security-policy": page.POLICY}
-        )
+        return Response(PAGE, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAGE_POLICY})
 
     async def _live(self, plain: dict[str, Any]) -> LiveModel:
         position = read_whole(plain, "min_position", 0, MOST_POSITION)
@@ -322,11 +332,29 @@ def _read_label(body: bytes) -> Label:
     return Label(ids, labels)
 
 
+def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
+    """Read how labels are to be chosen."""
+    objective: Any = plain.get("objective")
+    threshold, field = plain.get("threshold"), "threshold"
+    if "objective" in plain and "threshold" in plain:
+        problem = "the request has both threshold and objective"
+        raise RequestError(422, problem, "send one of them: a threshold replaces the objective", field=field)
+    try:
+        if "threshold" in plain:
+            read_threshold(threshold, facts.labels)
+        field = "objective"
+        if "objective" in plain:
+            check_objective(objective, facts.decision)
+    except ValueError as error:
+        raise RequestError(422, str(error), "leave it out or correct it", field=field) from None
+    return Choice(top, objective, threshold)
+
+
 def _refuse_long_answer(n_rows: int, n_labels: int) -> None:
     """Refuse what would be answered by a hundred MiB and more."""
     if n_rows * n_labels > MOST_TOLD:
         problem = f"{n_rows:,} rows with {n_labels:,} probabilities each are more than {MOST_TOLD:,}"
-        raise RefusalError(413, problem, "send fewer rows at a time, or a smaller top", field="top")
+        raise RequestError(413, problem, "send fewer rows at a time, or a smaller top", field="top")
 
 
 def _number_or_text(text: str) -> int | str:

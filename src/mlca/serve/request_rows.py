@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.limits import LARGEST_VALUE
-from mlca.serve.naming import excerpt, kind_of, read_name
-from mlca.serve.refusals import RefusalError, bad_row
-from mlca.serve.tablerows import NamedCells, pack_cells, read_cells, unpack_cells
+from mlca.serve.request_errors import RequestError, bad_row, excerpt, kind_of, read_name
+from mlca.serve.table_cells import NamedCells, pack_cells, read_cells, unpack_cells
 
 MOST_COLUMNS = 100_000
 MOST_LABELS = 1000
@@ -109,7 +108,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 
     Raises
     ------
-    RefusalError
+    RequestError
         On the first fault.
 
     Examples
@@ -119,7 +118,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     ([[3.0, 0.5]], 2)
     >>> read_rows([{"id": "a", "x": [1, "2"]}], None, need_ids=True, need_labels=False, most=9)
     Traceback (most recent call last):
-    mlca.serve.refusals.RefusalError: x[1] is a string, not a number; send numbers
+    mlca.serve.request_errors.RequestError: x[1] is a string, not a number; send numbers
     """
     check_list(rows, most)
     ids: list[str] = []
@@ -142,10 +141,10 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 def check_list(rows: Any, most: int) -> None:
     """Refuse what is no list of rows, or too long a one."""
     if not isinstance(rows, list) or not rows:
-        raise RefusalError(422, "rows is no list with at least one row", "send {'rows': [...]}", field="rows")
+        raise RequestError(422, "rows is no list with at least one row", "send {'rows': [...]}", field="rows")
     if len(rows) > most:
         problem = f"the request has {len(rows):,} rows, more than {most:,}"
-        raise RefusalError(413, problem, "send them in several requests", field="rows")
+        raise RequestError(413, problem, "send them in several requests", field="rows")
 
 
 def read_id(value: Any, number: int | None) -> str:

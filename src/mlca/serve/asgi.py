@@ -19,11 +19,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from mlca.serve.bodies import encode_json
-from mlca.serve.diary import tell
 from mlca.serve.measures import Traffic
-from mlca.serve.refusals import RefusalError, unavailable
-from mlca.serve.tokens import Tokens
+from mlca.serve.operator_log import log_event
+from mlca.serve.request_errors import RequestError, unavailable
+from mlca.serve.responses import JSONAnswer
+from mlca.serve.tokens import TokenGuard
 
 # Seconds in which a request is answered.
 ANSWER_SECONDS = 60.0
@@ -38,22 +38,14 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
+# Headers that decide who asks, from where and how: of two, another server in between might believe the other.
+_NOT_REPEATED = (b"host", b"origin", b"authorization", b"content-type")
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class JSONAnswer(Response):
-    """An answer as JSON."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """Return the content as it is sent."""
-        return encode_json(content).encode()
-
-
-class Gate:
+class Application:
     """The application as the server knows it: gives requests an id, finds who answers them, and adds security headers.
 
     Handlers are looked up by path: a router that tries patterns, and the layers of a framework around it, would take
@@ -116,7 +108,7 @@ class Gate:
             await send(message)
 
         try:
-            refusal = self._misdirected(headers)
+            refusal = _repeated(scope) or self._misdirected(headers)
             if refusal is not None:
                 response = _answer_refusal(refusal, request_id)
             else:
@@ -126,7 +118,7 @@ class Gate:
             route = scope.get("mlca.route", "other")
             seconds = time.perf_counter() - began
             self._traffic.count_request(route, status, seconds)
-            tell(
+            log_event(
                 "request",
                 at_once=False,
                 request=request_id,
@@ -146,7 +138,7 @@ class Gate:
         status, problem = (405, "this address does not take this method") if methods else (404, "no such address")
 
         async def refuse(request: Request) -> Response:
-            refusal = RefusalError(status, problem, "the addresses are described by /openapi.json")
+            refusal = RequestError(status, problem, "the addresses are described by /openapi.json")
             response = _answer_refusal(refusal, request.scope["mlca.request"])
             if methods:
                 response.headers["allow"] = ", ".join(methods)
@@ -154,15 +146,23 @@ class Gate:
 
         return refuse
 
-    def _misdirected(self, headers: dict[bytes, bytes]) -> RefusalError | None:
+    def _misdirected(self, headers: dict[bytes, bytes]) -> RequestError | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._open_hosts and not _LOOPBACK.fullmatch(host):
             remedy = "ask by http://localhost or http://127.0.0.1, or start the service with --tokens"
-            return RefusalError(421, "without tokens the service answers on this machine only", remedy)
+            return RequestError(421, "without tokens the service answers on this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RefusalError(403, "pages of other sites may not ask here", "ask from a program")
+            return RequestError(403, "pages of other sites may not ask here", "ask from a program")
         return None
+
+
+def _repeated(scope: Scope) -> RequestError | None:
+    names = [name for name, _ in scope["headers"]]
+    for name in _NOT_REPEATED:
+        if names.count(name) > 1:
+            return RequestError(400, f"the request has several {name.decode()} headers", "send one")
+    return None
 
 
 def _id_of(headers: dict[bytes, bytes]) -> str:
@@ -170,7 +170,7 @@ def _id_of(headers: dict[bytes, bytes]) -> str:
     return given if _REQUEST_ID.fullmatch(given) else f"{_PROCESS}-{next(_numbers)}"
 
 
-def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | None) -> Handler:
+def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard | None) -> Handler:
     """Let only those through to a handler who may, in time, and turn its errors into answers.
 
     Parameters
@@ -181,8 +181,8 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
         What the log and the metrics call it.
     scope : str or None
         What a token must be good for; None where everybody may ask.
-    tokens : Tokens or None
-        The tokens; None where none are asked for.
+    tokens : TokenGuard or None
+        Looks up tokens; None where none are asked for.
     """
 
     async def answer(request: Request) -> Response:
@@ -190,10 +190,10 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
         request_id = request.scope["mlca.request"]
         try:
             if scope is not None and tokens is not None:
-                _admit(request, scope, tokens)
+                await _admit(request, scope, tokens)
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await handler(request)
-        except RefusalError as refusal:
+        except RequestError as refusal:
             return _answer_refusal(refusal, request_id)
         except TimeoutError:
             late = unavailable(
@@ -204,35 +204,47 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: Tokens | No
         except ClientDisconnect:
             return Response(status_code=499)  # nobody will see it
         except Exception as error:
-            tell("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
-            inside = RefusalError(500, "a fault of the service", f"tell its operator the request id {request_id}")
+            log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
+            inside = RequestError(500, "a fault of the service", f"tell its operator the request id {request_id}")
             return _answer_refusal(inside, request_id)
 
     return answer
 
 
-def _admit(request: Request, scope: str, tokens: Tokens) -> None:
+async def _admit(request: Request, scope: str, tokens: TokenGuard) -> None:
     given: bytes = request.scope["mlca.headers"].get(b"authorization", b"")
-    kind, _, secret = given.decode("latin-1").partition(" ")
+    kind, _, rest = given.decode("latin-1").partition(" ")
+    secret = rest.strip() if kind.lower() == "bearer" else ""
+    address = request.client.host if request.client is not None else ""
     try:
-        holder = tokens.holder(secret.strip()) if kind.lower() == "bearer" else None
+        holder = await tokens.holder(secret, address) if secret else None
     except (OSError, ValueError) as error:  # fail closed: an old list might have a token that was taken out
-        tell("trouble", problem=f"the tokens cannot be read: {error}")
+        log_event("trouble", problem=f"the tokens cannot be read: {error}")
         raise unavailable("the service cannot read its tokens now", "tell its operator") from None
     if holder is None:
-        raise RefusalError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
+        raise RequestError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
     request.scope["mlca.token"] = holder.name
     request.scope["mlca.scopes"] = holder.scopes
-    require_scope(request, scope)
+    require_scope(request, scope, "this route")
 
 
-def require_scope(request: Request, scope: str) -> None:
-    """Refuse what the token of a request is not good for; where no tokens are asked for, everybody may do all."""
+def require_scope(request: Request, scope: str, purpose: str) -> None:
+    """Reject a request whose token lacks a scope; without tokens every scope is granted.
+
+    Parameters
+    ----------
+    request : Request
+        The request, whose token is known.
+    scope : str
+        The scope.
+    purpose : str
+        What needs it, for the message.
+    """
     if scope not in request.scope.get("mlca.scopes", (scope,)):
-        raise RefusalError(403, f"this token is not good for {scope!r}", "use one that has this scope")
+        raise RequestError(403, f"this token lacks the scope {scope!r}, which {purpose} needs", "use one that has it")
 
 
-def _answer_refusal(refusal: RefusalError, request_id: str) -> Response:
+def _answer_refusal(refusal: RequestError, request_id: str) -> Response:
     headers = {}
     if refusal.retry_after is not None:
         headers["retry-after"] = str(refusal.retry_after)
@@ -257,7 +269,7 @@ def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int
     """Read a whole number from 0 on."""
     value = plain.get(name, default)
     if type(value) is not int or not 0 <= value <= most:
-        raise RefusalError(
+        raise RequestError(
             422, f"{name} is no whole number from 0 to {most:,}", "leave it out or correct it", field=name
         )
     return value
@@ -267,5 +279,5 @@ def read_flag(plain: dict[str, Any], name: str) -> bool:
     """Read true or false; false where it is missing."""
     value = plain.get(name, False)
     if type(value) is not bool:
-        raise RefusalError(422, f"{name} is neither true nor false", "leave it out or correct it", field=name)
+        raise RequestError(422, f"{name} is neither true nor false", "leave it out or correct it", field=name)
     return value

@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from mlca.limits import LARGEST_VALUE
-from mlca.serve.naming import excerpt, is_unicode, kind_of, read_name
-from mlca.serve.refusals import bad_row
+from mlca.serve.request_errors import bad_row, excerpt, is_unicode, kind_of, read_name
 from mlca.tables.cells import is_missing
+from mlca.tables.first_rows import TableRows
 from mlca.tables.kinds import Boolean, Date, Numeric
 from mlca.tables.layout import TableLayout
+from mlca.tables.table_learner import MOST_CELLS
 
 NamedCells: TypeAlias = dict[str, Any]
 
-# Columns that a row may have, and a log may learn.
-MOST_CELLS = 10_000
 LONGEST_TEXT = 20_000
 # The characters of all texts of a row, names among them.
 LONGEST_ROW = 400_000
@@ -43,7 +42,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
     {'temp': 3.1, 'site': 'A', 'calm': None}
     >>> read_cells({"temp": [3.1]}, 0)
     Traceback (most recent call last):
-    mlca.serve.refusals.RefusalError: x['temp'] is a list; send a number, a string, true, false or null
+    mlca.serve.request_errors.RequestError: x['temp'] is a list; send a number, a string, true, false or null
     """
     if not isinstance(x, dict):
         remedy = "send an object by column name, as the first row was one"
@@ -94,24 +93,19 @@ def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
             field = _field(column.name)
             problem = f"{field} is {wanted[0]}, but the column is {column.kind} here"
             raise bad_row(faulty[0], field, problem, f"{wanted[1]}, or null where there is none")
-    known = known_names(layout)
+    brought: set[str] = set()
     for number, cells in enumerate(rows):
-        new = new_names(cells, layout, known)
-        known.update(new)
-        if new and len(known) > MOST_CELLS:
+        new = [name for name in layout.new_names(cells) if not is_missing(cells[name])]
+        brought.update(new)
+        if new and len(layout.names) + len(brought) > MOST_CELLS:
             problem = f"there are {len(layout.columns):,} columns here, and {excerpt(new[-1])!r} is one too many"
             raise bad_row(number, _field(new[-1]), problem, f"send columns of other names only up to {MOST_CELLS:,}")
 
 
-def known_names(layout: TableLayout) -> set[str]:
-    """Return the names that bring nothing new."""
-    return {column.name for column in layout.columns} | {layout.id or ""}
-
-
-def new_names(cells: NamedCells, layout: TableLayout, known: set[str]) -> list[str]:
-    """Return the columns that a row brings: with a value, and neither known nor labels in the files that began it."""
-    new = [name for name, cell in cells.items() if name not in known and not is_missing(cell)]
-    return new if layout.labels is None else [name for name in new if not layout.labels.among([name])]
+def cells_of_rows(rows: Sequence[NamedCells]) -> TableRows:
+    """Return rows by column; a column that a row lacks is missing there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return TableRows({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
 def pack_cells(cells: NamedCells) -> bytes:

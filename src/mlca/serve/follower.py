@@ -1,8 +1,12 @@
 """One thread that learns: from the newest good snapshot, through the rest of the log, and on with every new row.
 
 When rows are forgotten that the model knows, it is rebuilt from the last snapshot before them. Until that is done the
-old model goes on answering but learns nothing more: whatever answers in generation g at position p has
-learned just the rows that the log had in generation g up to p, whoever answers.
+old model continues to answer but learns nothing more: whatever answers in generation g at position p has learned just
+the rows that the log had in generation g up to p, on any machine.
+
+A rebuild reads the log in one transaction, so it is finished whatever is forgotten meanwhile. Rows that are forgotten
+during a rebuild are collected for the next one. So a model that rows are forgotten from faster than it can be rebuilt
+moves on with every rebuild.
 """
 
 from __future__ import annotations
@@ -12,14 +16,15 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlca.metrics.stream.alarms import Watch
-from mlca.serve.alarms import look
-from mlca.serve.database import LogError
-from mlca.serve.live import Learned, LiveModel, new_model
-from mlca.serve.log import Log
-from mlca.serve.refusals import RefusalError
+from mlca.serve.database import DamageError, LogError
+from mlca.serve.live_model import Learned, LiveModel, new_model
+from mlca.serve.log import Log, LogView
+from mlca.serve.measures import look
+from mlca.serve.request_errors import RequestError
+from mlca.serve.request_rows import Columns
 from mlca.serve.snapshots import Snapshots
 
 # Rows that are learned while predictions wait: some milliseconds' worth.
@@ -35,6 +40,17 @@ _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
 # What saving may cost at most, as a share of the time.
 _SAVING_SHARE = 0.05
+
+
+class Rebuild(NamedTuple):
+    """How far the model is that is being built from the log: rows of the log, of how many, and its generation."""
+
+    generation: int
+    position: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.position:,} of {self.end:,} rows"
 
 
 class Follower:
@@ -75,7 +91,7 @@ class Follower:
         self._erase_at = 0.0
         self._watch: Watch | None = None
         self.live: LiveModel | None = None
-        self.rebuilding = False
+        self.rebuild: Rebuild | None = None
         self.trouble: str | None = None
 
     def start(self) -> None:
@@ -90,6 +106,18 @@ class Follower:
             self._thread.join()
         if self.live is not None and self.live.facts.position > self._saved_position:
             self.save(self.live)
+
+    @property
+    def rebuilding(self) -> bool:
+        """Whether the model that answers is being replaced."""
+        return self.live is not None and self.rebuild is not None
+
+    @property
+    def unready(self) -> str:
+        """Why there is no model that answers, or none that follows the log."""
+        if self.trouble is not None:
+            return self.trouble
+        return f"the model is being read from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
 
     @property
     def behind(self) -> int:
@@ -111,7 +139,7 @@ class Follower:
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
-        except (OSError, LogError, RefusalError) as error:
+        except (OSError, LogError, RequestError) as error:
             self._on_trouble(f"no snapshot could be taken ({error}); the log has everything")
         self._saving_took = time.monotonic() - began
         return path
@@ -123,6 +151,9 @@ class Follower:
                 self.trouble = None
                 if not worked and not self._stopping.is_set():
                     self._log.database.wait(_POLL)
+            except DamageError as error:
+                self._tell_trouble(f"learning has stopped: {error}")
+                return
             except (LogError, OSError) as error:
                 self._tell_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
@@ -137,10 +168,13 @@ class Follower:
         self.trouble = sentence
 
     def _recover(self) -> bool:
-        learned = self._nearest_snapshot() or self._beginning()
-        self._saved_position = learned.position
-        if self._replay(learned):
+        with self._log.viewing() as view:
+            learned = self._nearest_snapshot(view) or self._beginning()
+            self._saved_position = learned.position
+            done = self._replay(view, learned)
+        if done:
             self.live = LiveModel(learned)
+            self.rebuild = None
             self._on_progress(0)
         return True
 
@@ -151,27 +185,33 @@ class Follower:
         facts = live.facts
         if self._log.erasing_due.is_set() and time.monotonic() >= self._erase_at:
             self._erase()
-        chapter = self._log.read(facts.position, facts.generation, self._limit())
-        if chapter.head.position < facts.position or chapter.head.generation < facts.generation:
-            # As after a change to a standby that had not got everything: what is gone must leave the model, too.
-            self._on_trouble(f"the log has gone back to position {chapter.head.position}; the model follows")
-            self._log.go_back(chapter.head)
-            self._rebuild(live, chapter.head.position + 1)
+        with self._log.viewing() as view:
+            head, forgotten = view.head, view.first_forgotten(facts.generation)
+            fits = view.fits(facts.position, facts.generation, facts.checksum)
+            followed = fits and head.generation == facts.generation
+            chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
+        if not fits:
+            # As after a change to a standby that had not got everything: what is gone must leave the model as well.
+            self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
+            self._log.go_back(head)
+            self._rebuild(live)
             return True
-        if chapter.head.generation != facts.generation:
+        if not followed:
             self._log.erasing_due.set()  # also if it was forgotten at another service
-            if chapter.forgotten is not None and chapter.forgotten <= facts.position:
-                self._on_event("forgotten", {"generation": chapter.head.generation})
-                self._rebuild(live, chapter.forgotten)
+            if forgotten is not None and forgotten <= facts.position:
+                self._on_event("forgotten", {"generation": head.generation})
+                self._snapshots.drop_from(forgotten)
+                self._saved_position = min(self._saved_position, forgotten - 1)
+                self._rebuild(live)
             else:
-                live.adopt(chapter.head.generation)
+                live.adopt(head.generation)
                 self._on_progress(0)
             return True
         if self._watch is None:
             self._watch = Watch(facts.labels)
-        for start in range(0, len(chapter.rows), _CHUNK):
-            rows = chapter.rows[start : start + _CHUNK]
-            count = live.learn(rows, chapter.head.columns)
+        for start in range(0, len(chapter), _CHUNK):
+            rows = chapter[start : start + _CHUNK]
+            count = live.learn(rows, head.columns)
             self._on_progress(count)
             for label in live.facts.labels[len(facts.labels) :]:
                 self._on_event("label", {"label": label, "position": live.facts.position})
@@ -182,7 +222,7 @@ class Follower:
                 break
         if self._is_snapshot_due(facts.position):
             self.save(live)
-        return bool(chapter.rows)
+        return bool(chapter)
 
     def _erase(self) -> None:
         """Take what was forgotten off the disk, or try again a little later."""
@@ -194,30 +234,37 @@ class Follower:
             self._erase_at = time.monotonic() + _SNAPSHOT_SECONDS[0]
             self._on_trouble(str(error))
 
-    def _rebuild(self, live: LiveModel, first: int) -> None:
-        self.rebuilding = True
-        self._snapshots.drop_from(first)
-        learned = self._nearest_snapshot() or self._beginning()
-        if self._replay(learned):
+    def _rebuild(self, live: LiveModel) -> None:
+        """Replace the model by one that is built from the log as it is now.
+
+        What is forgotten meanwhile does not disturb the view of the log, so that the model of this generation is
+        finished; the next step builds the next one, without everything that was forgotten by then.
+        """
+        with self._log.viewing() as view:
+            self.rebuild = Rebuild(view.head.generation, 0, view.head.position)
+            learned = self._nearest_snapshot(view) or self._beginning()
+            done = self._replay(view, learned)
+        if done:
             live.become(learned)
-            self._saved_position = min(self._saved_position, first - 1)
-            self.rebuilding = False
+            self._saved_position = min(self._saved_position, learned.position)
+            self.rebuild = None
             self._on_event("rebuilt", {"generation": learned.generation, "position": learned.position})
             self._on_progress(0)
             self.save(live)
 
-    def _replay(self, learned: Learned) -> bool:
-        """Learn the log to its end; False where a forgetting or the end of the service came in between."""
-        while not self._stopping.is_set():
-            chapter = self._log.read(learned.position, learned.generation, self._limit())
-            if chapter.forgotten is not None and chapter.forgotten <= learned.position:
+    def _replay(self, view: LogView, learned: Learned) -> bool:
+        """Learn the rows of a view to its end; False where the service ended before."""
+        head = view.head
+        learned.generation = head.generation
+        if learned.checksum is None:  # of a snapshot from before there were checksums
+            learned.checksum = view.checksum_at(learned.position)
+        while learned.position < head.position:
+            if self._stopping.is_set():
                 return False
-            learned.generation = chapter.head.generation
-            if not chapter.rows:
-                return True
-            learned.learn(chapter.rows, chapter.head.columns)
+            self.rebuild = Rebuild(head.generation, learned.position, head.position)
+            learned.learn(view.read(learned.position, self._limit(head.columns)), head.columns)
             learned.measures.note(learned.position, learned.facts().nodes)
-        return False
+        return True
 
     def _beginning(self) -> Learned:
         """Return the model before the first row."""
@@ -225,24 +272,19 @@ class Follower:
 
         beginning = self._log.beginning
         if beginning.start is None:
-            return Learned(new_model(beginning.parameters, self._n_jobs))
+            return Learned(new_model(beginning.parameters, self._n_jobs), checksum=beginning.checksum)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "start.mlca"
             path.write_bytes(beginning.start)
-            return Learned(load(path).set_params(n_jobs=self._n_jobs))
+            return Learned(load(path).set_params(n_jobs=self._n_jobs), checksum=beginning.checksum)
 
-    def _nearest_snapshot(self) -> Learned | None:
-        """Return the newest snapshot that knows nothing forgotten, our own or a shared one."""
-
-        def is_right(position: int, generation: int) -> bool:
-            forgotten = self._log.first_forgotten(generation)
-            return position <= self._log.head.position and (forgotten is None or forgotten > position)
-
-        local = self._snapshots.newest(is_right)
+    def _nearest_snapshot(self, view: LogView) -> Learned | None:
+        """Return the newest snapshot that fits the log, our own or a shared one."""
+        local = self._snapshots.newest(view)
         found = local
-        if self._log.database.shared and self._log.shared_position() > (local.position if local else 0):
-            shared = self._log.shared_snapshot()
-            found = (self._snapshots.take_in(*shared) if shared is not None else None) or local
+        if self._log.database.shared and view.shared_position() > (local.position if local else 0):
+            shared = view.shared_snapshot()
+            found = (self._snapshots.take_in(view, *shared) if shared is not None else None) or local
         if found is not None:
             found.model.set_params(n_jobs=self._n_jobs)
         return found
@@ -250,7 +292,11 @@ class Follower:
     def _share(self, path: Path) -> None:
         """Leave a snapshot for other machines, unless one of them has just done so."""
         position, generation = map(int, path.stem.split("-"))
-        if self._log.database.shared and position - self._log.shared_position() >= _SNAPSHOT_ROWS // 2:
+        if not self._log.database.shared:
+            return
+        with self._log.viewing() as view:
+            newest = view.shared_position()
+        if position - newest >= _SNAPSHOT_ROWS // 2:
             self._log.share(position, generation, path.read_bytes())
 
     def _is_snapshot_due(self, position: int) -> bool:
@@ -259,8 +305,7 @@ class Follower:
         soon = max(soon, self._saving_took / _SAVING_SHARE)
         return (rows >= _SNAPSHOT_ROWS and seconds >= soon) or (rows > 0 and seconds >= max(soon, late))
 
-    def _limit(self) -> int:
-        columns = self._log.head.columns
+    def _limit(self, columns: Columns | None) -> int:
         if columns is None:
             return _CHAPTER
         if columns.table:  # of which a row may be long

@@ -9,24 +9,29 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mlca.serve.database import Session
-from mlca.serve.refusals import bad_row
-from mlca.serve.rows import Columns
+from mlca.serve.request_errors import bad_row
+from mlca.serve.request_rows import Columns
+from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, row_digest
 
 # Ids that are looked up by one statement.
 _LOOKED_UP = 500
 
+# What forgetting leaves of a row: its id, its position, and digest and checksum, which tell nothing without the salt.
+ERASED = "x = NULL, labels = NULL, predicted = NULL, at = NULL, salt = NULL"
+
 
 @dataclass(frozen=True)
 class Head:
-    """Where the log stands."""
+    """Where the log stands; the checksum covers all rows up to the position."""
 
     position: int
     generation: int
     columns: Columns | None
+    checksum: bytes
 
 
 @dataclass(frozen=True)
@@ -73,20 +78,35 @@ Written = tuple[Head, int, list[str]]
 def _learn(session: Session, head: Head, change: Learn) -> Written:
     columns = _agreed(head, change.columns)
     known = states_of(session, change.ids)
+    waiting = _waiting_rows(session, [id for id in change.ids if known.get(id) == "waiting"])
     new: list[tuple[Any, ...]] = []
     completed: list[tuple[Any, ...]] = []
     duplicates = []
-    position, now, seen = head.position, time.time(), set()
+    position, checksum, now, seen = head.position, head.checksum, time.time(), set()
+    about = columns.to_json()
     for id, x, labels in zip(change.ids, change.x, change.labels, strict=True):
         if id in seen or known.get(id, "waiting") != "waiting":
             duplicates.append(id)
             continue
         seen.add(id)
         position += 1
-        (completed if id in known else new).append((position, x, json.dumps(labels), now, id))
-    session.execute_many("INSERT INTO mlca_rows (position, x, labels, at, id) VALUES (?, ?, ?, ?, ?)", new)
-    session.execute_many("UPDATE mlca_rows SET position = ?, x = ?, labels = ?, at = ? WHERE id = ?", completed)
-    return Head(position, head.generation, columns), position - head.position, duplicates
+        kept = waiting.get(id)
+        predicted = kept.predicted if kept is not None and kept.intact else None
+        salt, text = new_salt(), json.dumps(labels)
+        digest = row_digest(salt, content_digest(salt, id, x, predicted), text, now)
+        checksum = next_checksum(checksum, position, digest, about)
+        (new if kept is None else completed).append((position, x, text, predicted, now, salt, digest, checksum, id))
+    session.execute_many(
+        "INSERT INTO mlca_rows (position, x, labels, predicted, at, salt, digest, checksum, id) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        new,
+    )
+    session.execute_many(
+        "UPDATE mlca_rows SET position = ?, x = ?, labels = ?, predicted = ?, at = ?, salt = ?, digest = ?, "
+        "checksum = ? WHERE id = ?",
+        completed,
+    )
+    return Head(position, head.generation, columns, checksum), position - head.position, duplicates
 
 
 def _keep(session: Session, head: Head, change: Keep) -> Written:
@@ -98,9 +118,10 @@ def _keep(session: Session, head: Head, change: Keep) -> Written:
             others.append(id)
             continue
         known[id] = "waiting"
-        new.append((x, json.dumps(predicted), id))
-    session.execute_many("INSERT INTO mlca_rows (x, predicted, id) VALUES (?, ?, ?)", new)
-    return Head(head.position, head.generation, columns), len(new), others
+        salt, text = new_salt(), json.dumps(predicted)
+        new.append((x, text, salt, content_digest(salt, id, x, text), id))
+    session.execute_many("INSERT INTO mlca_rows (x, predicted, salt, digest, id) VALUES (?, ?, ?, ?, ?)", new)
+    return replace(head, columns=columns), len(new), others
 
 
 def _label(session: Session, head: Head, change: Label) -> Written:
@@ -109,17 +130,28 @@ def _label(session: Session, head: Head, change: Label) -> Written:
         if id not in known:
             remedy = "send the row with its x to /v1/learn, or check the id"
             raise bad_row(number, "id", "no row waits under this id", remedy)
+    waiting = _waiting_rows(session, [id for id in change.ids if known[id] == "waiting"])
+    for number, id in enumerate(change.ids):
+        if id in waiting and not waiting[id].intact:
+            remedy = "send the row with its x to /v1/learn, under the same id"
+            raise bad_row(number, "id", "the row that waits under this id was damaged in the database", remedy)
     labelled, duplicates = [], []
-    position, now = head.position, time.time()
+    position, checksum, now = head.position, head.checksum, time.time()
+    about = "" if head.columns is None else head.columns.to_json()
     for id, labels in zip(change.ids, change.labels, strict=True):
         if known[id] != "waiting":
             duplicates.append(id)
             continue
         known[id] = "learned"
         position += 1
-        labelled.append((position, json.dumps(labels), now, id))
-    session.execute_many("UPDATE mlca_rows SET position = ?, labels = ?, at = ? WHERE id = ?", labelled)
-    return Head(position, head.generation, head.columns), len(labelled), duplicates
+        text = json.dumps(labels)
+        digest = row_digest(waiting[id].salt, waiting[id].digest, text, now)
+        checksum = next_checksum(checksum, position, digest, about)
+        labelled.append((position, text, now, digest, checksum, id))
+    session.execute_many(
+        "UPDATE mlca_rows SET position = ?, labels = ?, at = ?, digest = ?, checksum = ? WHERE id = ?", labelled
+    )
+    return Head(position, head.generation, head.columns, checksum), len(labelled), duplicates
 
 
 def _forget(session: Session, head: Head, change: Forget) -> Written:
@@ -128,14 +160,15 @@ def _forget(session: Session, head: Head, change: Forget) -> Written:
     unknown = [id for id in change.ids if id not in known]
     first = _first_position(session, gone)
     session.execute_many(
-        "UPDATE mlca_rows SET x = NULL, labels = NULL, predicted = NULL, at = NULL WHERE id = ?", [(id,) for id in gone]
+        f"UPDATE mlca_rows SET {ERASED} WHERE id = ?",
+        [(id,) for id in gone],
     )
     if first is None:  # nothing of it was learned
         return head, len(gone), unknown
     generation = head.generation + 1
     session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, first))
     session.execute("DELETE FROM mlca_snapshots WHERE position >= ?", (first,))
-    return Head(head.position, generation, head.columns), len(gone), unknown
+    return replace(head, generation=generation), len(gone), unknown
 
 
 _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: _forget}
@@ -170,6 +203,27 @@ def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
         for id, position, erased in found:
             states[id] = "forgotten" if erased else "waiting" if position is None else "learned"
     return states
+
+
+@dataclass(frozen=True)
+class _WaitingRow:
+    """What is kept of a row that waits, and whether it is what was written."""
+
+    predicted: str | None
+    salt: bytes
+    digest: bytes
+    intact: bool
+
+
+def _waiting_rows(session: Session, ids: Sequence[str]) -> dict[str, _WaitingRow]:
+    """Return the rows of ids that wait."""
+    rows = {}
+    for marks, group in _groups(ids):
+        found = session.execute(f"SELECT id, x, predicted, salt, digest FROM mlca_rows WHERE id IN ({marks})", group)
+        for id, x, predicted, salt, digest in found:
+            sealed = salt is not None and content_digest(bytes(salt), id, bytes(x), predicted) == digest
+            rows[id] = _WaitingRow(predicted, salt or b"", digest or b"", sealed)
+    return rows
 
 
 def _first_position(session: Session, ids: Sequence[str]) -> int | None:

@@ -15,15 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mlca.recipes import recipe_of
+from mlca import frames
+from mlca.learner.core import Answers
+from mlca.options import Decision, Objective, decision_for
 from mlca.serve.log import LoggedRow
 from mlca.serve.measures import LogMeasures
-from mlca.serve.refusals import unavailable
-from mlca.serve.rows import Columns, RowsOfX, unpack_rows
-from mlca.serve.tablelearning import TableLearner
+from mlca.serve.request_errors import unavailable
+from mlca.serve.request_rows import Columns, RowsOfX, unpack_rows
+from mlca.serve.table_cells import cells_of_rows
+from mlca.tables.columns import Wishes
 from mlca.tables.layout import TableLayout
+from mlca.tables.table_learner import TableLearner, recipe_of
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -37,39 +40,26 @@ NOTE = "snapshot"
 class Facts:
     """What anybody may know about the model without waiting for it; of a table, also what its columns mean.
 
-    `settled` tells whether the columns are decided about for good.
+    `settled` tells whether the columns are decided about for good. The checksum covers the log up to the position;
+    None where a snapshot of an older version had none.
     """
 
     position: int
     generation: int
+    checksum: bytes | None = None
     seen: int = 0
     nodes: int = 0
     width: int | None = None
     labels: tuple[str, ...] = ()
     layout: TableLayout | None = None
     settled: bool = True
+    decision: Decision = "mixed"
+    objective: Objective = "exact"
 
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the model says of some rows, and as of which position.
-
-    Attributes
-    ----------
-    facts : Facts
-        The model that spoke.
-    probabilities : ndarray of shape (n_rows, n_labels)
-        In the order of `facts.labels`.
-    decided : ndarray of shape (n_rows, n_labels)
-        Which labels each row gets.
-    novelty : ndarray of shape (n_rows,) or None
-        How new each row is to the model; None where the model tells none.
-    """
-
-    facts: Facts
-    probabilities: NDArray[np.float64]
-    decided: NDArray[np.bool_]
-    novelty: NDArray[np.float64] | None
+    @property
+    def checksum_text(self) -> str | None:
+        """The checksum as answers and snapshots have it."""
+        return None if self.checksum is None else self.checksum.hex()
 
 
 class _Turnstile:
@@ -103,12 +93,16 @@ class _Turnstile:
 
 @dataclass
 class Learned:
-    """A model, its measures, and the rows that both come from: all up to a position, in a generation."""
+    """A model, its measures, and the rows that both come from: all up to a position, in a generation.
+
+    The checksum is that of the log at the position; None where a snapshot of an older version had none.
+    """
 
     model: MLCA
     measures: LogMeasures = field(default_factory=LogMeasures)
     position: int = 0
     generation: int = 0
+    checksum: bytes | None = None
     table: TableLearner | None = None
 
     def __post_init__(self) -> None:
@@ -116,7 +110,7 @@ class Learned:
         if hasattr(self.model, "classes_"):
             recipe = recipe_of(self.model)
             if recipe is not None and isinstance(recipe.layout, TableLayout):
-                self.table = TableLearner(self.model)
+                self.table = _table_learner(self.model)
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn the rows that are not forgotten; return their number."""
@@ -126,37 +120,51 @@ class Learned:
             x = unpack_rows([row.x for row in here if row.x is not None], columns)
             labels = [row.labels for row in here]
             if isinstance(x, list):
-                self.table = self.table or TableLearner(self.model)
-                self.table.learn(x, labels)
+                self.table = self.table or _table_learner(self.model)
+                self.table.learn(cells_of_rows(x), labels)
             else:
                 self.model.partial_fit(x, labels)
             self.measures.add(here)
         if rows:
-            self.position = rows[-1].position
+            self.position, self.checksum = rows[-1].position, rows[-1].checksum
         return len(here)
 
     def facts(self) -> Facts:
         """Return what anybody may know."""
         if not hasattr(self.model, "classes_"):
-            return Facts(self.position, self.generation)
+            return Facts(self.position, self.generation, self.checksum)
         model, table = self.model, self.table
         return Facts(
             self.position,
             self.generation,
+            self.checksum,
             model.n_seen_,
             model.n_nodes_,
-            model.n_features_in_,
+            model._learner.n_features,
             tuple(model.classes_.tolist()),
             None if table is None else table.layout,
             table is None or table.settled,
+            decision_for(model.decision, model.similarity),
+            model.objective,
         )
+
+    def explain(self, x: RowsOfX) -> Explanation:
+        """Explain one row."""
+        cells = {name: [cell] for name, cell in x[0].items()} if isinstance(x, list) else None
+        return frames.explain(self.model._fitted(), self.encode(x), cells)
 
     def encode(self, x: RowsOfX) -> Any:
         """Return rows as the model takes them."""
         if not isinstance(x, list):
             return x
         assert self.table is not None  # the model has learned rows of this kind
-        return self.table.encode(x)
+        names = [column.name for column in self.table.layout.learned]
+        return self.table.encode({name: [row.get(name) for row in x] for name in names}, len(x))
+
+
+def _table_learner(model: MLCA) -> TableLearner:
+    wishes = Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
+    return TableLearner(model, "missing", wishes=wishes)
 
 
 class LiveModel:
@@ -199,13 +207,13 @@ class LiveModel:
             self._learned, self._failed = learned, False
             self._tell()
 
-    def predict(self, x: RowsOfX) -> Judgement:
-        """Judge some rows."""
+    def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
+        """Predict some rows; return the model's facts too, since it may change at once."""
         with self._guard():
             return self._judge(x)
 
-    def try_predict(self, x: RowsOfX) -> Judgement | None:
-        """Judge some rows if that can be done at once; None while the model learns, or others wait for it."""
+    def try_predict(self, x: RowsOfX) -> tuple[Facts, Answers] | None:
+        """Predict some rows if that can be done at once; None while the model learns, or others wait for it."""
         if not self._guard.try_to_enter():
             return None
         try:
@@ -213,18 +221,17 @@ class LiveModel:
         finally:
             self._guard.leave()
 
-    def _judge(self, x: RowsOfX) -> Judgement:
+    def _judge(self, x: RowsOfX) -> tuple[Facts, Answers]:
         facts, learned = self.facts, self._sound()
         if facts.width is None:
-            return Judgement(facts, np.zeros((len(x), 0)), np.zeros((len(x), 0), dtype=bool), None)
-        judged = learned.model.judge(learned.encode(x))
-        return Judgement(facts, judged.probabilities, judged.chosen(), judged.novelty)
+            return facts, Answers(np.zeros((len(x), 0)), None, None, None)
+        return facts, learned.model.predict_details(learned.encode(x))
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
         """Tell why a row, the only one of `x`, is judged as it is."""
         with self._guard():
             learned = self._sound()
-            return self.facts, learned.model.explain(learned.encode(x))
+            return self.facts, learned.explain(x)
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
         """Save the model with a note of where it stands; return where that is."""
@@ -232,7 +239,7 @@ class LiveModel:
 
         with self._guard():
             facts, learned = self.facts, self._sound()
-            stands = {"position": facts.position, "generation": facts.generation}
+            stands = {"position": facts.position, "generation": facts.generation, "checksum": facts.checksum_text}
             set_extra(learned.model, NOTE, about | stands | {"measures": learned.measures.to_json()})
             learned.model.save(path)
             return facts
@@ -263,10 +270,10 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
 
     for name in without_effect(chosen):
         raise ValueError(f"{name} changes nothing without --decision bayes or --published; add one, or leave it out")
-    defaults = {"recency": chosen.get("decision", "calibrated") == "calibrated"}
+    defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
     model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be
-    return {name: value for name, value in model.get_params().items() if name != "n_jobs"}
+    return {name: value for name, value in model.get_params().items() if name not in ("n_jobs", "verbose")}
 
 
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:

@@ -14,9 +14,10 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from mlca.serve.diary import begin, tell, write_out
-from mlca.serve.http import make_app
-from mlca.serve.service import Service, ServiceSettings
+from mlca.serve.operator_log import flush, log_event, start_writing
+from mlca.serve.routes import make_app
+from mlca.serve.service import Service
+from mlca.serve.startup import ServiceSettings
 from mlca.serve.tokens import Tokens
 
 # Seconds that open requests have to end after SIGTERM.
@@ -71,9 +72,9 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     shown = f"[{address}]" if ":" in address else address
     print(f"mlca serve: http://{shown}:{number}/", flush=True)
     if tokens is None:
-        print("No tokens: everybody on this machine may ask, and nobody else", flush=True)
-    begin()
-    tell("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
+        print("No tokens: only requests from this machine are accepted", flush=True)
+    start_writing()
+    log_event("started", host=address, port=number, position=service.log.head.position, tokens=tokens is not None)
     config = uvicorn.Config(
         make_app(service, known),
         http=_Protocol,
@@ -90,7 +91,7 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
-    write_out()
+    flush()
 
 
 class _WritesTogether:
@@ -168,7 +169,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Wait no longer: from here on the gate has limits."""
+        """Wait no longer: from here on `asgi` has limits."""
         self._in_head = False
         if self._head is not None:
             self._head.cancel()
@@ -203,7 +204,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop listening, end what is under way, then stop the service."""
-        tell("stopping")
+        log_event("stopping")
         self._service.events.close()
         await super().shutdown(sockets)
 

@@ -1,0 +1,188 @@
+"""The tables of a log: made, upgraded from older versions, and repaired as far as the operator accepts it.
+
+Versions 1 and 2 had no checksums. Upgrading computes them for the rows as they are, within one transaction: a crash
+leaves the log as it was.
+
+Accepting a log (`mlca serve --accept-log`) is for one that is damaged. Rows that are not what was written are erased
+like forgotten ones, the chain of checksums is computed again where it is broken, and the log ends at its last row. Rows
+that are missing in between cannot be accepted: positions are contiguous.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+from mlca.serve.database import DamageError, Database, Session
+from mlca.serve.log_changes import ERASED
+from mlca.serve.request_rows import Columns
+from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, origin_checksum, row_digest
+
+VERSION = 3
+OLDER_VERSIONS = (1, 2)
+
+# What values of wrong types or contents raise when they are read.
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, struct.error)
+
+# Rows that are looked at in one step.
+_STEP = 1000
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS mlca_log (version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, "
+    "start {blob}, columns TEXT, position BIGINT NOT NULL, generation BIGINT NOT NULL, checksum {blob})",
+    "CREATE TABLE IF NOT EXISTS mlca_rows (number {serial} PRIMARY KEY, id TEXT NOT NULL UNIQUE, "
+    "position BIGINT UNIQUE, x {blob}, labels TEXT, predicted TEXT, at DOUBLE PRECISION, "
+    "salt {blob}, digest {blob}, checksum {blob})",
+    "CREATE INDEX IF NOT EXISTS mlca_waiting ON mlca_rows (number) WHERE position IS NULL",
+    "CREATE TABLE IF NOT EXISTS mlca_forgettings (generation BIGINT PRIMARY KEY, first BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS mlca_snapshots (position BIGINT NOT NULL, generation BIGINT NOT NULL, "
+    "content {blob} NOT NULL, PRIMARY KEY (position, generation))",
+)
+_ADDED_IN_VERSION_3 = (
+    ("mlca_log", "checksum"),
+    ("mlca_rows", "salt"),
+    ("mlca_rows", "digest"),
+    ("mlca_rows", "checksum"),
+)
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What accepting a log changed.
+
+    Attributes
+    ----------
+    position : int
+        How many rows the log has.
+    erased : list of int
+        The positions of the rows that were erased because they were damaged.
+    corrected : int
+        How many rows got other checksums.
+    """
+
+    position: int
+    erased: list[int]
+    corrected: int
+
+
+def make_tables(database: Database, session: Session) -> None:
+    """Make the tables that are not there yet."""
+    for statement in _TABLES:
+        session.execute(statement.format(blob=database.blob, serial=database.serial))
+
+
+def upgrade_log(database: Database, session: Session) -> None:
+    """Turn a log of an older version into one of this version."""
+    for table, column in _ADDED_IN_VERSION_3:
+        session.execute(f"ALTER TABLE {table} {database.add_column} {column} {database.blob}")
+    accept_log(session)
+    session.execute("UPDATE mlca_log SET version = ?", (VERSION,))
+
+
+def accept_log(session: Session) -> Repairs:
+    """Make a log consistent as it is.
+
+    Parameters
+    ----------
+    session : Session
+        A transaction that writes.
+
+    Returns
+    -------
+    Repairs
+
+    Raises
+    ------
+    DamageError
+        If rows are missing between others.
+    """
+    found = session.execute("SELECT identity, parameters, start, columns, generation FROM mlca_log")[0]
+    identity, parameters, start, columns, generation = found
+    about = "" if columns is None else Columns.from_json(columns).to_json()
+    checksum = origin_checksum(identity, parameters, None if start is None else bytes(start))
+    position, corrected = 0, 0
+    damaged: list[int] = []
+    while rows := session.execute(
+        "SELECT position, id, x, labels, predicted, at, salt, digest, checksum FROM mlca_rows "
+        "WHERE position > ? ORDER BY position LIMIT ?",
+        (position, _STEP),
+    ):
+        changed = []
+        for row in rows:
+            position += 1
+            if row[0] != position:
+                raise DamageError(
+                    f"the log cannot be accepted: it has no row at position {position}, but one at {row[0]}; restore "
+                    "it from a backup, or begin a new log from a snapshot (--model)"
+                )
+            stored = tuple(bytes(part) if isinstance(part, bytes | memoryview) else None for part in row[6:])
+            try:
+                salt, digest, intact = _sealed(checksum, about, *row[:6], *stored)
+            except UNREADABLE:  # SQLite returns values of any type, if that is what the file holds
+                salt, digest, intact = stored[0], stored[1] or b"", False
+            if not intact:
+                damaged.append(position)
+            checksum = next_checksum(checksum, position, digest, about)
+            if (salt, digest, checksum) != stored:
+                changed.append((salt, digest, checksum, position))
+        session.execute_many("UPDATE mlca_rows SET salt = ?, digest = ?, checksum = ? WHERE position = ?", changed)
+        corrected += len(changed)
+    session.execute_many(f"UPDATE mlca_rows SET {ERASED} WHERE position = ?", [(place,) for place in damaged])
+    noted = session.execute("SELECT coalesce(max(generation), 0) FROM mlca_forgettings")[0][0]
+    if generation > noted:  # a forgetting that is not noted may have touched any row
+        session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, 1)", (generation,))
+    generation = max(generation, noted)
+    if damaged:
+        generation += 1
+        session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, damaged[0]))
+        session.execute("DELETE FROM mlca_snapshots WHERE position >= ?", (damaged[0],))
+    session.execute("UPDATE mlca_log SET position = ?, generation = ?, checksum = ?", (position, generation, checksum))
+    _seal_waiting_rows(session)
+    return Repairs(position, damaged, corrected)
+
+
+def _sealed(
+    previous: bytes,
+    columns: str,
+    position: int,
+    id: str,
+    x: Any,
+    labels: str | None,
+    predicted: str | None,
+    at: float | None,
+    salt: bytes | None,
+    digest: bytes | None,
+    checksum: bytes | None,
+) -> tuple[bytes | None, bytes, bool]:
+    """Return the salt and the digest that a row should have, and whether its content is what was written."""
+    if x is None:  # forgotten; of an old log, or else the digest is the one that it had
+        return None, digest or content_digest(b"", id, b"", None), salt is None
+    if labels is None or at is None:
+        return salt, digest or b"", False
+    if salt is None and digest is None and checksum is None:  # of an older version
+        salt = new_salt()
+        return salt, row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at), True
+    if salt is None:
+        return None, digest or b"", False
+    found = row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at)
+    # Where the checksum fits the content, it is the digest that was damaged.
+    if found == digest or next_checksum(previous, position, found, columns) == checksum:
+        return salt, found, True
+    return salt, digest or b"", False
+
+
+def _seal_waiting_rows(session: Session) -> None:
+    """Give rows that wait, and have none, a salt and a digest."""
+    number = 0
+    while rows := session.execute(
+        "SELECT number, id, x, predicted FROM mlca_rows "
+        "WHERE number > ? AND position IS NULL AND x IS NOT NULL AND salt IS NULL ORDER BY number LIMIT ?",
+        (number, _STEP),
+    ):
+        number = rows[-1][0]
+        sealed = []
+        for place, id, x, predicted in rows:
+            salt = new_salt()
+            sealed.append((salt, content_digest(salt, id, bytes(x), predicted), place))
+        session.execute_many("UPDATE mlca_rows SET salt = ?, digest = ? WHERE number = ?", sealed)

@@ -1,0 +1,117 @@
+"""Bodies of requests: received within limits of size and time, and parsed as strict JSON.
+
+Large bodies are parsed in the thread of `worker_threads.SideWorker`. Python switches threads only between its own
+bytecodes, so large JSON is parsed in small steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
+
+from mlca.serve.request_errors import RequestError, excerpt
+from mlca.serve.worker_threads import AT_ONCE
+
+MOST_BYTES = 16 * 2**20
+# Seconds in which a body must have come.
+BODY_SECONDS = 20.0
+# Lists and objects that a large body may seem to have: rows have two or three each. Millions of empty ones would be
+# read in a single step, and looked through by Python's collector again and again.
+_MOST_BRACKETS = 500_000
+
+
+async def read_body(request: Request) -> bytes:
+    """Read the body of a request that is to hold JSON."""
+    sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
+    kind = sent.decode("latin-1").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RequestError(415, f"the body is {kind[:40] or 'of no type'!r}", "send Content-Type: application/json")
+    return await _receive_all(request.receive)
+
+
+async def _receive_all(receive: Receive) -> bytes:
+    """Return the body. One that is too large is read on for a while: a client that still sends misses the answer."""
+    parts, size, more = [], 0, True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                parts.append(message.get("body", b""))
+                more = message.get("more_body", False)
+                size += len(parts[-1])
+                if size > MOST_BYTES:
+                    parts.clear()
+                if size > 2 * MOST_BYTES or (size > MOST_BYTES and not more):
+                    problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
+                    raise RequestError(413, problem, "send the rows in several requests")
+    except TimeoutError:
+        raise RequestError(408, f"the body did not come within {BODY_SECONDS:.0f} seconds", "send it faster") from None
+    return b"".join(parts)
+
+
+def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Read a JSON object that has no other fields than these.
+
+    Examples
+    --------
+    >>> parse_object(b'{"ids": ["a"]}', ("ids", "wait"))
+    {'ids': ['a']}
+    >>> parse_object(b'{"id": "a"}', ("ids", "wait"))
+    Traceback (most recent call last):
+    mlca.serve.request_errors.RequestError: there is no field 'id' here; send ids, wait
+    """
+    try:
+        text = body.decode("utf-8-sig")
+        plain = _decode(text) if len(body) <= AT_ONCE else _decode_large(text)
+    except RecursionError:
+        raise RequestError(422, "the JSON is nested too deeply", "send rows as the documentation shows") from None
+    except ValueError as error:
+        where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise RequestError(
+            422, f"the body is no JSON{where}", "send JSON in UTF-8; NaN and Infinity are none"
+        ) from None
+    if not isinstance(plain, dict):
+        raise RequestError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
+    for name in plain:
+        if name not in fields:
+            unknown = excerpt(name)
+            raise RequestError(422, f"there is no field {unknown!r} here", f"send {', '.join(fields)}", field=unknown)
+    return plain
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object, of which each name must be there once: JSON leaves open which of two values would count."""
+    plain = dict(pairs)
+    if len(plain) < len(pairs):
+        seen: set[str] = set()
+        twice = excerpt(next(name for name, _ in pairs if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+        raise RequestError(422, f"an object has {twice!r} twice", "send each name once", field=twice)
+    return plain
+
+
+# Made once: json.loads would make another for every request.
+_decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
+# With a step of Python for every number, between two of which the event loop can have its turn.
+_decode_slowly = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    object_pairs_hook=_once_each,
+    parse_int=lambda digits: int(digits),
+    parse_float=lambda digits: float(digits),
+).decode
+
+
+def _decode_large(text: str) -> Any:
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        problem = f"the body has more than {_MOST_BRACKETS:,} brackets and braces"
+        raise RequestError(413, problem, "send the rows in several requests")
+    return _decode_slowly(text)

@@ -1,0 +1,63 @@
+"""Checksums of the log: one per row, chained from row to row.
+
+The checksum at a position covers the beginning of the log and every row up to that position. Logs with the same
+checksum at a position have the same rows up to there. A model carries the checksum of its position, so a log that was
+changed, cut or exchanged is noticed.
+
+Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the checksum before
+and the digest. Forgetting erases content and salt and keeps the digest: the chain stays whole, and without the salt the
+digest tells nothing about the content.
+
+The checksums find damage. They do not keep out anyone who can write to the database.
+"""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from hashlib import blake2b
+
+_BYTES = 16
+
+
+def new_salt() -> bytes:
+    """Return the salt of a row."""
+    return secrets.token_bytes(_BYTES)
+
+
+def content_digest(salt: bytes, id: str, x: bytes, predicted: str | None) -> bytes:
+    """Return the digest of a row that waits for its labels."""
+    return _digest(salt, id.encode(), x, None if predicted is None else predicted.encode())
+
+
+def row_digest(salt: bytes, content: bytes, labels: str, at: float) -> bytes:
+    """Return the digest of a row that is learned, by the digest of its content."""
+    return _digest(salt, content, labels.encode(), struct.pack("<d", at))
+
+
+def origin_checksum(identity: str, parameters: str, start: bytes | None) -> bytes:
+    """Return the checksum of a log without rows."""
+    return _digest(b"", identity.encode(), parameters.encode(), start)
+
+
+def next_checksum(previous: bytes, position: int, digest: bytes, columns: str) -> bytes:
+    """Return the checksum at a position; that of the first row covers the columns, which never change afterwards.
+
+    Examples
+    --------
+    >>> origin = origin_checksum("log", "{}", None)
+    >>> first = next_checksum(origin, 1, b"digest", "columns")
+    >>> first == next_checksum(origin, 1, b"digest", "others")
+    False
+    >>> next_checksum(first, 2, b"digest", "columns") == next_checksum(first, 2, b"digest", "others")
+    True
+    """
+    return _digest(b"", previous, struct.pack("<q", position), digest, columns.encode() if position == 1 else None)
+
+
+def _digest(salt: bytes, *parts: bytes | None) -> bytes:
+    digest = blake2b(digest_size=_BYTES, salt=salt)
+    for part in parts:
+        digest.update(b"-" if part is None else struct.pack("<cq", b"+", len(part)))
+        digest.update(part or b"")
+    return digest.digest()

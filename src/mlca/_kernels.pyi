@@ -23,7 +23,6 @@ def fill_row(x: dict[Any, Any], names: dict[Any, Any], row: NDArray[np.float64],
 # The benchmark's probes
 
 def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, repeats: int) -> int: ...
-def sum_roughly(x: NDArray[np.float32], tile: NDArray[np.float32], r: float, repeats: int) -> NDArray[np.float32]: ...
 
 # The learner
 
@@ -31,11 +30,12 @@ _Answers: TypeAlias = tuple[
     NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.int32] | None, NDArray[np.float64] | None
 ]
 
-class GapsError(ValueError):
-    """Rows have gaps, and the learner was not made for them."""
-
-MISSING: float
-"""What a gap is in the rows of a learner for mixed rows."""
+RANKS_PER_KNOT: int
+"""The difference of ranks between two neighbouring knots of a feature."""
+RANK_OF_BINARY_ONE: int
+"""The rank of 1 where all values are 0 or 1; that of 0 is 0."""
+HALF_LIVES: tuple[float, ...]
+"""Of the counts of recent labels, in rows."""
 
 class Settings:
     def __init__(
@@ -55,11 +55,12 @@ class Settings:
         vigilance: float,
         smoothing: float,
         screen_from: int,
-        mixed: bool,
         nominal: NDArray[np.uint8],
     ) -> None: ...
 
 class Learner:
+    """Rows may be dense or sparse, with NaN where a value is missing; they are shown as `sparse` says."""
+
     def __init__(self, settings: Settings, sparse: bool, rounds: Callable[[int], NDArray[np.int64]]) -> None: ...
     @staticmethod
     def restore(
@@ -70,8 +71,6 @@ class Learner:
         arrays: dict[str, NDArray[Any]],
     ) -> Learner: ...
     @property
-    def sparse(self) -> bool: ...
-    @property
     def n_labels(self) -> int: ...
     @property
     def n_seen(self) -> int: ...
@@ -79,6 +78,8 @@ class Learner:
     def n_nodes(self) -> int: ...
     @property
     def waits(self) -> bool: ...
+    @property
+    def best_threshold(self) -> float: ...
     @property
     def vigilance(self) -> float: ...
     def learn_dense(
@@ -114,10 +115,7 @@ class Learner:
         probabilities: bool,
         novelty: bool,
     ) -> _Answers: ...
-    def explain_dense(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
-    def explain_sparse(
-        self, indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float64]
-    ) -> dict[str, Any]: ...
+    def explain(self, row: NDArray[np.float64]) -> dict[str, Any]: ...
     def state(self, of_nodes: str = "all") -> dict[str, NDArray[Any]]: ...
     def settled(self) -> Learner: ...
     def copy(self) -> Learner: ...
@@ -281,7 +279,7 @@ def objectives(
 
 # Pieces of the learner, for the tests
 
-class _Overlaps:
+class _BitmapCounts:
     def enter(self, attributes: NDArray[np.int32]) -> None: ...
     def withdraw(self) -> None: ...
     def count(self, attributes: NDArray[np.int32], n_nodes: int) -> NDArray[np.int32]: ...
@@ -296,7 +294,7 @@ class probes:  # noqa: N801 - a module, in truth
     TILE: int
     FIT_ERROR: float
     ROOT_FIT_ERROR: float
-    Overlaps: type[_Overlaps]
+    BitmapCounts: type[_BitmapCounts]
     @staticmethod
     def fail_allocation(after: int) -> None: ...
     @staticmethod
@@ -350,23 +348,6 @@ class probes:  # noqa: N801 - a module, in truth
     @staticmethod
     def rough_error(n_attributes: int, fit_error: float, scaled_norm: float, largest_sum: float) -> float: ...
     @staticmethod
-    def rough_sums(x: NDArray[np.float32], tile: NDArray[np.float32], r: float) -> NDArray[np.float32]: ...
-    @staticmethod
     def rough_root_sums(
         x: NDArray[np.float32], tile: NDArray[np.float32], factors: NDArray[np.float32]
     ) -> NDArray[np.float32]: ...
-    @staticmethod
-    def rough_group_sums(
-        x: NDArray[np.float32],
-        tile: NDArray[np.float32],
-        order: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        factors: NDArray[np.float64],
-    ) -> NDArray[np.float32]: ...
-    @staticmethod
-    def rough_group_error(
-        order: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        factors: NDArray[np.float64],
-        reach: NDArray[np.float64],
-    ) -> float: ...

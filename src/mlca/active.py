@@ -1,9 +1,9 @@
-"""Where a person's time is worth most: which rows to label next, and which labels to look at again.
+"""Active learning: which rows to label next, and which labels to check.
 
-Both questions are about neighbours, and both are answered from what any model of nodes shows: `weights_`, `counts_` and
-`label_counts_`, and `predict_proba` for the first. Rows and nodes are placed so that Euclid's distance means something
-(`_Places`): attributes are divided by their deviation among the nodes, or, where most entries are zero, whole rows by
-their length. A gap is an ordinary value, and a category a place for each of its values.
+Both use neighbours, and need only what a model of nodes exposes: `prototypes_`, `counts_`, `label_counts_`, and
+`predict_proba` for the first. Rows and nodes are placed so that the Euclidean distance is meaningful (`_Places`):
+features are divided by their deviation among the nodes, or, if most entries are zero, rows by their length. A missing
+value is an ordinary value, and each category has its own position.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     Parameters
     ----------
     model : MLCA
-        The model, or any other with `predict_proba` and `weights_`. It is not changed.
+        The model, or any other with `predict_proba` and `prototypes_`. It is not changed.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
         Rows without labels. Of more than 2,000 rows, 2,000 at even distances are looked at.
     n : int
@@ -79,7 +79,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     asked = table.iloc[here] if framed else rows  # a model that knows names is asked by them
     uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(here), -1).sum(axis=1)
     places = _Places(model)
-    spots, nodes = places.of(rows), places.of(_matrix(model.weights_))
+    spots, nodes = places.of(rows), places.of(_matrix(model.prototypes_))
     nearest = NearestNeighbors(n_neighbors=1).fit(nodes).kneighbors(spots)[0][:, 0]
     chosen = _cover(euclidean_distances(spots), nearest, uncertainty, min(n, len(here)))
     return here[chosen]
@@ -136,7 +136,7 @@ def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
     Parameters
     ----------
     model : MLCA
-        The model, or any other with `weights_`, `counts_`, `label_counts_` and `classes_`.
+        The model, or any other with `prototypes_`, `counts_`, `label_counts_` and `classes_`.
     n : int, default=100
         How many to return.
 
@@ -175,7 +175,7 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     frequencies = counts @ shares / counts.sum()
     if n_voters < 1:
         return shares, np.tile(frequencies, (len(counts), 1))
-    nodes = _Places(model).of(_matrix(model.weights_))
+    nodes = _Places(model).of(_matrix(model.prototypes_))
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     said = np.zeros_like(shares)
@@ -194,10 +194,10 @@ class _Places:
     """
 
     def __init__(self, model: Any) -> None:
-        nodes = _matrix(model.weights_)
+        nodes = _matrix(model.prototypes_)
         self._by_length = nodes.nnz <= 0.5 * nodes.shape[0] * nodes.shape[1]
         learner = vars(model).get("_learner")
-        self._nominal = [] if learner is None else list(learner.asked_for.categorical_features)
+        self._nominal = [] if learner is None else list(learner.parameters.categorical_features)
         self._values = [np.unique(_known(nodes, place), return_counts=True) for place in self._nominal]
         if not self._by_length:
             numbers = np.ma.masked_invalid(nodes.toarray())

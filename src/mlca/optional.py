@@ -1,4 +1,4 @@
-"""Packages that only some parts of mlca need: what is told where one of them is missing."""
+"""Optional packages, and the message when one of them is missing."""
 
 from __future__ import annotations
 

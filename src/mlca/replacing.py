@@ -1,8 +1,8 @@
 """Files that are replaced whole or not at all, whatever happens while they are written.
 
-What is written goes to an unfinished file beside the target, under a name that nobody can guess, and is renamed when
+What is written goes to an unfinished file beside the target, under an unguessable name, and is renamed when
 it is on the disk. A process that is killed leaves its unfinished file behind; the next one that replaces the same
-target removes it. Living writers are told from dead ones by a lock, which the system lets go with the process.
+target removes it. A lock distinguishes living writers from dead ones, which the system lets go with the process.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
                 unfinished.chmod(mode)  # the umask may have taken some of it
             os.fsync(file.fileno())
             if sys.platform != "win32":
-                unfinished.replace(target)  # still locked, so that nobody takes it for abandoned
+                unfinished.replace(target)  # still locked, so no writer removes it as abandoned
         if sys.platform == "win32":
             unfinished.replace(target)  # Windows does not rename what is open
     except BaseException as error:

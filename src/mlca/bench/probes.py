@@ -1,10 +1,15 @@
-"""The machine's own limits: the bare summed kernel, one thread, data in cache."""
+"""Measuring time and memory, and the machine's own limits: the bare summed kernel, one thread, data in cache."""
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
 import numpy as np
 
-from mlca.bench.clock import best_time
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
@@ -19,10 +24,59 @@ def exp64() -> float:
     return N_NODES * N_ATTRIBUTES * REPEATS / seconds
 
 
-def exp32() -> float:
-    """Return how many rough kernel terms a second are summed in float32."""
-    rng = np.random.default_rng(0)
-    x = rng.random(N_ATTRIBUTES).astype(np.float32)
-    tile = rng.random((N_ATTRIBUTES, N_NODES)).astype(np.float32)
-    seconds = best_time(lambda: native.sum_roughly(x, tile, 1.0, REPEATS), RUNS)
-    return N_NODES * N_ATTRIBUTES * REPEATS / seconds
+STATUS = Path("/proc/self/statm")
+PAGE = 4096
+
+
+def best_time(work: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the seconds of the fastest of some runs, after one that does not count."""
+    work()
+    return min(single_time(work) for _ in range(repeats))
+
+
+def single_time(work: Callable[[], Any]) -> float:
+    """Return the seconds of one run."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+class PeakMemory:
+    """A context that watches how far the process grows beyond what it had at the start.
+
+    Attributes
+    ----------
+    growth : int or None
+        The largest growth seen, in bytes; None where the system does not tell.
+    peak : int or None
+        All that the process had then.
+    """
+
+    def __init__(self) -> None:
+        self.growth: int | None = None
+        self.peak: int | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        if STATUS.exists():
+            self._start = _resident()
+            self.growth = 0
+            self._thread.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        if self.growth is not None:
+            self._stop.set()
+            self._thread.join()
+
+    def _watch(self) -> None:
+        done = False
+        while not done:
+            done = self._stop.wait(0.005)
+            self.growth = max(self.growth or 0, _resident() - self._start)
+            self.peak = self._start + self.growth
+
+
+def _resident() -> int:
+    return int(STATUS.read_text().split()[1]) * PAGE

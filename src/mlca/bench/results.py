@@ -63,16 +63,15 @@ def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was measured; speeds of the probes in terms a second."""
+    """Everything that was measured; the probe's speed in terms per second."""
 
     exp64: float
-    exp32: float
     lines: tuple[Line, ...]
     targets: tuple[Target, ...]
 
     def __str__(self) -> str:
         out = [
-            f"exp64 {self.exp64 / 1e9:.2f} billion a second, exp32 {self.exp32 / 1e9:.2f} (one thread, data in cache)",
+            f"exp64 {self.exp64 / 1e9:.2f} billion a second (one thread, data in cache)",
             "",
             f"{'work':<46} {'who':<28} {'rows/s':>11} {'Gpairs/s':>9} {'/exp64':>7}  note",
         ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
@@ -13,17 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca import MLCA
-from mlca.bench.clock import PeakMemory, best_time, single_time
-from mlca.bench.data import Sample, generated
+from mlca.bench.baselines import PlainNumPy, brute_force, river_models, river_rows
+from mlca.bench.probes import PeakMemory, best_time, single_time
 from mlca.bench.results import Line
-from mlca.bench.rivals import PlainNumPy, brute_force, river_models, river_rows
+from mlca.bench.samples import Sample, generated
 from mlca.datasets import random_rbf
+from mlca.options import Decision
 
 NUMPY_ROWS = 3000
 TENTHS = 10
 
 # The rule of this package, beside the paper's algorithms by their own names.
 RULE = "MLCA()"
+# What the default decision is compared with.
+DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
 
 
 def model_of(algorithm: str = "MLCA", **parameters: Any) -> MLCA:
@@ -108,6 +112,48 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
     return Line(title, "MLCA()", len(rows), seconds, 2 * len(rows) * nodes * X.shape[1], note)
 
 
+def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
+    """Learn a dataset and predict rows of it by the default decision and by the calibrated one.
+
+    Yields pairs of lines in CPU time, the smallest of some runs that take turns: a ratio of seconds of the clock would
+    measure other processes.
+    """
+    models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
+    learn = [partial(model.fit, data.X, data.Y) for model in models]
+    predict = [partial(model.predict, data.X[:n_rows]) for model in models]
+    for verb, works, n in (("learn", learn, data.X.shape[0]), ("predict", predict, min(n_rows, data.X.shape[0]))):
+        yield _by_turns(_title(verb, data), works, n, repeats)
+
+
+def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]:
+    """Predict and learn single rows by the default decision and by the calibrated one, in CPU time."""
+    X, Y = data.X, data.Y.toarray()
+    rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
+
+    def work(known: MLCA) -> None:
+        model = deepcopy(known)
+        for x, y in rows:
+            model.predict(x)
+            model.partial_fit(x, y)
+
+    works = [partial(work, MLCA(decision=one).fit(X[:n_known], Y[:n_known])) for one in DECISIONS.values()]
+    return _by_turns(f"test then train, one row per call, {data.name}", works, len(rows), 5)
+
+
+def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repeats: int) -> tuple[Line, Line]:
+    """Return a line per decision with the least CPU time of some runs that take turns."""
+    taken: list[list[float]] = [[] for _ in works]
+    for _ in range(repeats):
+        for seconds, work in zip(taken, works, strict=True):
+            started = process_time()
+            work()
+            seconds.append(process_time() - started)
+    ours, calibrated = (
+        Line(title, f"{who}, CPU time", n_rows, min(seconds)) for who, seconds in zip(DECISIONS, taken, strict=True)
+    )
+    return ours, calibrated
+
+
 def plain_numpy(data: Sample, **parameters: Any) -> Line:
     """Learn the first rows with NumPy; the time for all rows follows from its growth with n^2."""
     X, Y = data.X[:NUMPY_ROWS], data.Y[:NUMPY_ROWS].toarray()
@@ -160,7 +206,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
     for n in sizes:
         model = model_of()
         seconds.append(best_time(partial(model.fit, X[:n], Y[:n]), 2))
-        held.append(float(model.weights_.nbytes))
+        held.append(float(model.prototypes_.nbytes))
     time_exponent, memory_exponent = (
         float(np.polyfit(np.log(sizes), np.log(values), 1)[0]) for values in (seconds, held)
     )

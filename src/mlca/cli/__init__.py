@@ -1,17 +1,15 @@
-"""The command line: one module a command.
+"""The command line, with one module per command.
 
-`main` reads the words, hands them to the command's module and returns its exit code. A command's
-module offers `configure(parser)`, which declares its options, and `run(args)`, which does the work
-and returns the exit code. Modules import what is heavy inside `run`, never at the top: `--help`
-answers before NumPy could have been loaded.
+`main` parses the arguments, calls the command's module and returns its exit code. A command's module has
+`configure(parser)`, which declares its options, and `run(args)`, which does the work and returns the exit code. Modules
+import heavy packages inside `run`, so that `--help` does not wait for NumPy.
 
-What several commands share stands beside them: `tablefiles` opens a user's files and tells of rows that cannot be read,
-`parameters` are those of a new model as options, `learning` goes through a file while a bar of `progress` moves,
-`locking` lets updates of one model take turns, `tuning` chooses by the first rows, `predictions` writes what comes out,
-`sparkline` draws a curve in one line, `repeated` says what becomes of an option that is given twice.
+Shared modules: `tablefiles` opens data files and reports rows that cannot be read, `model_options` declares the
+hyperparameters as options, `batch_learning` learns a file and shows progress, `locking` serialises updates of a model,
+`tuning` chooses hyperparameters, `predictions` writes results, and `repeated` rejects unknown and repeated options.
 
-Exit codes: 0 done, 1 the work failed (a bad file, a missing dataset), 2 the words were wrong,
-130 interrupted.
+Exit codes: 0 success, 1 failure while working (a bad file, a missing dataset), 2 wrong usage (an unknown option, or a
+value that an option does not accept), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ from pathlib import Path
 
 from mlca import __version__
 from mlca.cli.repeated import OncePerOption
-from mlca.showing import shown_lines
+from mlca.messages import shown_lines
 
 COMMANDS = {
-    "train": "learn a model from a table of your own",
-    "update": "let a model go on learning",
-    "predict": "write the labels of new rows",
-    "evaluate": "measure a model on rows whose labels are known",
-    "inspect": "show what a model knows",
-    "explain": "show why a row gets its labels",
-    "serve": "serve a model that keeps learning, over HTTP",
-    "send": "send a table to a service, as a stream",
-    "datasets": "list, describe and fetch the field's datasets",
-    "reproduce": "run the paper's experiments again, and those beyond it",
-    "bench": "measure speed, in units of this machine's own limits",
-    "completion": "print a script that completes commands in a shell",
+    "train": "train a model from a table",
+    "update": "continue training a model",
+    "predict": "predict the labels of new rows",
+    "evaluate": "measure a model on labelled rows",
+    "inspect": "show the contents of a model",
+    "explain": "explain the prediction of a row",
+    "serve": "run an HTTP service that learns and predicts",
+    "send": "send a table to a service",
+    "datasets": "list, describe and fetch benchmark datasets",
+    "reproduce": "repeat the paper's experiments and further ones",
+    "bench": "measure speed on this machine",
+    "completion": "print a shell completion script",
 }
 
 
@@ -60,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    if sys.stderr is None:  # closed, as by 2>&-: what is told goes nowhere, and no file gets its place
+    if sys.stderr is None:  # closed, as by 2>&-: messages go nowhere, and no file may take its descriptor
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
     command = "mlca"
     try:
@@ -69,11 +67,11 @@ def main(words: Sequence[str] | None = None) -> int:
         if sys.stdout is None:
             raise ValueError(f"standard output is closed; send it somewhere, such as > {os.devnull}")
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # what it cannot write is shown as an escape, as in files
+            sys.stdout.reconfigure(errors="backslashreplace")  # unencodable characters become escapes
         code = int(args.run(args))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, OSError, ImportError) as error:
@@ -85,10 +83,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what went wrong: of a file its name first, rather than the system's number of the error."""
+    """Return the message of an error; for a file, its name first instead of the system's error number."""
     if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
-        return f"standard output: {error.strerror}; make room, or send it elsewhere"  # files are named
+        return f"standard output: {error.strerror}; free some space, or write elsewhere"
     if not isinstance(error, OSError) or error.filename is None or error.strerror is None:
         return str(error)
-    remedy = "; check the name, and the folder that it is sought from" if isinstance(error, FileNotFoundError) else ""
+    remedy = "; check the name and the current folder" if isinstance(error, FileNotFoundError) else ""
     return f"{os.fsdecode(error.filename)}: {error.strerror}{remedy}"

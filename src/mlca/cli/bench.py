@@ -24,13 +24,13 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     if args.what == "serve":
         with needing("mlca bench serve", "serve"):
-            import mlca.serve.running  # noqa: F401  what it starts needs this, and says so where nobody hears it
-        from mlca.bench.serve import run_service_benchmarks
+            import mlca.serve.server  # noqa: F401  what it starts needs this, and says so where nobody hears it
+        from mlca.bench.serving import run_service_benchmarks
 
         service = run_service_benchmarks()
         print(service.to_json() if args.json else service)
         return 0
-    from mlca.bench.running import run_benchmarks, run_long
+    from mlca.bench.benchmarks import run_benchmarks, run_long
 
     results = run_long() if args.long else run_benchmarks()
     print(results.to_json() if args.json else results)

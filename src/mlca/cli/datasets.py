@@ -66,7 +66,7 @@ def _cells(facts: dict[str, Any]) -> str:
 
 def _info(name: str, *, as_json: bool) -> None:
     from mlca.datasets.catalogue import entry_of
-    from mlca.datasets.folders import by_hand
+    from mlca.datasets.locations import by_hand
 
     entry = entry_of(name)
     facts = _facts(entry)
@@ -89,7 +89,7 @@ def _info(name: str, *, as_json: bool) -> None:
 
 def _fetch(names: list[str], *, as_json: bool) -> None:
     from mlca.datasets.catalogue import entry_of
-    from mlca.datasets.folders import fetch, find
+    from mlca.datasets.locations import fetch, find
 
     fetched = []
     for entry in [entry_of(name) for name in names]:
@@ -124,7 +124,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 
 def _folder(entry: Entry) -> str | None:
-    from mlca.datasets.folders import find
+    from mlca.datasets.locations import find
 
     found = find(entry)
     return None if found is None else str(next(iter(found[1].values())).parent)

@@ -16,9 +16,7 @@ from dataclasses import asdict, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mlca.cli.learning import as_learned, growing_batches, take_names
-from mlca.cli.progress import Progress, has_terminal
-from mlca.cli.sparkline import sparkline
+from mlca.cli.batch_learning import as_learned, growing_batches, take_names
 from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
@@ -32,8 +30,10 @@ from mlca.cli.tablefiles import (
     tell_differences,
     with_labels,
 )
+from mlca.cli.terminal import sparkline
+from mlca.messages import shown
 from mlca.optional import needing
-from mlca.showing import shown
+from mlca.progress import Progress, has_terminal
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -41,9 +41,7 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows that are predicted before they are learned together, rows that a point of the curve looks back on, and how many
-# points a window has.
-_STEP = 10
+# Rows that a point of the curve looks back on, and how many points a window has.
 _WINDOW = 1000
 _POINTS = 5
 _TABLE_LINES = 20
@@ -98,14 +96,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def measure(
-    model: MLCA,
-    recipe: Recipe,
-    file: TableFile,
-    faults: Faults,
-    wanted: Callable[[int], bool] = lambda number: True,
-) -> tuple[Evaluation, list[str]]:
-    """Predict the wanted rows of a file and compare; return also the labels that the model does not know."""
+def measure(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> tuple[Evaluation, list[str]]:
+    """Predict the rows of a file and compare; return also the labels that the model does not know."""
     import numpy as np
 
     from mlca.metrics import evaluate
@@ -114,12 +106,10 @@ def measure(
     probabilities, chosen, truth = [], [], []
     with Progress() as progress:
         for batch in file.batches(recipe.layout, faults):
-            part = batch.where([wanted(number) for number in batch.numbers])
-            if part.numbers:
-                answers = model.judge(part.X)
-                probabilities.append(answers.probabilities)
-                chosen.append(answers.chosen())
-                truth += part.labels
+            answers = model.predict_details(batch.X)
+            probabilities.append(answers.probabilities)
+            chosen.append(answers.chosen(model.objective))
+            truth += batch.labels
             progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if not truth:
         raise ValueError(f"{file.source.name}: no row could be measured")
@@ -158,15 +148,14 @@ def _thinned(result: Prequential) -> Prequential:
 
 
 def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield a few rows at a time; the model makes room for what columns they bring."""
+    """Yield one row at a time; the model makes room for what columns it brings."""
     from mlca.frames import make_room
 
     for batch in growing_batches(model, file, recipe.layout, faults):
         make_room(model, batch.layout)
         labels = as_learned(model, batch)
-        for start in range(0, len(batch.numbers), _STEP):
-            step = slice(start, start + _STEP)
-            yield batch.X[step], labels[step]
+        for row in range(len(batch.numbers)):
+            yield batch.X[row : row + 1], labels[row : row + 1]
 
 
 @contextmanager

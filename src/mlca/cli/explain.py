@@ -15,12 +15,12 @@ from mlca.cli.tablefiles import (
     positive,
     tell_differences,
 )
-from mlca.showing import shown
+from mlca.messages import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mlca.explanation import Explanation
+    from mlca.tables.first_rows import CellsByColumn
     from mlca.tables.recipe import Recipe
 
 
@@ -35,18 +35,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain and print; return the exit code."""
+    from mlca import frames
+
     model, recipe = load_with_recipe(args.model)
-    row = _find_row(recipe, args)
-    explanation = model.explain(row)
+    explanation = frames.explain(model, *_find_row(recipe, args))
     if args.json:
-        print(json.dumps(_facts(args.row, explanation)))
+        print(json.dumps({"row": args.row, **explanation.to_dict()}))
         return 0
     predicted = ", ".join(sorted(map(shown, explanation.predicted))) or "no label"
     print(f"Row {args.row} of {shown(args.data)}: {predicted}\n\n{explanation}")
     return 0
 
 
-def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
+def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], CellsByColumn]:
     from mlca.tables.telling import dense_row
 
     with opened(args) as file:
@@ -54,27 +55,9 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> NDArray[Any]:
         last = 0
         for batch in file.batches(recipe.layout, Faults(args), labels=False):
             if args.row in batch.numbers:
-                return dense_row(batch.X, batch.numbers.index(args.row))
+                found = batch.where([number == args.row for number in batch.numbers])
+                return dense_row(found.X, 0), found.cells
             last = batch.numbers[-1]
             if args.row < last:
                 raise ValueError(f"{args.data}: row {args.row} is one of those that cannot be read")
     raise ValueError(f"{args.data}: there is no row {args.row}; the last that can be read is {last}")
-
-
-def _facts(row: int, explanation: Explanation) -> dict[str, Any]:
-    from dataclasses import fields
-
-    named = ("labels", "predicted", "agreement", "values")
-    values = {field.name: getattr(explanation, field.name) for field in fields(explanation) if field.name not in named}
-    columns = dict(explanation.values)
-    n_shown = len(next(iter(columns.values()), ())) - 1
-    names = ["row", *map(str, explanation.nodes[: max(0, n_shown)].tolist())]
-    nearest = {name: {column: shown[i] for column, shown in columns.items()} for i, name in enumerate(names)}
-    return {
-        "row": row,
-        "predicted": sorted(map(str, explanation.predicted)),
-        "labels": list(explanation.labels),
-        **{name: value.tolist() if hasattr(value, "tolist") else value for name, value in values.items()},
-        "agreement": dict(explanation.agreement),
-        "values": nearest,
-    }

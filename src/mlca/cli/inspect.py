@@ -1,4 +1,4 @@
-"""Show what a model knows: parameters, nodes, growth, memory, the columns that weigh most, how near rows have been.
+"""Show what a model knows: parameters, nodes, growth, memory, what columns contribute, how near rows have been.
 
 Of each label: its rows, its most typical nodes, and the columns that speak most for it and against it.
 """
@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mlca.cli.sparkline import sparkline
 from mlca.cli.tablefiles import add_model_argument, load_with_recipe_if_any
-from mlca.showing import shown
+from mlca.cli.terminal import sparkline
+from mlca.messages import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 _SHOWN_LABELS = 20
 _TYPICAL_NODES = 3
 _TELLING_COLUMNS = 5
-_WEIGHTY_COLUMNS = 10
+_SHOWN_CONTRIBUTIONS = 10
 _SPEAKING_COLUMNS = 5
 _SHARES_OF_ROWS = (0.5, 0.9, 0.99)
+
+# Columns that are shown one by one.
+_SHOWN_COLUMNS = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _facts(model: MLCA, recipe: Recipe | None, path: str) -> dict[str, Any]:
+    from mlca.frames import contributions_of_columns
     from mlca.metrics.stream.prequential import pickled_size
 
     counts = model.counts_
@@ -51,38 +55,32 @@ def _facts(model: MLCA, recipe: Recipe | None, path: str) -> dict[str, Any]:
         "nodes_of_one_row": int((counts == 1).sum()),
         "rows_of_largest_node": int(counts.max(initial=0)),
         "rows_represented": int(counts.sum()),
-        "features": model.n_features_in_,
-        "sparse": hasattr(model.weights_, "indptr"),
+        "features": model.prototypes_.shape[1],
+        "sparse": hasattr(model.prototypes_, "indptr"),
         "file_bytes": Path(path).stat().st_size,
         "memory_bytes": pickled_size(model),
         "parameters": model.get_params(),
         "vigilance": model.vigilance_,
-        "weights": _column_weights(model),
+        "contributions": contributions_of_columns(model),
         "nearest_within": _nearest_within(model),
         "growth": [] if recipe is None else [note._asdict() for note in recipe.growth],
         "recipe": None if recipe is None else recipe.layout.to_json(),
+        "columns": _columns(model, recipe),
         "labels": _label_facts(model, recipe),
     }
 
 
-def _column_weights(model: MLCA) -> dict[str, float]:
-    """Return the columns that weigh most in the learned similarity; those of several attributes with their sum."""
-    from mlca.frames import names_of_attributes
+def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
+    from mlca.tables.layout import TableLayout
 
-    if model.similarity != "learned":
-        return {}
-    name_of = names_of_attributes(model)
-    weights: dict[str, float] = {}
-    for place, weight in enumerate(model.attribute_weights_.tolist()):
-        weights[name_of(place)] = weights.get(name_of(place), 0.0) + weight
-    return dict(sorted(weights.items(), key=lambda item: -item[1])[:_WEIGHTY_COLUMNS])
+    return model.columns_.to_json() if recipe is not None and isinstance(recipe.layout, TableLayout) else []
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
     """Return how near shares of the rows were to what was known before them."""
     import numpy as np
 
-    distances = model.nearest_distances_ if model.decision == "calibrated" else np.zeros(0)
+    distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)
     total = distances.sum()
     if not total:
         return {}
@@ -93,12 +91,12 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
 
 def _speaker(model: MLCA) -> Any:
     """Return a function that gives the columns that speak most for a label (above 0) and against it."""
-    from mlca.frames import names_of_attributes
+    from mlca.frames import feature_names
     from mlca.tables.telling import dense_row
 
     if model.similarity != "learned":
         return lambda label: {}
-    name_of, background = names_of_attributes(model), model.background_
+    name_of, background = feature_names(model).name, model.background_coef_
 
     def speak(label: int) -> dict[str, float]:
         import numpy as np
@@ -145,12 +143,13 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
     """Return a function that gives the most telling values of a node in the user's own terms."""
+    from mlca.tables.feature_names import FeatureNames
     from mlca.tables.telling import TellingColumns, dense_row
 
     if recipe is None:
         return lambda node: {}
-    weights = model.weights_
-    telling = TellingColumns(recipe.layout, weights)
+    weights = model.prototypes_
+    telling = TellingColumns(FeatureNames(recipe.layout, recipe.words), weights)
 
     def describe(node: int) -> dict[str, str]:
         row = dense_row(weights, node)
@@ -165,9 +164,10 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
     return [
         shown(facts["model"]),
         f"  rows        {rows:,}",
-        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows a node, {facts['nodes_of_one_row']:,} of one row, "
+        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows per node, {facts['nodes_of_one_row']:,} of one row, "
         f"the largest of {facts['rows_of_largest_node']:,}; they stand for {facts['rows_represented']:,} rows",
         f"  columns     {_columns_in_words(facts)}",
+        *_table_of_columns(facts["columns"]),
         f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, the file {facts['file_bytes'] / 1e6:.2f} MB",
         f"  parameters  {parameters}",
         f"  vigilance   {facts['vigilance']:.4g}",
@@ -188,11 +188,22 @@ def _columns_in_words(facts: dict[str, Any]) -> str:
     return ", ".join(f"{kinds.count(kind):,} {kind}" for kind in dict.fromkeys(kinds)) + f": {matrix}"
 
 
+def _table_of_columns(columns: list[dict[str, Any]]) -> list[str]:
+    from mlca.tables.column_table import ColumnSummary, ColumnTable
+
+    if not columns:
+        return []
+    table = str(ColumnTable(ColumnSummary(**column) for column in columns[:_SHOWN_COLUMNS]))
+    more = [f"and {len(columns) - _SHOWN_COLUMNS:,} more, which --json lists"] if len(columns) > _SHOWN_COLUMNS else []
+    return [f"              {shown(line)}" for line in [*table.splitlines(), *more]]
+
+
 def _similarity_in_words(facts: dict[str, Any]) -> list[str]:
     lines = []
-    if facts["weights"]:
-        named = ", ".join(f"{shown(name)} {weight:.1%}" for name, weight in facts["weights"].items())
-        lines.append(f"  weights     {named}")
+    if facts["contributions"]:
+        largest = list(facts["contributions"].items())[:_SHOWN_CONTRIBUTIONS]
+        named = ", ".join(f"{shown(name)} {share:.1%}" for name, share in largest)
+        lines.append(f"  contribute  {named}; how much predictions change if learned rows exchange their values")
     if facts["nearest_within"]:
         within = ", ".join(f"{float(part):.0%} within {end:.2f}" for part, end in facts["nearest_within"].items())
         lines.append(f"  novelty     by their distance to the nearest node, before they were learned: {within}")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from mlca.showing import shown
+from mlca.messages import shown
 
 if sys.platform == "win32":
     import msvcrt
@@ -26,7 +26,7 @@ _PAUSE = 0.05
 
 
 class ModelLock:
-    """The right to replace a model that nobody else updates."""
+    """The exclusive right to replace a model."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         self._path, self._descriptor = path, descriptor

@@ -2,7 +2,7 @@
 
 The result has a row for every row of the file: its number, its labels, most likely first, their probabilities, and its
 novelty: from 0 to 1, how unlike everything learned it is. By default the labels are those more likely than not, or else
-the likeliest, unless having none is likelier still.
+the likeliest, unless having none is likelier still; `--top`, `--threshold` and `--objective` choose them otherwise.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlca.cli.predictions import KINDS, Prediction, require_free_name, writing
-from mlca.cli.progress import Progress
 from mlca.cli.tablefiles import (
     Faults,
     add_data_arguments,
@@ -30,9 +30,14 @@ from mlca.cli.tablefiles import (
     refuse_to_overwrite,
     tell_differences,
 )
-from mlca.showing import shown
+from mlca.messages import shown
+from mlca.options import OBJECTIVES, decision_for
+from mlca.progress import Progress
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from mlca.learner.core import Answers
     from mlca.tables.batches import Batch, TableFile
     from mlca.tables.layout import Layout
@@ -56,19 +61,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
     which.add_argument(
         "--threshold",
-        type=_probability,
-        metavar="P",
-        help="labels more likely than P, even if that is none (default: more likely than not, or else the likeliest)",
+        type=_threshold,
+        action="append",
+        metavar="[LABEL=]P",
+        help="labels more likely than P, even if that is none; LABEL=P for one label, may be repeated (default: the "
+        "objective decides)",
+    )
+    which.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        help="what labels are chosen for: exact sets, example F1 or each label by itself (default: that of the model)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Predict and write; return the exit code."""
+    from mlca.learner.core import Answers
     from mlca.tables.recipe import Recipe
+    from mlca.validation import check_objective
 
     refuse_to_overwrite(args.out, args.data, args.model)
     model, recipe = load_with_recipe(args.model)
     names = [str(name) for name in model.classes_.tolist()]
+    objective = args.objective or model.objective
+    check_objective(objective, decision_for(model.decision, model.similarity))
+    choose = partial(Answers.chosen, objective=objective, threshold=_cuts(args.threshold, names))
     with opened(args) as file:
         layout = _with_id(recipe.layout, args.id)
         differences = tell_differences(file, Recipe.by_layout(layout), labels=False)
@@ -76,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         identity = _carried(layout, file, args)
         with writing(args.out, separator, identity, as_json=args.json) as writer, Progress() as progress:
             for batch in file.batches(layout, Faults(args), labels=False):
-                writer.write(list(_chosen(batch, names, model.judge(batch.X), args)))
+                writer.write(list(_predictions(batch, names, model.predict_details(batch.X), choose, args.top)))
                 progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
     if args.json and args.out != "-":
         print(json.dumps({"rows": progress.rows, "out": args.out, "differences": differences, **oddities(file)}))
@@ -111,17 +128,31 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
     return None
 
 
-def _chosen(batch: Batch, names: list[str], answers: Answers, args: argparse.Namespace) -> Iterator[Prediction]:
+def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any:
+    """Return the threshold, or that of each label: a number without a label is for those that are not named."""
+    from mlca.validation import read_threshold
+
+    if not given:
+        return None
+    of_others = [p for label, p in given if label is None] or [0.5]
+    return read_threshold(
+        dict.fromkeys(names, of_others[-1]) | {label: p for label, p in given if label is not None}, names
+    )
+
+
+def _predictions(
+    batch: Batch, names: list[str], answers: Answers, choose: Callable[[Answers], NDArray[np.bool_]], top: int | None
+) -> Iterator[Prediction]:
     """Yield the predictions of a batch."""
     import numpy as np
 
-    probabilities, chosen = answers.probabilities, answers.chosen(args.threshold)
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, : args.top]
+    probabilities, chosen = answers.probabilities, choose(answers)
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :top]
     ids = batch.ids or [""] * len(batch.numbers)
     novelty = [None] * len(batch.numbers) if answers.novelty is None else answers.novelty.tolist()
     rows = zip(batch.numbers, ids, order, probabilities, chosen, novelty, strict=True)
     for number, identity, places, likely, fits, new in rows:
-        if args.top is None:
+        if top is None:
             places = places[fits[places]]
         yield Prediction(number, [names[place] for place in places], likely[places].tolist(), identity, new)
 
@@ -136,11 +167,12 @@ def _separator(layout: Layout, names: list[str]) -> str:
     return next((mark for mark in _SEPARATORS if not any(mark in name for name in names)), _SEPARATORS[0])
 
 
-def _probability(word: str) -> float:
-    probability = as_float(word)
+def _threshold(word: str) -> tuple[str | None, float]:
+    label, equals, number = word.rpartition("=")
+    probability = as_float(number)
     if not 0 <= probability <= 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is no probability between 0 and 1")
-    return probability
+        raise argparse.ArgumentTypeError(f"{word!r} is neither a number from 0 to 1 nor LABEL=NUMBER")
+    return (label if equals else None), probability
 
 
 def _output(word: str) -> str:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import PurePath
 from typing import IO, Any, NamedTuple, Protocol, TextIO
 
+from mlca.messages import shown
 from mlca.optional import needing
 from mlca.replacing import replacing
-from mlca.showing import shown
 
 KINDS = (".csv", ".jsonl", ".parquet")
 

@@ -1,12 +1,14 @@
-"""Options that are given more than once: names are gathered, and a second value where there is one place is refused.
+"""A stricter parser: options that are given twice, and options that do not exist.
 
-argparse by itself keeps the last value and says nothing: of `--labels a --labels b` the labels a would be learned from.
+argparse alone keeps the last of two values without a message: with `--labels a --labels b`, column a would be learned
+as a feature. It also reports an unknown option with the usage line of `mlca` instead of that of the command.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -17,9 +19,19 @@ class OncePerOption(argparse.ArgumentParser):
         super().__init__(*args, **keywords)
         self.register("action", None, _Once)
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Reject unknown words where they stand, with this parser's usage line and the nearest option."""
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            nearest = get_close_matches(word, self._option_string_actions, n=1) if word.startswith("-") else []
+            kind = "option" if word.startswith("-") else "argument"
+            self.error(f"unknown {kind} {word}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+        return parsed, unknown
+
 
 def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
-    """Whether an argument had no value yet; a default is none."""
+    """Whether an argument has no value yet, apart from its default."""
     given: set[str] = vars(namespace).setdefault("given", set())
     first = action.dest not in given
     given.add(action.dest)
@@ -27,7 +39,7 @@ def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
 
 
 class _Once(argparse.Action):
-    """Keeps a value, and refuses a second."""
+    """Keeps a value and rejects a second one."""
 
     def __call__(
         self,
@@ -37,12 +49,12 @@ class _Once(argparse.Action):
         option_string: str | None = None,
     ) -> None:
         if not _is_first(self, namespace):
-            raise argparse.ArgumentError(self, "given twice, and there is room for one value; leave one out")
+            raise argparse.ArgumentError(self, "given twice, but takes one value; leave one out")
         setattr(namespace, self.dest, values)
 
 
 class Gathered(argparse.Action):
-    """Keeps names with commas between them, those of every time that the option is given."""
+    """Joins the names of all times that the option is given, with commas."""
 
     def __call__(
         self,

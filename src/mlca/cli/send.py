@@ -15,9 +15,9 @@ from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from mlca.cli.progress import Progress
 from mlca.cli.repeated import Gathered
 from mlca.cli.tablefiles import Faults, add_data_arguments, positive
+from mlca.progress import Progress
 
 if TYPE_CHECKING:
     from mlca.client import Client
@@ -53,8 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Send the file; return the exit code."""
     from mlca.client import Client, ServiceError
+    from mlca.tables.byte_streams import ByteStream
     from mlca.tables.formats import open_source
-    from mlca.tables.streams import ByteStream
 
     sent = known = 0
     with Client(args.to, _token(args)) as client, ByteStream(args.data) as stream, Progress() as progress:
@@ -108,7 +108,7 @@ def _rows(
 ) -> Iterator[Placed]:
     """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
     from mlca.tables.cells import id_of
-    from mlca.tables.labels import LabelReader, decide_labels
+    from mlca.tables.label_columns import LabelReader, decide_labels
     from mlca.tables.sources import Fault
 
     if args.id is not None and args.id not in source.columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mlca.cli.parameters import add_model_parameters, chosen_parameters
+from mlca.cli.model_options import add_column_kinds, add_model_parameters, chosen_parameters
 from mlca.cli.repeated import Gathered
 from mlca.optional import needing
 
@@ -32,6 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=8000, help="the port; 0 takes a free one (default 8000)")
     parser.add_argument("--log", metavar="URL", help="postgresql://..., a log that several services share")
     parser.add_argument("--tokens", metavar="FILE", help="who may do what; see mlca serve token")
+    parser.add_argument(
+        "--accept-log",
+        action="store_true",
+        help="continue with a log that is damaged, cut or older than the snapshots; rows that it lacks are lost, and "
+        "snapshots that contradict it are moved to the folder set-aside",
+    )
+    add_column_kinds(parser.add_argument_group("columns", "of rows that are objects, when the log is new"))
     add_model_parameters(parser, recency=True)
 
 
@@ -42,13 +49,22 @@ def run(args: argparse.Namespace) -> int:
     if args.data is None:
         raise ValueError("say where log and snapshots go: --data DIR")
     with needing("mlca serve", "serve"):
-        from mlca.serve.running import run as serve
-        from mlca.serve.service import ServiceSettings
+        from mlca.serve.server import run as serve
+        from mlca.serve.startup import ServiceSettings
 
     parameters = chosen_parameters(args)
     n_jobs = parameters.pop("n_jobs", None)
+    if args.column:
+        parameters["columns"] = dict(args.column)
+    if args.text_features is not None:
+        parameters["text_features"] = args.text_features
     settings = ServiceSettings(
-        Path(args.data), args.log, None if args.model is None else Path(args.model), parameters, n_jobs
+        Path(args.data),
+        args.log,
+        None if args.model is None else Path(args.model),
+        parameters,
+        n_jobs,
+        args.accept_log,
     )
     serve(settings, args.host, args.port, None if args.tokens is None else Path(args.tokens))
     return 0

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlca.cli.repeated import Gathered
-from mlca.showing import shown
+from mlca.messages import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -53,7 +53,7 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
 def positive(word: str) -> int:
     """Read a number of rows or labels, for argparse."""
     if not (word.isdecimal() and int(word) > 0):
-        raise argparse.ArgumentTypeError(f"{word!r} is no number above 0")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number above 0")
     return int(word)
 
 
@@ -66,31 +66,28 @@ def as_float(word: str) -> float:
 
 
 @contextmanager
-def opened(args: argparse.Namespace) -> Iterator[TableFile]:
-    """Open the data file and look at its first rows."""
+def opened(args: argparse.Namespace, wanted: Callable[[int], bool] = lambda number: True) -> Iterator[TableFile]:
+    """Open the data file and look at its first rows; batches hold the rows whose numbers are wanted."""
     from mlca.tables.batches import TableFile
+    from mlca.tables.byte_streams import ByteStream
     from mlca.tables.formats import open_source
-    from mlca.tables.streams import ByteStream
 
     with ByteStream(args.data) as stream:
-        yield TableFile(open_source(stream, args.format))
+        yield TableFile(open_source(stream, args.format), wanted)
 
 
 def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
     """Load a model, and how it reads tables if it knows."""
     from mlca.classifier import load
-    from mlca.frames import recipe_for
+    from mlca.tables.table_learner import recipe_for
 
     model = load(path)
-    try:
-        return model, recipe_for(model)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    return model, recipe_for(model)
 
 
 def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
     """Load a model that knows how to read tables."""
-    from mlca.recipes import set_recipe
+    from mlca.tables.table_learner import set_recipe
 
     model, recipe = load_with_recipe_if_any(path)
     if recipe is None:
@@ -119,13 +116,22 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     from dataclasses import replace
 
     from mlca.tables.kinds import Ignored
-    from mlca.tables.labels import decide_labels
+    from mlca.tables.label_columns import SEPARATORS, decide_labels
     from mlca.tables.layout import TableLayout
     from mlca.tables.recipe import Recipe
 
     layout = recipe.layout
-    if not isinstance(layout, TableLayout) or (layout.labels is not None and args.labels is None):
+    if not isinstance(layout, TableLayout):
         return recipe
+    if layout.labels is not None and args.labels is None:
+        labels = layout.labels
+        told = labels.form == "separated" and args.separator is not None
+        if (labels.form == "lists" or told) and labels.columns[0] in file.source.columns:
+            # From this file on, text with a separator is read beside lists, or by the separator that the user gives.
+            found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
+            if found.form == "separated":
+                labels = replace(found, separator=found.separator or SEPARATORS[0])
+        return Recipe.by_layout(replace(layout, labels=labels), recipe.growth)
     labels = decide_labels(file.source, file.first, args.labels, args.separator)
     label_columns = set(labels.among(file.source.columns))
     learned = sorted(label_columns & {column.name for column in layout.learned} | label_columns & {layout.id})

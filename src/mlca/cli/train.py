@@ -14,13 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from mlca.cli.batch_learning import learn_and_save
 from mlca.cli.evaluate import measure, nan_as_null
-from mlca.cli.learning import learn_and_save
-from mlca.cli.parameters import add_model_parameters, chosen_parameters, refuse_idle_parameters
+from mlca.cli.model_options import add_column_kinds, add_model_parameters, model_from_options
 from mlca.cli.predictions import require_free_name
 from mlca.cli.repeated import Gathered
 from mlca.cli.tablefiles import Faults, add_data_arguments, as_float, opened, refuse_to_overwrite
-from mlca.showing import shown
+from mlca.limits import TEXT_FEATURES
+from mlca.messages import shown
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -43,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_data_arguments(parser)
     parser.add_argument("--out", metavar="MODEL", required=True, help="where the model goes; an old file is replaced")
     columns = parser.add_argument_group(
-        "columns", "names with commas between them, or one an option; patterns such as tag_* are welcome"
+        "columns", "comma-separated names, or one per option; patterns such as tag_* are supported"
     )
     columns.add_argument(
         "--labels",
@@ -58,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--text", action=Gathered, metavar="COLUMNS", help="columns of free text, learned by their words"
     )
     columns.add_argument("--ignore", action=Gathered, metavar="COLUMNS", help="columns that are not learned")
+    add_column_kinds(columns)
     columns.add_argument("--id", metavar="COLUMN", help="says which row it is: not learned, and carried by `predict`")
     columns.add_argument("--decimal", choices=(".", ","), help="how fractions are written (default: the cells tell)")
     parser.add_argument(
@@ -75,9 +77,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Train and save; return the exit code."""
-    from mlca.recipes import recipe_of
     from mlca.replacing import check_replaceable
     from mlca.tables.recipe import Recipe
+    from mlca.tables.table_learner import recipe_of
 
     if args.tune and (args.vigilance is not None or args.attributes is not None):
         args.refuse("--tune chooses --vigilance and --attributes; leave these out, or --tune")
@@ -85,14 +87,18 @@ def run(args: argparse.Namespace) -> int:
     refuse_to_overwrite(args.out, args.data)
     require_free_name(args.id)
     _require_two_readings(args)
-    model, wishes, kept_apart = _new_model(args), _wishes(args), partial(is_kept_apart, share=args.holdout or 0.0)
-    with opened(args) as file:
+    model, wishes, kept_apart = (
+        model_from_options(args),
+        _wishes(args),
+        partial(is_kept_apart, share=args.holdout or 0.0),
+    )
+    with opened(args, lambda number: not kept_apart(number)) as file:
         layout = file.decide_layout(args.labels, args.separator, wishes, args.id)
         tuning = _tune(model, layout, args, kept_apart) if args.tune else None
         hints = [] if model.attributes == "individual" else _hints(file, layout)
         if not args.json:
-            told = [] if tuning is None else tuning.in_words()
-            print("\n".join([*choices_in_words(file, layout), *told, *hints]), flush=True)
+            tuned = [] if tuning is None else tuning.in_words()
+            print("\n".join([*choices_in_words(file, layout), *tuned, *hints]), flush=True)
         recipe = Recipe.by_layout(layout)
         learned = learn_and_save(
             model,
@@ -102,7 +108,6 @@ def run(args: argparse.Namespace) -> int:
             args.out,
             partial(_require_rows_apart, args, file, kept_apart),
             wishes=wishes,
-            kept_apart=kept_apart,
         )
     kept = recipe_of(model)
     measures = _measure(model, kept, args, kept_apart) if args.holdout and kept is not None else None
@@ -121,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _require_two_readings(args: argparse.Namespace) -> None:
     """Raise ValueError if the file is to be read twice and cannot be."""
-    from mlca.tables.streams import STANDARD_INPUT, is_read_once
+    from mlca.tables.byte_streams import STANDARD_INPUT, is_read_once
 
     for option, wanted in (("--holdout", args.holdout), ("--tune", args.tune)):
         if wanted and is_read_once(args.data):
@@ -150,13 +155,11 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
     from mlca.tables.batches import BATCH_ROWS
     from mlca.tables.columns import FIRST_ROWS
 
-    with opened(args) as file:
+    with opened(args, lambda number: not kept_apart(number)) as file:
         batches = list(islice(file.batches(layout, Faults(args)), -(-FIRST_ROWS // BATCH_ROWS)))
-    parts = [batch.where([not kept_apart(number) for number in batch.numbers]) for batch in batches]
-    parts = [part for part in parts if part.numbers]
-    if not parts:
+    if not batches:
         raise ValueError(f"{args.data}: no row is left to tune on")
-    tuning = tune(model, parts, None if args.published is None else (model.attributes,))
+    tuning = tune(model, batches, None if args.published is None else (model.attributes,))
     model.set_params(vigilance=tuning.best.vigilance, attributes=tuning.best.attributes)
     return tuning
 
@@ -165,25 +168,15 @@ def _measure(
     model: MLCA, recipe: Recipe, args: argparse.Namespace, kept_apart: Callable[[int], bool]
 ) -> Evaluation | None:
     """Measure the model on the rows that were kept apart."""
-    with opened(args) as file:
-        return measure(model, recipe, file, Faults(args), kept_apart)[0]
+    with opened(args, kept_apart) as file:
+        return measure(model, recipe, file, Faults(args))[0]
 
 
 def _share(word: str) -> float:
     share = as_float(word)
     if not 0 < share < 1:
-        raise argparse.ArgumentTypeError(f"{word!r} is no share between 0 and 1")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a share between 0 and 1")
     return share
-
-
-def _new_model(args: argparse.Namespace) -> MLCA:
-    from mlca.classifier import MLCA
-
-    chosen = chosen_parameters(args)
-    refuse_idle_parameters(args, chosen)
-    model = MLCA(**chosen)
-    model._check_parameters()
-    return model
 
 
 def _wishes(args: argparse.Namespace) -> Any:
@@ -192,7 +185,16 @@ def _wishes(args: argparse.Namespace) -> Any:
     def names(text: str | None) -> tuple[str, ...]:
         return tuple(word.strip() for word in text.split(",")) if text else ()
 
-    return Wishes(names(args.numeric), names(args.categorical), names(args.text), names(args.ignore), args.decimal)
+    given = Wishes.of_kinds(dict(args.column))
+    return Wishes(
+        numeric=(*names(args.numeric), *given.numeric),
+        categorical=(*names(args.categorical), *given.categorical),
+        text=(*names(args.text), *given.text),
+        ignore=(*names(args.ignore), *given.ignore),
+        vector=given.vector,
+        decimal=args.decimal,
+        text_features=args.text_features or TEXT_FEATURES,
+    )
 
 
 def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
@@ -218,7 +220,7 @@ def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
 
 def _about(column: Column) -> str:
     """Return what becomes of a column's cells."""
-    from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, OneHot, Text
+    from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, OneHot, Text, Vector
 
     match column:
         case Numeric():
@@ -233,6 +235,8 @@ def _about(column: Column) -> str:
             return "how late it is" + "".join(f", where in the {cycle}" for cycle in column.cycles)
         case Text():
             return f"words and pairs of words, on {column.width:,} places"
+        case Vector():
+            return f"{column.width:,} numbers"
         case _:
             return column.reason
 

@@ -18,9 +18,6 @@ _VIGILANCES = (0.01, 0.1, 0.3)
 _VARIANTS_OF_DENSE_ROWS = ("common", "individual")
 _VARIANTS_OF_SPARSE_ROWS = ("common",)
 
-# Rows that are predicted before they are learned together.
-_STEP = 20
-
 # A gain in F1 below this is not worth more nodes.
 _CLOSE = 0.01
 
@@ -106,14 +103,13 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     n_rows = sum(len(batch.numbers) for batch in batches)
     if any(isnan(trial.example_f1) for trial in trials):
         raise ValueError(
-            f"--tune predicts the labels of all but the first {_STEP} rows, and {n_rows:,} rows leave too few with "
-            "labels to compare choices by; give more rows, or leave --tune out"
+            f"--tune compares predictions of all rows but the first, and none of these has a label (rows: {n_rows:,}); "
+            "give more rows, or leave --tune out"
         )
     return Tuning(tuple(trials), n_rows)
 
 
 def _steps(batches: Sequence[Batch]) -> Iterator[tuple[Any, list[tuple[str, ...]]]]:
     for batch in batches:
-        for start in range(0, len(batch.numbers), _STEP):
-            step = slice(start, start + _STEP)
-            yield batch.X[step], batch.labels[step]
+        for row in range(len(batch.numbers)):
+            yield batch.X[row : row + 1], batch.labels[row : row + 1]

@@ -1,4 +1,4 @@
-"""Let a model go on learning from more rows; new labels, categories and columns are welcome.
+"""Continue training a model with more rows; new labels, categories and columns are supported.
 
 The file is checked against the columns that the model was trained on. The model file is replaced when all
 is learned, whole or not at all. Updates of one model take turns, so that each learns on top of the other. Ctrl-C
@@ -14,7 +14,7 @@ import stat
 from functools import partial
 from pathlib import Path
 
-from mlca.cli.learning import learn_and_save
+from mlca.cli.batch_learning import learn_and_save
 from mlca.cli.locking import ModelLock, locked
 from mlca.cli.tablefiles import (
     Faults,
@@ -70,5 +70,5 @@ def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
 def _seconds(word: str) -> float:
     seconds = as_float(word)
     if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{word!r} is no number of seconds")
+        raise argparse.ArgumentTypeError(f"{word!r} is not a number of seconds")
     return seconds

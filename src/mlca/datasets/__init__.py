@@ -17,16 +17,16 @@ Beside them `synthetic` draws the paper's three discs, `drifting` streams of any
 rows come from `concepts`), and `summary` computes the statistics by which the field describes a dataset.
 """
 
-from mlca.datasets.arff import read_arff, read_meka, read_mulan
 from mlca.datasets.catalogue import CATALOGUE
 from mlca.datasets.download import DownloadError
 from mlca.datasets.drifting import random_rbf, random_tree, rotate_labels, rotating_hyperplane
+from mlca.datasets.extreme import read_xc
 from mlca.datasets.loading import load_dataset
 from mlca.datasets.mat import read_mat
+from mlca.datasets.mulan_meka import read_arff, read_meka, read_mulan
 from mlca.datasets.summary import Summary, summarize
 from mlca.datasets.synthetic import Stage, three_discs
 from mlca.datasets.table import LabelledTable
-from mlca.datasets.xc import read_xc
 from mlca.tables.mulan_xml import read_mulan_xml
 
 __all__ = [

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mlca.datasets.rows import SparseRows
+from mlca.datasets.sparse_rows import SparseRows
 from mlca.tables.arff import ArffSource
 from mlca.tables.arff_header import Attribute
+from mlca.tables.byte_streams import bad_file
 from mlca.tables.sources import Fault
-from mlca.tables.streams import bad_file
 
 Records: TypeAlias = Iterator[tuple[int, Any]]
 

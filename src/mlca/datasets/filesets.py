@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlca.datasets.arff import read_meka, read_mulan
+from mlca.datasets.extreme import read_xc
+from mlca.datasets.mulan_meka import read_meka, read_mulan
 from mlca.datasets.table import LabelledTable, join
-from mlca.datasets.xc import read_xc
 from mlca.tables.mulan_xml import read_mulan_xml
 
 # What a file may be called besides its name.

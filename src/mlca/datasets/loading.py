@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from mlca.datasets.catalogue import Entry, entry_of
-from mlca.datasets.folders import by_hand, fetch, find
+from mlca.datasets.locations import by_hand, fetch, find
 from mlca.datasets.table import LabelledTable
 from mlca.optional import needing
 

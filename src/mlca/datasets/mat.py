@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.datasets.table import LabelledTable
-from mlca.tables.streams import ByteStream, room_for
+from mlca.tables.byte_streams import ByteStream, room_for
 
 _HEADER_BYTES = 128
 _COMPRESSED, _MATRIX = 15, 14

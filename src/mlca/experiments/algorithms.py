@@ -9,7 +9,7 @@ from inspect import signature
 from itertools import product
 from typing import Any
 
-from mlca.experiments.paper import read_paper
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.tasks import Value
 
 MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
@@ -178,11 +178,19 @@ def _by_key(key: str) -> Configuration:
 
 PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
 
-# The rule of this package, whole, and each half of it with the paper's other half.
+# The rule of this package, whole, and without its linear models and mixer.
 OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
+NODES_ONLY = Configuration("mlca-nodes", 'MLCA(decision="calibrated")', "halves", "MLCA", {"decision": "calibrated"})
+# Each half of that with the paper's other half.
 HALVES = (
     Configuration("mlca-learned", 'MLCA(decision="bayes")', "halves", "MLCA", {"decision": "bayes"}),
-    Configuration("mlca-calibrated", 'MLCA(similarity="correntropy")', "halves", "MLCA", {"similarity": "correntropy"}),
+    Configuration(
+        "mlca-calibrated",
+        'MLCA(similarity="correntropy", decision="calibrated")',
+        "halves",
+        "MLCA",
+        {"similarity": "correntropy", "decision": "calibrated"},
+    ),
 )
 # What the rule has for streams.
 STREAMING = (
@@ -192,9 +200,11 @@ STREAMING = (
 )
 BATCH_RIVALS = (
     Configuration("logistic", "logistic regression", "batch", "LogisticPerLabel"),
+    Configuration("logistic-fallback", "logistic, our fallback", "batch", "LogisticPerLabel", {"fallback": True}),
     Configuration("forest", "random forest", "batch", "RandomForest"),
     Configuration("forest-fallback", "forest, our fallback", "batch", "RandomForest", {"fallback": True}),
     Configuration("boosting", "gradient boosting", "batch", "BoostingPerLabel"),
+    Configuration("boosting-fallback", "boosting, our fallback", "batch", "BoostingPerLabel", {"fallback": True}),
 )
 LAST_LABELS = Configuration("last-labels", "labels of the row before", "control", "LastLabels")
 SLIDING_WINDOW = Configuration("sliding-window", "MLCA() of the last 512 rows", "control", "SlidingWindow")
@@ -205,7 +215,7 @@ RIVER = (
     Configuration("river-tree", "River: Hoeffding adaptive tree", "river", "RiverAdaptiveTree"),
     Configuration("river-forest", "River: adaptive random forest", "river", "RiverAdaptiveForest"),
 )
-BESIDES = (OURS, *HALVES, *STREAMING, *BATCH_RIVALS, LAST_LABELS, SLIDING_WINDOW, *RIVER)
+BESIDES = (OURS, NODES_ONLY, *HALVES, *STREAMING, *BATCH_RIVALS, LAST_LABELS, SLIDING_WINDOW, *RIVER)
 
 
 def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS) -> tuple[Configuration, ...]:

@@ -1,25 +1,28 @@
-"""One run of ``mlca reproduce``: from a scope to a report."""
+"""One run of ``mlca reproduce``: from a scope to a report, with its progress on the screen.
+
+Progress is a bar with rate and time left on a terminal, if rich can draw it, and a few plain lines elsewhere.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import monotonic
 
 from mlca import __version__
 from mlca.experiments.execution import execute
-from mlca.experiments.progress import progress
 from mlca.experiments.report import Report, write_report
-from mlca.experiments.scope import Scope
+from mlca.experiments.scope import Scope, search_tasks, with_chosen
 from mlca.experiments.store import Store
 from mlca.experiments.studies import STUDIES
-from mlca.experiments.tasks import LIBRARIES, Task, fingerprint
-from mlca.experiments.tuning import search_tasks, with_chosen
+from mlca.experiments.tasks import LIBRARIES, Outcome, Task, fingerprint
 from mlca.experiments.workers import closing_workers
 
 STORE = "results.sqlite"
@@ -138,3 +141,72 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+SECONDS_BETWEEN_LINES = 30.0
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
+    """Show how far `total` tasks are; yields what to call with every outcome.
+
+    Examples
+    --------
+    >>> with progress("nodes", 2) as tell:
+    ...     pass
+    nodes: 2 tasks
+    """
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        seen = False
+    else:
+        seen = sys.stdout.isatty()
+    if not seen:
+        yield _plain_lines(title, total)
+        return
+    columns = (
+        TextColumn("{task.description:10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[latest]}", style="dim"),
+    )
+    with Progress(*columns) as bar:
+        running = bar.add_task(title, total=total, rate="", latest="")
+        started = monotonic()
+
+        def tell(outcome: Outcome) -> None:
+            done = bar.tasks[running].completed + 1
+            rate = f"{done / (monotonic() - started):.1f}/s"
+            bar.update(running, advance=1, rate=rate, latest=f"{outcome.task.algorithm} on {outcome.task.dataset}")
+            if outcome.status != "done":
+                bar.console.print(_complaint(outcome), markup=False)
+
+        yield tell
+
+
+def _plain_lines(title: str, total: int) -> Callable[[Outcome], None]:
+    print(f"{title}: {total} tasks", flush=True)
+    started = last = monotonic()
+    done = 0
+
+    def tell(outcome: Outcome) -> None:
+        nonlocal done, last
+        done += 1
+        now = monotonic()
+        if outcome.status != "done":
+            print(_complaint(outcome), flush=True)
+        if done == total or now - last > SECONDS_BETWEEN_LINES:
+            rate = done / (now - started)
+            left = f", {(total - done) / rate:.0f} s left" if done < total else ""
+            print(f"{title}: {done} of {total}, {rate:.2f}/s{left}", flush=True)
+            last = now
+
+    return tell
+
+
+def _complaint(outcome: Outcome) -> str:
+    reason = outcome.trouble.strip().splitlines()[-1]
+    return f"  {outcome.status}: {outcome.task}: {reason}"

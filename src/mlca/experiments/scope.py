@@ -1,15 +1,28 @@
-"""Scope: what part of the paper a run covers, and the tasks that follow from it."""
+"""Scope: what part of the paper a run covers, the tasks that follow from it, and the parameters that a search chose.
+
+The search is the paper's: the highest exact match on the training rows themselves. The large datasets take what was
+chosen on langlog, which has the most labels of the small ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from mlca.datasets.catalogue import CATALOGUE, entry_of
-from mlca.experiments.algorithms import CONFIGURATIONS, MLCA_VARIANTS, VIGILANCES, Configuration, choose
-from mlca.experiments.data import N_FOLDS, how_to_get, is_at_hand
-from mlca.experiments.paper import read_paper
-from mlca.experiments.tasks import Task, Value, in_order
+from mlca.experiments.algorithms import (
+    CONFIGURATIONS,
+    MLCA_VARIANTS,
+    STANDS_FOR_LARGE,
+    VIGILANCES,
+    Configuration,
+    choose,
+)
+from mlca.experiments.paper_tables import read_paper
+from mlca.experiments.splits import N_FOLDS, how_to_get, is_at_hand
+from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 REPETITIONS = 20  # seeds of a stream, and folds of 2 x 10-fold cross-validation
 POINTS = 10_000  # of a disc
@@ -181,3 +194,45 @@ def scope_of(
         patient=not quick,
         words=None if algorithms is None else tuple(algorithms),
     )
+
+
+def search_tasks(scope: Scope) -> list[Task]:
+    """Return the tasks of the search: every set of parameters on every fold."""
+    return [
+        task
+        for dataset in scope.small_datasets
+        for configuration in scope.configurations
+        if configuration.searched
+        for parameters in configuration.grid()
+        for task in scope.fold_tasks(configuration, dataset, parameters, on_training=True)
+    ]
+
+
+def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
+    """Return the scope with the parameters that the search found best, the first among equals."""
+    chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
+    for dataset in scope.small_datasets:
+        for configuration in scope.configurations:
+            if not configuration.searched:
+                continue
+            grid = configuration.grid()
+            scores = [
+                _mean_training_match(scope.fold_tasks(configuration, dataset, parameters, on_training=True), outcomes)
+                for parameters in grid
+            ]
+            if max(scores) > -np.inf:
+                chosen[configuration.key, dataset] = grid[int(np.argmax(scores))]
+    for dataset in scope.datasets:
+        if SCALE[dataset] == "large":
+            for configuration in scope.configurations:
+                if (configuration.key, STANDS_FOR_LARGE) in chosen:
+                    chosen[configuration.key, dataset] = chosen[configuration.key, STANDS_FOR_LARGE]
+    return replace(scope, chosen=chosen)
+
+
+def _mean_training_match(tasks: list[Task], outcomes: Mapping[Task, Outcome]) -> float:
+    """Return the mean exact match; minus infinity where a fold has none."""
+    values = [outcomes[task].values.get("training_exact_match") for task in tasks if task in outcomes]
+    if len(values) < len(tasks) or None in values:
+        return -np.inf
+    return float(np.mean([value for value in values if value is not None]))

@@ -1,4 +1,4 @@
-"""A dataset as a stream: every row is predicted first and learned afterwards, one row a call.
+"""A dataset as a stream: every row is predicted first and learned afterwards, one row per call.
 
 Measures are those of the published table of online classifiers, conventions included: a row with neither true nor
 predicted labels has F1 0, a label with neither has F1 0, and all labels of the dataset count from the first row on,
@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 from mlca.datasets import random_rbf, random_tree, rotating_hyperplane
 from mlca.experiments.arrangements import JUDGED_ROWS, Arranged, after_change, arrange, changes_of
-from mlca.experiments.data import whole
+from mlca.experiments.splits import whole
 from mlca.experiments.tasks import Task
 from mlca.metrics.stream.adapters import adapter_of
 from mlca.metrics.stream.prequential import pickled_size

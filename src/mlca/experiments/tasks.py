@@ -36,14 +36,12 @@ WITHOUT_INFLUENCE = (
     "statistics",
     "experiments/__init__.py",
     "experiments/execution.py",
-    "experiments/paper",
-    "experiments/progress.py",
+    "experiments/paper_tables",
     "experiments/report",
     "experiments/reproduction.py",
     "experiments/scope.py",
     "experiments/store.py",
     "experiments/studies",
-    "experiments/tuning.py",
 )
 
 

@@ -19,7 +19,7 @@ from mlca.datasets.synthetic import CENTRES, RADIUS
 from mlca.experiments import rivals
 from mlca.experiments.algorithms import make
 from mlca.experiments.arrangements import arrange
-from mlca.experiments.data import split_of
+from mlca.experiments.splits import split_of
 from mlca.experiments.streaming import measured
 from mlca.experiments.tasks import Task
 from mlca.metrics import brier_score, calibration_error, evaluate
@@ -100,7 +100,7 @@ def _n_nodes(model: Any) -> float:
 
 
 def _nodes_to_draw(model: Any) -> dict[str, Any]:
-    weights = model.weights_ if hasattr(model, "weights_") else _centres(model)
+    weights = model.prototypes_ if hasattr(model, "prototypes_") else _centres(model)
     labels = [np.flatnonzero(row).tolist() for row in np.asarray(model.predict(weights))]
     return {"weights": np.round(weights, 3).tolist(), "labels": labels}
 

@@ -12,7 +12,7 @@ measures a model that learns on the way.
 
 from mlca.metrics.auc import macro_auc, micro_auc
 from mlca.metrics.calibration import brier_score, calibration_error
-from mlca.metrics.evaluation import Evaluation, evaluate
+from mlca.metrics.evaluation import Evaluation, evaluate, scorer
 from mlca.metrics.ranking import (
     average_precision,
     coverage,
@@ -52,4 +52,5 @@ __all__ = [
     "precision_at_k",
     "prequential",
     "ranking_loss",
+    "scorer",
 ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mlca.metrics.averages import mean_defined
 from mlca.metrics.inputs import LabelMatrix, Scores, Truth, true_and_scores
+from mlca.metrics.registry import mean_defined
 
 
 def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from mlca.metrics.auc import macro_auc_of_matrices, micro_auc_of_matrices
-from mlca.metrics.averages import mean_defined
-from mlca.metrics.inputs import LabelMatrix, predicted_labels, require_same_shape, true_and_scores
+from mlca.metrics.inputs import (
+    LabelMatrix,
+    Scores,
+    Truth,
+    label_matrix,
+    predicted_labels,
+    require_same_shape,
+    score_matrix,
+    true_and_scores,
+)
 from mlca.metrics.ranking import LabelRanks
-from mlca.metrics.registry import MEASURES
+from mlca.metrics.registry import MEASURES, mean_defined
 from mlca.metrics.sets import SetComparison
+from mlca.targets import LabelSet, read_truth
+from mlca.validation import check_choice
 
 
 @dataclass(frozen=True)
@@ -55,26 +67,34 @@ class Evaluation:
 
 
 def evaluate(
-    Y_true: LabelMatrix,
-    proba: ArrayLike,
-    threshold: float = 0.5,
+    Y_true: Any,
+    proba: ArrayLike | None = None,
     *,
     Y_pred: LabelMatrix | None = None,
+    threshold: float | None = None,
+    model: Any = None,
+    X: Any = None,
 ) -> Evaluation:
-    """Compute every measure of a prediction.
+    """Compute every measure of a prediction: of a model, or of probabilities.
 
-    Columns of DataFrames are matched by name.
+    Pass `model` and `X` to measure what the model itself predicts, or `proba` with the labels that were chosen by it
+    (`Y_pred`, or `threshold`). Columns of DataFrames are matched by name.
 
     Parameters
     ----------
     Y_true : array-like or sparse of shape (n, q)
-        Indicator matrix, 0 and 1.
-    proba : array-like of shape (n, q)
+        Indicator matrix, 0 and 1. With `model`: labels in any form that `fit` takes; those that the model does not
+        know count as missed.
+    proba : array-like of shape (n, q), optional
         Probabilities, or any scores: the higher, the more likely the label.
+    Y_pred : array-like or sparse of shape (n, q), optional
+        The predicted labels. Default: those whose probability is above `threshold`.
     threshold : float, default 0.5
         A label is predicted where its probability is greater.
-    Y_pred : array-like or sparse of shape (n, q), optional
-        The predicted labels, for algorithms that decide by another rule; then `threshold` plays no part.
+    model : classifier, optional
+        A fitted classifier of this package, or a pipeline that ends with one.
+    X : array-like, sparse matrix or DataFrame, optional
+        With `model`: the rows to predict.
 
     Returns
     -------
@@ -103,11 +123,89 @@ def evaluate(
     nDCG@1                0.5000  higher
     nDCG@3                0.8155  higher
     nDCG@5                0.8155  higher
-    """
-    true, scores = true_and_scores(Y_true, proba, "proba")
-    predicted = sp.csr_array(scores > threshold) if Y_pred is None else predicted_labels(Y_true, Y_pred)
-    require_same_shape(true, predicted, "Y_pred")
 
+    The decision of a model, which need not be a probability above one half:
+
+    >>> from mlca import MLCA
+    >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
+    >>> evaluate([{"low"}, {"high"}], model=model, X=[[0.1], [0.9]]).exact_match
+    1.0
+    """
+    if model is not None:
+        for name, value in (("proba", proba), ("Y_pred", Y_pred), ("threshold", threshold)):
+            if value is not None:
+                raise ValueError(f"the model predicts by itself: leave out {name}, or leave out model and X")
+        return _measures(*_predicted_by(model, X, Y_true))
+    if X is not None:
+        raise ValueError("X holds rows for a model, and none was given: pass model=..., or probabilities as proba")
+    if proba is None:
+        raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
+    if Y_pred is not None and threshold is not None:
+        raise ValueError("threshold turns probabilities into labels, and Y_pred are labels; pass one of the two")
+    true, scores = true_and_scores(Y_true, proba, "proba")
+    if Y_pred is None:
+        return _measures(true, scores, sp.csr_array(scores > (0.5 if threshold is None else threshold)))
+    predicted = predicted_labels(Y_true, Y_pred)
+    require_same_shape(true, predicted, "Y_pred")
+    return _measures(true, scores, predicted)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A measure as scikit-learn calls it: ``scorer(model, X, y)``, greater is better."""
+
+    measure: str
+
+    def __call__(self, model: Any, X: Any, y: Any) -> float:
+        """Measure the model's predictions; losses are negated."""
+        value = evaluate(y, model=model, X=X).as_dict()[self.measure]
+        return value if MEASURES[self.measure].better == "higher" else -value
+
+
+def scorer(measure: str) -> Scorer:
+    """Return a measure for `cross_val_score`, `GridSearchCV` and their like; y may hold label names.
+
+    Parameters
+    ----------
+    measure : str
+        One of `mlca.metrics.MEASURES`. Measures of which less is better are negated, since scikit-learn looks for the
+        greatest score.
+
+    Returns
+    -------
+    callable
+        Takes a fitted model, rows and their labels in any form that `fit` takes.
+
+    Examples
+    --------
+    >>> from mlca import MLCA
+    >>> from sklearn.model_selection import KFold, cross_val_score
+    >>> X, tags = [[0.0], [9.0]] * 6, [["calm"], ["storm", "wet"]] * 6
+    >>> cross_val_score(MLCA(), X, tags, cv=KFold(2), scoring=scorer("micro_f1")).tolist()
+    [1.0, 1.0]
+    """
+    check_choice("measure", measure, tuple(MEASURES))
+    return Scorer(measure)
+
+
+def _predicted_by(model: Any, X: Any, Y_true: Any) -> tuple[Truth, Scores, Truth]:
+    """Return the true labels, a model's probabilities and the labels that it predicts, with the same columns."""
+    if X is None:
+        raise ValueError("a model needs the rows X that it predicts: evaluate(Y_true, model=model, X=X)")
+    predicted, names = np.asarray(model.predict(X)), tuple(np.asarray(model.classes_).tolist())
+    single = predicted.ndim == 1
+    _, truth = read_truth(Y_true, LabelSet(names, single=single))
+    if truth.n_rows != len(predicted):
+        raise ValueError(f"X has {len(predicted)} rows but Y_true has {truth.n_rows}; each row needs its labels")
+    if single:
+        predicted = np.equal.outer(predicted, np.asarray(model.classes_))
+    unknown = ((0, 0), (0, truth.n_labels - len(names)))
+    scores = np.pad(score_matrix(model.predict_proba(X), "the model's probabilities"), unknown)
+    chosen = np.pad(predicted, unknown)
+    return truth.to_csr().astype(np.bool_), scores, label_matrix(chosen, "the model's prediction")
+
+
+def _measures(true: Truth, scores: Scores, predicted: Truth) -> Evaluation:
     sets = SetComparison.of_matrices(true, predicted)
     ranks = LabelRanks.of_matrices(true, scores)
     return Evaluation(

@@ -126,7 +126,7 @@ def _as_array(table: Any) -> NDArray[Any]:
 def _require_table(array: NDArray[Any], name: str) -> None:
     if array.ndim != 2:
         raise ValueError(
-            f"{name} must be a table with one row per instance and one column per label, "
+            f"{name} must be a table with one row per sample and one column per label, "
             f"but it has {array.ndim} dimension(s) and shape {array.shape}"
         )
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mlca.metrics.averages import mean_defined, ratio
 from mlca.metrics.inputs import LabelMatrix, Scores, Truth, true_and_scores
+from mlca.metrics.registry import mean_defined, ratio
 from mlca.validation import check_whole
 
 BLOCK_CELLS = 2**19  # comparisons at a time: 4 MB of scores, which a cache of today holds

@@ -1,9 +1,12 @@
-"""What is known of each measure: its name, how to print it, which direction is better."""
+"""What is known of each measure: its name, how to print it, which direction is better; and means of defined values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 Better: TypeAlias = Literal["higher", "lower"]
 
@@ -52,3 +55,16 @@ MEASURES: dict[str, Measure] = {
 
 # Those that the paper compares by, in its order.
 PAPER_MEASURES: tuple[Measure, ...] = tuple(measure for measure in MEASURES.values() if measure.paper)
+
+
+def ratio(numerator: NDArray[Any], denominator: NDArray[Any]) -> NDArray[np.float64]:
+    """Divide element by element; NaN where the denominator is 0."""
+    quotient = np.full(denominator.shape, np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator != 0)
+    return quotient
+
+
+def mean_defined(values: NDArray[np.float64]) -> float:
+    """Return the mean of the values that are not NaN; NaN if there is none."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if defined.size else float("nan")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.metrics.averages import mean_defined, ratio
 from mlca.metrics.inputs import LabelMatrix, Truth, label_matrix, predicted_labels, require_same_shape
+from mlca.metrics.registry import mean_defined, ratio
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ from sklearn.utils import check_random_state, gen_batches
 
 from mlca.base import Rows
 from mlca.kernels import native
-from mlca.peers.scoring import ScoreClassifier
+from mlca.peers.scoring import BLOCK_CELLS, ScoreClassifier
 from mlca.targets import LabelRows
 from mlca.validation import check_choice, check_real, check_whole
 
 Kernel: TypeAlias = Literal["rbf", "linear", "precomputed"]
 
 GIB = 2**30
-BLOCK_CELLS = 2**22  # queries are judged in blocks whose kernel has about this many cells
 
 
 class MLODM(ScoreClassifier):

@@ -170,7 +170,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
             label that was then unknown.
         """
         self._check_parameters()
-        rows = self._read_known_rows(X)
+        rows = self._fitted()._read_known_rows(X)
         if self.labels_.single:
             raise ValueError("observe() finds new labels beside known ones, but the model learned a 1-D y")
         judged: list[NDArray[np.uint8]] = []
@@ -207,7 +207,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         ndarray of shape (n_samples,)
             Between 0 and 1.
         """
-        return self._novelty(self._read_known_rows(X))
+        return self._novelty(self._fitted()._read_known_rows(X))
 
     def _check_parameters(self) -> None:
         check_real("lambda1", self.lambda1, at_least=0)

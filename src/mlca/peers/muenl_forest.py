@@ -17,8 +17,7 @@ from sklearn.utils import gen_batches
 
 from mlca.base import Rows
 from mlca.kernels import native
-
-BLOCK_CELLS = 2**22  # sparse queries are made dense in blocks of about this many cells
+from mlca.peers.scoring import BLOCK_CELLS
 
 
 @dataclass(frozen=True)

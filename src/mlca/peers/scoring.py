@@ -11,6 +11,8 @@ from scipy.special import expit, softmax
 
 from mlca.base import MultiLabelClassifier, Rows
 
+BLOCK_CELLS = 2**22  # rows are scored in blocks whose matrix has about this many cells
+
 LEAST = float(np.finfo(np.float64).tiny)
 MOST = 1.0 - float(np.finfo(np.float64).epsneg)
 
@@ -51,7 +53,7 @@ class ScoreClassifier(MultiLabelClassifier):
             Column j belongs to `classes_[j]`. Where y was 1-D with two classes, one number a row, as
             in scikit-learn: the second class's score less the first's.
         """
-        scores = self._scores(self._read_known_rows(X))
+        scores = self._scores(self._fitted()._read_known_rows(X))
         if self.labels_.single and scores.shape[1] == 2:
             return scores[:, 1] - scores[:, 0]
         return scores

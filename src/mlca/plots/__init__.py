@@ -9,11 +9,19 @@ once more, for print in grey.
 Matplotlib is imported when the first picture is drawn.
 """
 
+from mlca.plots.contributions import plot_contributions
+from mlca.plots.critical_difference import plot_critical_difference
 from mlca.plots.folds import plot_folds
-from mlca.plots.grid import plot_grid
-from mlca.plots.nodes import plot_nodes
-from mlca.plots.ranks import plot_critical_difference
-from mlca.plots.stream import plot_stream
-from mlca.plots.trust import plot_trust
+from mlca.plots.heat_map import plot_grid
+from mlca.plots.learning_curves import plot_stream, plot_trust
+from mlca.plots.node_map import plot_nodes
 
-__all__ = ["plot_critical_difference", "plot_folds", "plot_grid", "plot_nodes", "plot_stream", "plot_trust"]
+__all__ = [
+    "plot_contributions",
+    "plot_critical_difference",
+    "plot_folds",
+    "plot_grid",
+    "plot_nodes",
+    "plot_stream",
+    "plot_trust",
+]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from mlca.messages import shown
 from mlca.metrics.registry import MEASURES, Measure
 from mlca.optional import needing
-from mlca.showing import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

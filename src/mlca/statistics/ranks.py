@@ -109,8 +109,8 @@ def rank_results(
 
 
 def _algorithm_names(results: Any, names: Sequence[str] | None, n_algorithms: int) -> tuple[str, ...]:
-    told = getattr(results, "columns", range(1, n_algorithms + 1)) if names is None else names
-    names = [str(name) for name in told]
+    columns = getattr(results, "columns", range(1, n_algorithms + 1)) if names is None else names
+    names = [str(name) for name in columns]
     if len(names) != n_algorithms or len(set(names)) != n_algorithms:
         raise ValueError(
             f"results has {n_algorithms} columns, but names has {len(names)} entries, "

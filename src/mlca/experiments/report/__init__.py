@@ -18,11 +18,10 @@ import csv
 import io
 from pathlib import Path
 
-from mlca.experiments.report.cells import known_or_not_available
+from mlca.experiments.report.html import html_page
 from mlca.experiments.report.markdown import markdown_page
-from mlca.experiments.report.names import FIGURES, TABLES, name_sections
-from mlca.experiments.report.page import html_page
-from mlca.experiments.report.sections import Figure, Report, Section, Table
+from mlca.experiments.report.rounding import known_or_not_available
+from mlca.experiments.report.sections import FIGURES, TABLES, Figure, Report, Section, Table, name_sections
 from mlca.replacing import replacing
 
 __all__ = ["Figure", "Report", "Section", "Table", "write_report"]

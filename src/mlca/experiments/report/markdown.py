@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from mlca.experiments.report.cells import columns_of
-from mlca.experiments.report.names import FIGURES, TABLES, NamedSection
-from mlca.experiments.report.sections import Figure, Report, Table
+from mlca.experiments.report.rounding import columns_of
+from mlca.experiments.report.sections import FIGURES, TABLES, Figure, NamedSection, Report, Table
 
 
 def markdown_page(report: Report, sections: Sequence[NamedSection]) -> str:

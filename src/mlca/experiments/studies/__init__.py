@@ -5,8 +5,8 @@ Each module says which tasks it needs and makes a section of the report of their
     tasks(scope)                the tasks, dataset by dataset
     section(scope, outcomes)    tables beside the paper's, figures, and the verdict
 
-An experiment on datasets of two kinds has a second section, in a module of its own (`large`). Outcomes may be
-incomplete: what is not there is shown as missing.
+An experiment on datasets of two kinds has a second section (`beyond.large_section`). Outcomes may be incomplete: what
+is not there is shown as missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from mlca.experiments.studies import (
     drift,
     epochs,
     grid,
-    large,
     nodes,
     streams,
     timing,
@@ -48,7 +47,7 @@ STUDIES = {
     "comparison": Study(comparison.tasks, (comparison.section,)),
     "epochs": Study(epochs.tasks, (epochs.section,)),
     "timing": Study(timing.tasks, (timing.section,)),
-    "beyond": Study(beyond.tasks, (beyond.section, large.section)),
+    "beyond": Study(beyond.tasks, (beyond.section, beyond.large_section)),
     "streams": Study(streams.tasks, (streams.section,)),
     "drift": Study(drift.tasks, (drift.section,), needs_datasets=False),
     "budget": Study(budget.tasks, (budget.section,)),

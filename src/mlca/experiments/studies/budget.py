@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from mlca.datasets.catalogue import CATALOGUE
 from mlca.experiments.algorithms import OURS
-from mlca.experiments.data import N_FOLDS
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies.averages import mean_of, troubles
+from mlca.experiments.splits import N_FOLDS
 from mlca.experiments.studies.figures import draw_curves
+from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
 DATASETS = ("emotions", "gpositivego", "medical", "yeast", "scene")
@@ -79,13 +79,13 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         "Bounded memory",
         "\n\n".join(filter(None, (text, scope.complaint(), troubles(tasks(scope), outcomes)))),
         _verdict(found),
-        (Table("Exact match with so many nodes", columns, rows),),
+        (Table("Exact match by number of nodes", columns, rows),),
         figures,
     )
 
 
 def _verdict(found: Mapping[str, Mapping[str, list[float | None]]]) -> str:
-    told = []
+    sentences = []
     for order, lines in found.items():
         for place, budget in enumerate(BUDGETS):
             losses = {
@@ -96,5 +96,5 @@ def _verdict(found: Mapping[str, Mapping[str, list[float | None]]]) -> str:
             if losses:
                 most = max(losses, key=lambda dataset: losses[dataset])
                 mean = sum(losses.values()) / len(losses)
-                told.append(f"{budget} % {ORDERS[order]}: {mean:.3f}, most on {most} ({losses[most]:.3f})")
-    return f"Exact match lost with so many nodes: {'; '.join(told)}." if told else "No budget was run."
+                sentences.append(f"{budget} % {ORDERS[order]}: {mean:.3f}, most on {most} ({losses[most]:.3f})")
+    return f"Exact match lost with that many nodes: {'; '.join(sentences)}." if sentences else "No budget was run."

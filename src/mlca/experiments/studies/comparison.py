@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlca.experiments.algorithms import Configuration
-from mlca.experiments.paper import read_paper
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import NUMERIC, Scope
-from mlca.experiments.studies.averages import mean_of, mean_with_worst, troubles
 from mlca.experiments.studies.figures import draw_critical_difference
-from mlca.experiments.studies.ranking import can_rank, pooled, rank
+from mlca.experiments.studies.summaries import can_rank, mean_of, mean_with_worst, pooled, rank, troubles
 from mlca.experiments.tasks import Outcome, Task
 from mlca.metrics import MEASURES
 from mlca.metrics.registry import PAPER_MEASURES

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlca.experiments.paper import read_paper
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import POINTS, Scope
-from mlca.experiments.studies.averages import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.studies.figures import draw_nodes
+from mlca.experiments.studies.summaries import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task, Value, in_order
 
 # MCIC's epsilon, which the paper sets so that both algorithms have about as many nodes.

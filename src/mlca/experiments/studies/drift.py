@@ -13,8 +13,8 @@ from mlca.experiments.algorithms import OURS, PUBLISHED, RIVER_LOGISTIC, SLIDING
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.streaming import GENERATORS
-from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_over_rows, note_over_rows
+from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task, in_order
 
 DATASETS = ("emotions", "medical", "enron", "yeast", "scene")
@@ -32,7 +32,7 @@ from the middle on (sudden), ever more often around the middle (gradual), or for
 (recurrent); and streams of {size:,} rows as MOA generates them. Exact match over the 1,000 rows after the last
 change, test then train; of the recurrent ones also over the first 200, since they show whether old knowledge comes
 back. A model that saw only the new part is what could be known at best without the past; a sliding window, MLCA()
-made anew of the last 512 rows, is what forgetting gains and loses.
+retrained on the last 512 rows, is what forgetting gains and loses.
 """
 
 
@@ -221,7 +221,7 @@ def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
     only_new = _mean_over_datasets(OURS, "new part", "exact_match@after", scope, outcomes)
     if after is None or only_new is None:
         return ""
-    told = [
+    sentences = [
         f"After a sudden change {FOLLOW.title} is {_apart(only_new - after)} a model of the new part only "
         f"({after:.3f}, {only_new:.3f}; goal: {NEAR})."
     ]
@@ -232,7 +232,7 @@ def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
         and (followed := mean_of("exact_match", _of_dataset(FOLLOW, dataset, "none", scope), outcomes)) is not None
     }
     dearest = max(costs, key=lambda dataset: costs[dataset])
-    told.append(
+    sentences.append(
         f"Without change it costs {np.mean(list(costs.values())):+.4f} exact match on average, most on {dearest} "
         f"({costs[dearest]:+.4f}; goal: {COST})."
     )
@@ -241,16 +241,16 @@ def _verdict_on_datasets(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
         for line in (OURS, FOLLOW)
     ]
     if speeds[0] and speeds[1]:
-        told.append(f"It takes {speeds[0] / speeds[1]:.2f} times the time (goal: {TIMES}).")
+        sentences.append(f"It takes {speeds[0] / speeds[1]:.2f} times the time (goal: {TIMES}).")
     first, window = (
         _mean_over_datasets(line, "recurrent", "exact_match@first", scope, outcomes)
         for line in (FOLLOW, SLIDING_WINDOW)
     )
     if first is not None and window is not None:
-        told.append(
+        sentences.append(
             f"In the first 200 rows of an old meaning that returns it has {first:.3f}, a sliding window {window:.3f}."
         )
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
@@ -266,23 +266,23 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
         both = [(one, left[one], right[one]) for one in left if one in right]
         return sorted(both, key=lambda known: known[1] - known[2])
 
-    told = []
+    sentences = []
     after, first = "exact_match@after", "exact_match@first"
     gaps = compared((after, FOLLOW, "sudden"), (after, OURS, "new part"))
     if gaps:
         listed = ", ".join(
             f"{_apart(new - followed)} it on {one} ({followed:.3f}, {new:.3f})" for one, followed, new in gaps
         )
-        told.append(f"On generated streams, held against a model of the new part after a sudden change: {listed}.")
+        sentences.append(f"On generated streams, held against a model of the new part after a sudden change: {listed}.")
     costs = compared(("exact_match", FOLLOW, "none"), ("exact_match", OURS, "none"))
     if costs:
         listed = ", ".join(f"{plain - followed:+.4f} on {one}" for one, followed, plain in costs)
-        told.append(f"Without change following costs there {listed}.")
+        sentences.append(f"Without change following costs there {listed}.")
     returns = compared((first, FOLLOW, "recurrent"), (first, SLIDING_WINDOW, "recurrent"))
     if returns:
         listed = ", ".join(f"{followed:.3f} beside {window:.3f} on {one}" for one, followed, window in returns)
-        told.append(f"In the first 200 rows of an old meaning that returns, beside a sliding window: {listed}.")
-    return " ".join(told)
+        sentences.append(f"In the first 200 rows of an old meaning that returns, beside a sliding window: {listed}.")
+    return " ".join(sentences)
 
 
 def _apart(gap: float) -> str:

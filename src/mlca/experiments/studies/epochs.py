@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import NUMERIC, Scope
-from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_curves
+from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
 # "Remains roughly the same" of the paper.

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from mlca.experiments.algorithms import mlca_configuration
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_critical_difference, draw_grid
-from mlca.experiments.studies.ranking import can_rank, rank
+from mlca.experiments.studies.summaries import can_rank, mean_of, rank, troubles
 from mlca.experiments.tasks import Outcome, Task
 from mlca.statistics import Nemenyi
 

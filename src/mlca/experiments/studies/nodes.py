@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlca.experiments.algorithms import Configuration
-from mlca.experiments.paper import read_paper
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.report import Section, Table
 from mlca.experiments.scope import Scope
-from mlca.experiments.studies.averages import Claim, agreement, deviation_of, difference, mean_of, troubles
+from mlca.experiments.studies.summaries import Claim, agreement, deviation_of, difference, mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task
 
 INTRODUCTION = """

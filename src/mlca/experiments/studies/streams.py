@@ -8,14 +8,13 @@ from importlib.util import find_spec
 import numpy as np
 
 from mlca.experiments.algorithms import LAST_LABELS, OURS, PUBLISHED, RIVER, RIVER_LOGISTIC, STREAMING, Configuration
-from mlca.experiments.paper import read_paper
-from mlca.experiments.published import read_published
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import NUMERIC, Scope
+from mlca.experiments.stream_tables import read_published
 from mlca.experiments.streaming import STREAM_MEASURES
-from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_critical_difference, draw_over_rows, note_over_rows
-from mlca.experiments.studies.ranking import can_rank, rank
+from mlca.experiments.studies.summaries import can_rank, mean_of, rank, troubles
 from mlca.experiments.tasks import Outcome, Task, in_order
 from mlca.metrics import MEASURES
 
@@ -32,15 +31,15 @@ SHORT_FIRST = (
 )
 
 INTRODUCTION = """
-Every row is predicted first and learned afterwards, one row a call, one pass, in the order of the file and shuffled.
+Every row is predicted first and learned afterwards, one row per call, one pass, in the order of the file and shuffled.
 The control comes first: it repeats the labels of the row before and looks at nothing else. Where it is good the file
-is sorted, and whoever reads the order is good there too. The order of a file counts as telling where the control's
-micro F1 is more than {telling} above its own on shuffled rows.
+is sorted, and a learner that uses the order does well there too. The order of a file counts as telling where the
+control's micro F1 is more than {telling} above its own on shuffled rows.
 
 Published are 17 classifiers of Esteban and others (2024), on the order of the file; figures by their conventions: a
 row, or a label, without true and predicted labels has F1 0. River's learners were run here, one model a label, with
 River's defaults; logistic regression on standardised attributes where rows are dense, nearest neighbours among the
-last 1000 rows. N/A: not finished within the time limit, or not run. Rows a second count the processor's time,
+last 1000 rows. N/A: not finished within the time limit, or not run. Rows per second count the processor's time,
 predicting and learning; memory is the pickled model.
 """
 
@@ -91,7 +90,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
         *(_measure_table(name, scope, outcomes) for name in STREAM_MEASURES),
         *(_shuffled_table(name, scope, outcomes) for name in ("micro_f1", "exact_match")),
         _expected(scope, outcomes),
-        _plain_table("Rows a second, order of the file", "rows_per_second", 1, scope, outcomes),
+        _plain_table("Rows per second, order of the file", "rows_per_second", 1, scope, outcomes),
         _plain_table("Megabytes of the model at the end, order of the file", "model_bytes", 1e-6, scope, outcomes),
     ]
     text = INTRODUCTION.format(telling=TELLING).strip()

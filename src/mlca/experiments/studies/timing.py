@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mlca.experiments.paper import read_paper
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.report import Figure, Section, Table
 from mlca.experiments.scope import Scope
 from mlca.experiments.studies import comparison
-from mlca.experiments.studies.averages import mean_of, troubles
 from mlca.experiments.studies.figures import draw_growth
+from mlca.experiments.studies.summaries import mean_of, troubles
 from mlca.experiments.tasks import Outcome, Task, in_order
 from mlca.experiments.work import GROWTH_ATTRIBUTES
 
@@ -130,9 +130,9 @@ def _growth_table(
 
 
 def _verdict(rows: Mapping[str, Mapping[int, float]], nodes: Mapping[str, Mapping[int, float]]) -> str:
-    told = []
+    sentences = []
     for variant in rows:
         of_rows, of_nodes = exponent(rows[variant]), exponent(nodes[variant])
         if of_rows is not None and of_nodes is not None:
-            told.append(f"{variant} as n^{of_rows:.2f} and K^{of_nodes:.2f}")
-    return f"Training time grows for {', '.join(told)}; stated: n K." if told else "Growth was not measured."
+            sentences.append(f"{variant} as n^{of_rows:.2f} and K^{of_nodes:.2f}")
+    return f"Training time grows for {', '.join(sentences)}; stated: n K." if sentences else "Growth was not measured."

@@ -109,7 +109,8 @@ def _test_then_train(
     """Go through the stream, yield a record every now and then, fill in where labels appeared and alarms, if wanted."""
     adapter = adapter_of(model)
     labels = adapter.known
-    watch = Watch(None if labels is None else labels.names)
+    known = () if labels is None else labels.names
+    watch = Watch(known)
     clock = _Stopwatch()
     n_rows = recorded = 0
     for number, item in enumerate(stream):
@@ -136,7 +137,7 @@ def _test_then_train(
             error.add_note(f"This was {place}, which are learned.")
             raise
         labels = batch.labels
-        _note_first_rows(appeared, batch, n_rows)
+        _note_first_rows(appeared, len(known), batch, n_rows)
         if raised is not None:
             raised += _look(watch, n_rows, batch, predicted, novelty)
         n_rows += batch.targets.n_rows
@@ -222,12 +223,16 @@ class _ByteCounter:
         self.n_bytes += buffer.raw().nbytes
 
 
-def _note_first_rows(appeared: dict[Hashable, int], batch: StreamBatch, first_row: int) -> None:
-    """Enter the labels that are true for the first time, in the order of their rows."""
+def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamBatch, first_row: int) -> None:
+    """Enter the labels that are true for the first time, except those that the model knew, in the order of their rows.
+
+    Labels that the model knew have the first columns.
+    """
     columns, cells = np.unique(batch.targets.indices, return_index=True)
     for cell, column in sorted(zip(cells.tolist(), columns.tolist(), strict=True)):
         row = int(np.searchsorted(batch.targets.indptr, cell, side="right")) - 1
-        appeared.setdefault(batch.labels.names[column], first_row + row)
+        if column >= n_known:
+            appeared.setdefault(batch.labels.names[column], first_row + row)
 
 
 def _has_no_rows(X: Any, Y: Any) -> bool:

@@ -85,7 +85,7 @@ class Prequential:
     records : tuple of Record
         In the order of the stream.
     labels_appeared : dict
-        For each label the number of the row, counted from 0, where it was first true.
+        For each label that the model did not know before the stream: the row, counted from 0, where it was first true.
     window : int
         Rows that the windowed measures look back on.
     alarms : tuple of Alarm

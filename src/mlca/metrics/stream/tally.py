@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.metrics.averages import mean_defined
 from mlca.metrics.inputs import Scores, Truth
 from mlca.metrics.ranking import LabelRanks
+from mlca.metrics.registry import mean_defined
 from mlca.metrics.sets import SetComparison
 from mlca.metrics.stream.records import StreamMeasures
 

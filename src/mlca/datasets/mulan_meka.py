@@ -11,8 +11,8 @@ from mlca.datasets.arff_rows import read_arff_rows
 from mlca.datasets.table import LabelledTable
 from mlca.tables.arff import ArffSource, meka_labels
 from mlca.tables.arff_header import Header
+from mlca.tables.byte_streams import ByteStream, bad_file
 from mlca.tables.mulan_xml import read_mulan_xml
-from mlca.tables.streams import ByteStream, bad_file
 
 
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> LabelledTable:

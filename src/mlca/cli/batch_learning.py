@@ -11,9 +11,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from mlca.cli.progress import Progress
 from mlca.cli.tablefiles import Faults, oddities, oddities_in_words
-from mlca.showing import shown
+from mlca.messages import shown
+from mlca.progress import Progress
 
 if TYPE_CHECKING:
     from mlca.classifier import MLCA
@@ -21,26 +21,7 @@ if TYPE_CHECKING:
     from mlca.tables.columns import Wishes
     from mlca.tables.layout import Layout
     from mlca.tables.recipe import Recipe
-
-
-class GrowingRecipe:
-    """A recipe that takes notes while its model learns."""
-
-    def __init__(self, recipe: Recipe) -> None:
-        self.recipe = recipe
-
-    def grow(self, layout: Layout) -> None:
-        """Take over what new columns and categories have made of the layout."""
-        from mlca.tables.recipe import Recipe
-
-        if layout is not self.recipe.layout:
-            self.recipe = Recipe.by_layout(layout, self.recipe.growth)
-
-    def note(self, model: MLCA, *, final: bool = False) -> None:
-        """Note how large the model is now, if a note is due."""
-        from mlca.tables.recipe import Growth
-
-        self.recipe = self.recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final)
+    from mlca.tables.table_learner import TableLearner
 
 
 class PatientInterrupt:
@@ -135,7 +116,6 @@ def learn_and_save(
     before_saving: Callable[[], None] = lambda: None,
     *,
     wishes: Wishes | None = None,
-    kept_apart: Callable[[int], bool] = lambda number: False,
 ) -> LearningResult:
     """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
 
@@ -153,31 +133,26 @@ def learn_and_save(
         Called when all is learned; what it raises leaves the file as it is.
     wishes : Wishes, optional
         What the user says about columns that the model does not know yet.
-    kept_apart : callable
-        Tells of the number of a row whether it is left out.
 
     Raises
     ------
     KeyboardInterrupt
         If nothing was learned yet, so that there is nothing to save.
     """
-    from mlca.recipes import set_recipe
+    from mlca.tables.table_learner import TableLearner
 
     known = set()
     if hasattr(model, "labels_"):
         known = set(model.classes_.tolist())
         take_names(model)
     interrupted = False
-    growing = GrowingRecipe(recipe)
+    table = TableLearner(model)
     with PatientInterrupt() as interrupt, Progress() as progress:
         try:
-            for batch in growing_batches(model, file, growing.recipe.layout, faults, wishes):
-                part = batch.where([not kept_apart(number) for number in batch.numbers])
-                if not part.numbers:
-                    continue
+            for batch in growing_batches(model, file, recipe.layout, faults, wishes):
                 with interrupt.held():
-                    _learn(model, growing, part, file.declared_labels(part.layout))
-                    progress.advance(len(part.numbers), file.fraction(), model.n_nodes_)
+                    _learn(table, batch, file.declared_labels(batch.layout))
+                    progress.advance(len(batch.numbers), file.fraction(), model.n_nodes_)
         except KeyboardInterrupt:
             if progress.rows == 0:
                 print("Nothing was learned yet, so nothing is saved", file=sys.stderr)
@@ -188,8 +163,7 @@ def learn_and_save(
         if progress.rows == 0:
             raise ValueError(f"{file.source.name}: no row could be learned")
         seconds = progress.seconds
-        growing.note(model, final=True)
-        set_recipe(model, growing.recipe)
+        table.note_growth(final=True)
         before_saving()
         model.save(path)
     new = [name for name in model.classes_.tolist() if name not in known]
@@ -209,17 +183,16 @@ def growing_batches(
     return file.batches(layout, faults, one_label=one_label, decide=decide)
 
 
-def _learn(model: MLCA, growing: GrowingRecipe, batch: Batch, classes: Sequence[str]) -> None:
+def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
     """Learn a batch by its layout, and note the growth."""
-    from mlca.frames import learn_rows
     from mlca.targets import read_targets
 
+    model = table.model
     fitted = hasattr(model, "labels_")
     known = model.labels_ if fitted else None
     labels, targets = read_targets(as_learned(model, batch) if fitted else batch.labels, known, classes)
-    learn_rows(model, batch.X, batch.layout, labels, targets)
-    growing.grow(batch.layout)
-    growing.note(model)
+    table.learn_part(batch.X, batch.layout, labels, targets, batch.cells)
+    table.note_growth()
 
 
 def as_learned(model: MLCA, batch: Batch) -> list[Any]:

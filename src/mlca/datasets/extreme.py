@@ -8,10 +8,10 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from mlca.datasets.rows import SparseRows
+from mlca.datasets.sparse_rows import SparseRows
 from mlca.datasets.table import LabelledTable
+from mlca.tables.byte_streams import ByteStream, bad_file, decoded_lines
 from mlca.tables.sources import Fault
-from mlca.tables.streams import ByteStream, bad_file, decoded_lines
 from mlca.tables.xc import XcSource
 
 

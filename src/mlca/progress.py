@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, a line every now and then elsewhere."""
+"""Progress of long work on standard error: a bar on a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def has_terminal() -> bool:
 
 
 class Progress:
-    """Rows done, rows a second, nodes, and the time left where the size of the file is known."""
+    """Rows done, rows per second, nodes, and the time left if the size of the file is known."""
 
     def __init__(self) -> None:
         self.rows = 0
-        self._began = self._told = perf_counter()
+        self._began = self._reported_at = perf_counter()
         self._clock = GrowingCost()
         self._bar = _bar() if has_terminal() else None
 
@@ -58,8 +58,8 @@ class Progress:
         facts += "" if left is None else f", {left // 60}:{left % 60:02} left"
         if self._bar is not None:
             self._bar.update(self._task, total=None if fraction is None else 1.0, completed=fraction or 0, facts=facts)
-        elif perf_counter() - self._told > PAUSE:
-            self._told = perf_counter()
+        elif perf_counter() - self._reported_at > PAUSE:
+            self._reported_at = perf_counter()
             print(facts, file=sys.stderr, flush=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,13 +32,15 @@ def plot_nodes(
 ) -> Axes:
     """Draw the nodes of a model, coloured by the label set that each predicts.
 
-    Two attributes are the axes. Of more the first two principal components are drawn, all attributes scaled to the same
-    deviation; the axes say so, and how much of the variance they show. What is near in such a picture need not be near.
+    Two features are the axes. Of more, the first two principal components of their ranks are drawn: each value is
+    replaced by the share of nodes with smaller ones, so that outliers do not press the others together, and weighted as
+    the model's learned similarity weighs the feature. Zeros of sparse weights stay 0. The axes show how much of the
+    variance they hold; nodes that are near in the picture need not be near.
 
     Parameters
     ----------
     nodes : fitted classifier, or array-like or sparse matrix of shape (n_nodes, n_features)
-        A model with `weights_`, `counts_`, `classes_` and `predict`; or the weights themselves.
+        A model with `prototypes_`, `counts_`, `classes_` and `predict`; or the weights themselves.
     label_sets : sequence of iterables, optional
         With weights: the labels that each node predicts.
     counts : array-like of shape (n_nodes,), optional
@@ -56,17 +59,19 @@ def plot_nodes(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['no label', 'sea', 'sea + sun']
     >>> plot_nodes([[0, 0, 5], [1, 0, 3], [0, 1, 3]], [{"sea"}, {"sea", "sun"}, set()]).get_xlabel()
-    'principal component 1: 50 % of the variance'
+    'principal component 1 of ranks: 50 % of the variance'
     """
+    importance = None
     if label_sets is None:
         weights, label_sets, counts = _of_model(nodes)
+        importance = getattr(nodes, "feature_weights_", None)
     else:
         weights = nodes if sp.issparse(nodes) else np.asarray(nodes, dtype=np.float64)
     if weights.ndim != 2 or weights.shape[1] < 2:
-        raise ValueError(f"a node map shows two attributes or more, but the weights have shape {weights.shape}")
+        raise ValueError(f"a node map shows two features or more, but the weights have shape {weights.shape}")
     if len(label_sets) != weights.shape[0]:
         raise ValueError(f"{weights.shape[0]} nodes, but {len(label_sets)} label sets: pass one per node")
-    weights, names = _places(weights)
+    weights, names = _places(weights, importance)
     titles = [_title(labels) for labels in label_sets]
     groups = _groups(titles)
     if ax is None:
@@ -101,34 +106,55 @@ def plot_nodes(
     return ax
 
 
-def _places(weights: Any) -> tuple[NDArray[np.float64], list[str]]:
-    """Return where nodes are drawn, and what the axes are: the attributes, or components of more than two."""
+def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], list[str]]:
+    """Return where nodes are drawn, and what the axes are: the features, or components of more than two."""
     n_nodes, n_features = weights.shape
     if n_features == 2:
-        return weights.toarray() if sp.issparse(weights) else weights, ["attribute 1", "attribute 2"]
+        return weights.toarray() if sp.issparse(weights) else weights, ["feature 1", "feature 2"]
     if n_nodes < 3:
-        raise ValueError(f"{n_nodes} nodes of {n_features} attributes: to project them takes three at least")
+        raise ValueError(f"{n_nodes} nodes of {n_features} features: to project them takes three at least")
     from sklearn.decomposition import PCA
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    # What a node does not know is drawn where nodes are on average. Sparse weights stay sparse.
+    ranks = _sparse_ranks(weights) if sp.issparse(weights) else _ranks(weights)
+    if importance is not None:
+        ranks = ranks * np.sqrt(importance / importance.max())  # so that squared distances are weighted
     components = PCA(2, svd_solver="arpack" if min(n_nodes, n_features) > 2 else "full", random_state=0)
-    places = make_pipeline(SimpleImputer(), StandardScaler(with_mean=False), components).fit_transform(weights)
+    places = components.fit_transform(ranks)
     shares = components.explained_variance_ratio_
-    names = [f"principal component {i}: {100 * share:.0f} % of the variance" for i, share in enumerate(shares, 1)]
+    names = [
+        f"principal component {i} of ranks: {100 * share:.0f} % of the variance" for i, share in enumerate(shares, 1)
+    ]
     return places, names
 
 
+def _ranks(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return each value's rank in its column, above 0 up to 1; missing values get the mean rank."""
+    from scipy.stats import rankdata
+
+    known = np.maximum(np.count_nonzero(~np.isnan(weights), axis=0), 1)
+    ranks = rankdata(weights, axis=0, nan_policy="omit") / known
+    drawn: NDArray[np.float64] = np.where(np.isnan(ranks), (known + 1) / (2 * known), ranks)
+    return drawn
+
+
+def _sparse_ranks(weights: Any) -> sp.csr_array:
+    """Return the rank of each stored value by its size among those of its column, with its sign; zeros stay 0."""
+    columns = sp.csc_array(weights, copy=True)
+    columns.data = np.nan_to_num(columns.data)
+    for start, stop in pairwise(columns.indptr.tolist()):
+        values = columns.data[start:stop]
+        columns.data[start:stop] = np.sign(values) * _ranks(np.abs(values)[:, np.newaxis])[:, 0]
+    return columns.tocsr()
+
+
 def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
-    missing = [name for name in ("weights_", "counts_", "classes_") if not hasattr(model, name)]
+    missing = [name for name in ("prototypes_", "counts_", "classes_") if not hasattr(model, name)]
     if missing:
         raise ValueError(
             f"{type(model).__name__} has no {', '.join(missing)}: "
             "pass a fitted model with nodes, or weights together with label_sets"
         )
-    weights = model.weights_ if sp.issparse(model.weights_) else np.asarray(model.weights_)
+    weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's own columns

@@ -1,4 +1,4 @@
-"""Names on a screen: whatever a label, a column or a category is called, it is text and nothing but text.
+"""Text for users: names that are safe to print, and warnings that show the user's own line.
 
 Names come from files, and a terminal obeys what it is shown: an escape sequence in a label could clear the screen or
 hide the line above, and a bidirectional override could let a name read as another.
@@ -6,7 +6,9 @@ hide the line above, and a bidirectional override could let a name read as anoth
 
 from __future__ import annotations
 
+import sys
 import unicodedata
+import warnings
 
 # Joiners shape letters in Persian, Indic scripts and emoji; they cannot hide anything.
 _HARMLESS = "\u200c\u200d"
@@ -48,3 +50,23 @@ def shown_lines(text: object) -> str:
       no such column
     """
     return "\n".join(map(shown, str(text).split("\n")))
+
+
+# What may stand between the user's line and ours: scikit-learn wraps methods, and pipelines and searches call them.
+_NOT_THE_USER = frozenset({"mlca", "sklearn", "joblib", "river"})
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line of the caller outside this package.
+
+    Parameters
+    ----------
+    message : str
+        What was found, and what to do about it.
+    category : type of Warning, default=UserWarning
+        What kind of warning it is.
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_THE_USER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -13,7 +13,7 @@ from mlca.datasets.catalogue import Archive, Entry
 from mlca.datasets.download import DownloadError, download
 from mlca.datasets.filesets import FileSet, locate
 from mlca.replacing import replacing
-from mlca.tables.streams import MOST_GROWTH, room_for
+from mlca.tables.byte_streams import MOST_GROWTH, room_for
 
 
 def cache_folder() -> Path:

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 from mlca.datasets import CATALOGUE, load_dataset
-from mlca.datasets.folders import find
+from mlca.datasets.locations import find
 from mlca.optional import install
 
 N_FOLDS = 10
@@ -41,10 +41,10 @@ def is_at_hand(name: str) -> bool:
 
 
 def how_to_get(name: str) -> str:
-    """Say how a missing dataset is had."""
+    """Return a sentence that says how to get a missing dataset."""
     river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
     hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
-    return f"{name} is missing: mlca datasets fetch {name}{river}{hint}"
+    return f"{name} is missing and left out; get it with `mlca datasets fetch {name}`{river}{hint}."
 
 
 def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: bool, dense: bool) -> Split:

@@ -1,14 +1,18 @@
-"""All workloads, one after the other, in one process."""
+"""All workloads, one after the other, in one process: the learner, the paper's six peers and River."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from mlca.bench import peers, workloads
-from mlca.bench.data import sample
-from mlca.bench.probes import exp32, exp64
+from sklearn.neighbors import KNeighborsClassifier
+
+from mlca.bench import workloads
+from mlca.bench.probes import best_time, exp64, single_time
 from mlca.bench.results import Line, Results, Target
+from mlca.bench.samples import Sample, sample
 from mlca.bench.workloads import RULE
+from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
 class Bench:
@@ -17,7 +21,7 @@ class Bench:
     def __init__(self) -> None:
         self.lines: list[Line] = []
         self.targets: list[Target] = []
-        self.exp64, self.exp32 = exp64(), exp32()
+        self.exp64 = exp64()
 
     def add(self, line: Line) -> Line:
         """Keep a line and show it."""
@@ -36,7 +40,7 @@ class Bench:
 
     def results(self) -> Results:
         """Return everything measured so far."""
-        return Results(self.exp64, self.exp32, tuple(self.lines), tuple(self.targets))
+        return Results(self.exp64, tuple(self.lines), tuple(self.targets))
 
 
 def run_benchmarks() -> Results:
@@ -48,10 +52,11 @@ def run_benchmarks() -> Results:
     _discs(bench)
     _variants(bench)
     _sparse(bench)
+    _decisions(bench)
     _single_rows(bench)
     _river(bench)
     _growth(bench)
-    peers.measure_peers(bench)
+    _peers(bench)
     return bench.results()
 
 
@@ -59,6 +64,9 @@ def run_benchmarks() -> Results:
 LEARNING = {"scene": 12.0, "yeast": 10.0, "mediamill": 18.0}
 # What the rule of this package may cost, in units of the published one on the same data.
 RULE_COST = {"scene": 2.2, "yeast": 2.2, "mediamill": 2.2, "bibtex": 6.0}
+# What the default decision may cost, in units of the calibrated one on the same data, and with one row per call.
+MIXED_COST = {"scene": 1.5, "yeast": 1.5, "mediamill": 1.5, "bibtex": 2.0, "delicious": 2.0, "eurlex-4k": 3.0}
+MIXED_ROW_COST = 1.3
 
 
 def _dense(bench: Bench, name: str, repeats: int = 7, n_rows: int = 3000) -> None:
@@ -123,6 +131,21 @@ def _sparse(bench: Bench) -> None:
         bench.aim("learning EURLex-4K's shape, peak memory", 2.0, eurlex.memory / 1e9, "GB", at_most=True)
 
 
+def _decisions(bench: Bench) -> None:
+    """Hold decision="mixed" against "calibrated"."""
+    for name, wanted in MIXED_COST.items():
+        repeats = 1 if name == "eurlex-4k" else 3
+        pairs = workloads.decisions(sample(name), repeats=repeats)
+        for verb, (ours, calibrated) in zip(("learning", "predicting"), pairs, strict=True):
+            _mixed_cost(bench, f"{verb} {name}", wanted, ours, calibrated)
+    _mixed_cost(bench, "one row per call, yeast", MIXED_ROW_COST, *workloads.decisions_row_by_row(sample("yeast")))
+
+
+def _mixed_cost(bench: Bench, name: str, wanted: float, ours: Line, calibrated: Line) -> None:
+    times = bench.add(ours).seconds / bench.add(calibrated).seconds
+    bench.aim(f'{name} with decision="mixed"', wanted, times, 'times "calibrated"', at_most=True)
+
+
 def _single_rows(bench: Bench) -> None:
     learn, _, predict = (bench.add(line) for line in workloads.one_at_a_time(sample("yeast")))
     bench.aim("partial_fit of one row, yeast, 1,000 nodes", 25_000, learn.rows / learn.seconds, "rows/s")
@@ -179,3 +202,49 @@ def _growth(bench: Bench) -> None:
     bench.add(line)
     bench.aim("growth of learning time with n (n K d: 2)", 2.1, time_exponent, "exponent", at_most=True)
     bench.aim("growth of the nodes' memory with n (K d: 1)", 1.05, memory_exponent, "exponent", at_most=True)
+
+
+def _peers(bench: Bench) -> None:
+    """Measure each peer on the data that its target names."""
+    yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
+    theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))
+    ours = bench.add(_whole(MLkNN(10), yeast, repeats=5))
+    bench.aim("ML-kNN fit and predict, yeast", 4, ours.seconds / theirs.seconds, "times scikit-learn", at_most=True)
+    for model, wanted in ((MLSAkNN(200, 20), 300), (MCIC(), 2000)):
+        line = bench.add(_prequential(model, emotions))
+        bench.aim(f"{type(model).__name__}, emotions, row by row", wanted, line.rows / line.seconds, "rows/s")
+    for model, data, wanted, n_rows in (
+        (MLODM(), scene, 60, 2166),
+        (GLOCAL(), yeast, 60, None),
+        (MuENL(), yeast, 120, None),
+        (MLODM(), sample("langlog"), 600, None),
+    ):
+        line = bench.add(_whole(model, data, repeats=1, n_rows=n_rows))
+        bench.aim(f"{line.who}, {data.name}, fit and predict", wanted, line.seconds, "s", at_most=True)
+
+
+def _whole(model: Any, data: Sample, repeats: int, n_rows: int | None = None) -> Line:
+    """Fit a dataset and predict it again."""
+    X, Y = data.X[:n_rows], data.Y[:n_rows].toarray()
+    X = X.toarray() if hasattr(X, "toarray") else X
+
+    def work() -> None:
+        model.fit(X, Y).predict(X)
+
+    model.fit(X[:200], Y[:200]).predict(X[:10])
+    seconds = best_time(work, repeats) if repeats > 1 else single_time(work)
+    return Line(f"fit and predict {data.name} ({len(X):,} rows)", type(model).__name__, len(X), seconds)
+
+
+def _prequential(model: Any, data: Sample) -> Line:
+    """Predict each row, then learn it."""
+    X, Y = data.X, data.Y.toarray()
+    model.partial_fit(X[:1], Y[:1]).predict(X[:1])
+
+    def work() -> None:
+        for i in range(1, len(X)):
+            model.predict(X[i : i + 1])
+            model.partial_fit(X[i : i + 1], Y[i : i + 1])
+
+    seconds = single_time(work)
+    return Line(f"test then train {data.name}", type(model).__name__, len(X) - 1, seconds)

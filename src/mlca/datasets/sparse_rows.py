@@ -13,7 +13,7 @@ from os import PathLike
 import numpy as np
 from scipy import sparse
 
-from mlca.tables.streams import bad_file
+from mlca.tables.byte_streams import bad_file
 
 
 class SparseRows:

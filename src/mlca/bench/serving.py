@@ -280,10 +280,10 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
 
 def _recovery(data: Path) -> list[Measurement]:
     """Return the seconds in which a service is ready again, from the log alone and from a snapshot."""
-    from mlca.serve.changes import Learn
-    from mlca.serve.live import new_parameters
+    from mlca.serve.live_model import new_parameters
     from mlca.serve.log import create_log
-    from mlca.serve.rows import Columns, pack
+    from mlca.serve.log_changes import Learn
+    from mlca.serve.request_rows import Columns, pack
     from mlca.serve.sqlite import SQLite
 
     data.mkdir()

@@ -1,0 +1,146 @@
+"""The hyperparameters of a new model as options of `train` and `serve`."""
+
+from __future__ import annotations
+
+import argparse
+from math import isnan
+from typing import TYPE_CHECKING, Any, Literal
+
+from mlca.cli.tablefiles import as_float, positive
+from mlca.limits import TEXT_FEATURES
+from mlca.options import (
+    ATTRIBUTES,
+    COLUMN_KINDS,
+    DECISIONS,
+    DRIFTS,
+    OBJECTIVES,
+    PUBLISHED,
+    RULES,
+    SEARCHES,
+    SIMILARITIES,
+    VOTES,
+    without_effect,
+)
+
+if TYPE_CHECKING:
+    from mlca.classifier import MLCA
+
+_PARAMETERS = {
+    "vigilance": "vigilance",
+    "similarity": "similarity",
+    "decision": "decision",
+    "objective": "objective",
+    "recency": "recency",
+    "drift": "drift",
+    "max_nodes": "max_nodes",
+    "search": "search",
+    "neighbors": "n_neighbors",
+    "window": "window",
+    "smoothing": "smoothing",
+    "attributes": "attributes",
+    "rule": "rule",
+    "vote": "vote",
+    "seed": "random_state",
+    "jobs": "n_jobs",
+}
+
+
+def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None:
+    """Declare the hyperparameters of a new model as options; the default of `recency` differs by command."""
+    model = parser.add_argument_group("model", "hyperparameters; see the documentation of mlca.MLCA")
+    model.add_argument(
+        "--vigilance",
+        type=_vigilance,
+        metavar="V",
+        help="largest distance at which a row joins a node, 0 to 1, or auto (default: 0.01)",
+    )
+    model.add_argument(
+        "--recency",
+        action=argparse.BooleanOptionalAction,
+        help=f"use of the labels of the last rows, for streams (default: {'yes' if recency else 'no'})",
+    )
+    model.add_argument("--drift", choices=DRIFTS, help="follow: handle concept drift (default: off)")
+    model.add_argument("--objective", choices=OBJECTIVES, help="what predict optimises (default: exact)")
+    model.add_argument("--max-nodes", type=int, metavar="N", help="largest number of nodes (default: no limit)")
+    model.add_argument(
+        "--search",
+        choices=SEARCHES,
+        help="nodes compared with a row: all, or above 16,384 nodes those of the nearest cells (default: exact)",
+    )
+    model.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 uses all cores (default: 1)")
+    paper = parser.add_argument_group("reproducing the paper")
+    paper.add_argument(
+        "--published",
+        choices=tuple(PUBLISHED),
+        help="the paper's algorithm: short for --similarity correntropy --decision bayes and its --attributes",
+    )
+    paper.add_argument("--similarity", choices=SIMILARITIES, help="distance that selects voters (default: learned)")
+    paper.add_argument("--decision", choices=DECISIONS, help="how votes become probabilities (default: mixed)")
+    paper.add_argument("--window", type=int, metavar="N", help="latest rows that set the bandwidth (default: 50)")
+    paper.add_argument("--attributes", choices=ATTRIBUTES, help="how columns share bandwidths (default: common)")
+    paper.add_argument("--rule", choices=RULES, help="how nodes move (default: published)")
+    paper.add_argument("--neighbors", type=int, metavar="N", help="nodes that vote, with bayes (default: 10)")
+    paper.add_argument("--smoothing", type=float, metavar="S", help="Laplace smoothing, with bayes (default: 1)")
+    paper.add_argument("--vote", choices=VOTES, help="how nodes vote, with bayes (default: counts)")
+    paper.add_argument("--seed", type=int, metavar="N", help="seed of --attributes clustered (default: 0)")
+
+
+def add_column_kinds(group: argparse._ArgumentGroup) -> None:
+    """Declare what the user may say about the columns of a table."""
+    group.add_argument(
+        "--column",
+        action="append",
+        type=_column_kind,
+        metavar="NAME=KIND",
+        default=[],
+        help=f"kind of a column ({', '.join(COLUMN_KINDS)}; default: decided by the first 1000 rows)",
+    )
+    group.add_argument(
+        "--text-features",
+        type=positive,
+        metavar="N",
+        help=f"features for the words of each column of text (default {TEXT_FEATURES})",
+    )
+
+
+def _column_kind(word: str) -> tuple[str, str]:
+    name, _, kind = word.rpartition("=")
+    if not name or kind not in COLUMN_KINDS:
+        raise argparse.ArgumentTypeError(f"{word!r} is not NAME=KIND; kinds are {', '.join(COLUMN_KINDS)}")
+    return name, kind
+
+
+def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the given hyperparameters by MLCA's names; with --published, all of them."""
+    given = {name: getattr(args, word) for word, name in _PARAMETERS.items() if getattr(args, word) is not None}
+    if args.published is None:
+        return given
+    from mlca.classifier import MLCA
+
+    return dict(MLCA.published(args.published, **given).get_params())
+
+
+def model_from_options(args: argparse.Namespace) -> MLCA:
+    """Return a model with the chosen hyperparameters; wrong or ineffective ones are usage errors."""
+    from mlca.classifier import MLCA
+
+    options = {name: f"--{word.replace('_', '-')}" for word, name in _PARAMETERS.items()}
+    try:
+        chosen = chosen_parameters(args)
+        model = MLCA(**chosen)
+        model._check_parameters()
+    except ValueError as error:
+        name, _, rest = str(error).partition(" ")
+        args.refuse(f"{options.get(name, name)} {rest}")
+    for name in without_effect(chosen):
+        args.refuse(f"{options[name]} has no effect without --decision bayes or --published; add one, or leave it out")
+    return model
+
+
+def _vigilance(word: str) -> float | Literal["auto"]:
+    if word == "auto":
+        return "auto"
+    vigilance = as_float(word)
+    if isnan(vigilance):
+        raise argparse.ArgumentTypeError(f"{word!r} is neither a number nor 'auto'")
+    return vigilance

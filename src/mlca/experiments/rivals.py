@@ -1,0 +1,331 @@
+"""Rivals: learners of other packages, and plain controls, with the interface that the experiments need.
+
+scikit-learn's batch learners see all training rows at once. They can neither continue training nor take a new label;
+MLCA is compared with them in ``mlca reproduce beyond``. River's learn row by row. Two controls belong to any stream:
+repeating the labels of the row before, and a model that is refitted on the last rows. River is imported when one of
+its learners is made.
+
+Whatever is not set here is the other package's default: rivals are what people get, as MLCA() is.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.utils import Tags
+
+__all__ = [
+    "BoostingPerLabel",
+    "LastLabels",
+    "LogisticPerLabel",
+    "RandomForest",
+    "RiverAdaptiveForest",
+    "RiverAdaptiveTree",
+    "RiverLogistic",
+    "RiverNeighbours",
+    "SlidingWindow",
+]
+
+MORE_LIKELY_THAN_NOT = 0.5
+MOST_STEPS = 1000  # of the solver of logistic regression, whose own limit of 100 is too low for several datasets
+
+
+class _BatchRival(BaseEstimator):
+    """A batch learner whose labels are those that are more likely than not.
+
+    Parameters
+    ----------
+    fallback : bool, default=False
+        Whether a row without a likely label gets its best one, unless "none" is likelier: the last step of MLCA's own
+        decision with its margin at 1, which separates the fallback's gain from that of the rest. "None" is then learned
+        as one more label.
+    random_state : int, default=0
+        Seed of the learner, if it uses one.
+    """
+
+    def __init__(self, fallback: bool = False, random_state: int = 0) -> None:
+        self.fallback = fallback
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
+        """Learn all rows."""
+        self._n_labels = Y.shape[1]
+        self._learn(X, np.column_stack((Y, ~Y.any(axis=1))) if self.fallback else np.asarray(Y))
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each label."""
+        return self._probabilities(X)[:, : self._n_labels]
+
+    def predict(self, X: Any) -> NDArray[np.uint8]:
+        """Return the predicted labels as an indicator matrix."""
+        found = self._probabilities(X)
+        if self.fallback:
+            return with_fallback(found[:, :-1], found[:, -1])
+        return (found > MORE_LIKELY_THAN_NOT).astype(np.uint8)
+
+    @abstractmethod
+    def _learn(self, X: Any, targets: NDArray[np.uint8]) -> None:
+        """Learn one column per label, and per "none" where the fallback needs it."""
+
+    @abstractmethod
+    def _probabilities(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each column that was learned."""
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell that sparse rows are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class RandomForest(_BatchRival):
+    """A random forest of all labels at once.
+
+    Parameters
+    ----------
+    n_estimators : int, default=200
+        How many trees.
+    fallback, random_state : bool and int
+        As for all batch learners here.
+    """
+
+    def __init__(self, n_estimators: int = 200, fallback: bool = False, random_state: int = 0) -> None:
+        super().__init__(fallback, random_state)
+        self.n_estimators = n_estimators
+
+    def _learn(self, X: Any, targets: NDArray[np.uint8]) -> None:
+        self._forest = RandomForestClassifier(self.n_estimators, random_state=self.random_state).fit(X, targets)
+
+    def _probabilities(self, X: Any) -> NDArray[np.float64]:
+        found = self._forest.predict_proba(X)
+        found, classes = (
+            (found, self._forest.classes_) if isinstance(found, list) else ([found], [self._forest.classes_])
+        )
+        # A label that all or none of the training rows have is a single class, and a single column.
+        columns = [
+            chances[:, 1] if len(known) == 2 else np.full(len(chances), float(known[0]))
+            for chances, known in zip(found, classes, strict=True)
+        ]
+        return np.column_stack(columns)
+
+
+def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return labels above one half; where there is none, the best one if it is likelier than "none".
+
+    Examples
+    --------
+    >>> with_fallback(np.array([[0.7, 0.6], [0.3, 0.4], [0.3, 0.4]]), np.array([0.1, 0.2, 0.6])).tolist()
+    [[1, 1], [0, 1], [0, 0]]
+    """
+    predicted = (probabilities > MORE_LIKELY_THAN_NOT).astype(np.uint8)
+    best = probabilities.argmax(axis=1)
+    rows = np.flatnonzero(~predicted.any(axis=1) & (probabilities.max(axis=1) > none))
+    predicted[rows, best[rows]] = 1
+    return predicted
+
+
+class _PerLabel(_BatchRival):
+    """One model per label; a label that all or none of the training rows have keeps that share."""
+
+    @abstractmethod
+    def _new_model(self, X: Any) -> Any: ...
+
+    def _learn(self, X: Any, targets: NDArray[np.uint8]) -> None:
+        self._models = [
+            float(column[0]) if (column == column[0]).all() else self._new_model(X).fit(X, column)
+            for column in targets.T
+        ]
+
+    def _probabilities(self, X: Any) -> NDArray[np.float64]:
+        columns = [
+            np.full(X.shape[0], model) if isinstance(model, float) else model.predict_proba(X)[:, 1]
+            for model in self._models
+        ]
+        return np.column_stack(columns)
+
+
+class LogisticPerLabel(_PerLabel):
+    """Logistic regression per label, on standardised attributes; sparse ones are divided by their largest value."""
+
+    def _new_model(self, X: Any) -> Any:
+        scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
+        return make_pipeline(scaler, LogisticRegression(max_iter=MOST_STEPS))
+
+
+class BoostingPerLabel(_PerLabel):
+    """Gradient boosting of histograms per label; the seed holds back rows to stop early, if more than 10,000."""
+
+    def _new_model(self, X: Any) -> Any:
+        return HistGradientBoostingClassifier(random_state=self.random_state)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell that rows must be dense."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+
+KEPT_ROWS = 1000  # of River's nearest neighbours
+
+
+class _RiverRival:
+    """A learner with River's face. Trees have to be told of zeros: an attribute that is not there is not split on."""
+
+    needs_zeros = False
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def learn_one(self, x: Mapping[Hashable, float], y: Mapping[Hashable, bool]) -> None:
+        """Learn one row."""
+        self._model.learn_one(x, y)
+
+    def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
+        """Return whether the row has each label."""
+        return {label: bool(has) for label, has in self._model.predict_one(x).items()}
+
+
+class RiverLogistic(_RiverRival):
+    """Logistic regression a label.
+
+    Parameters
+    ----------
+    standardised : bool
+        Whether attributes are standardised as they come; right for dense rows only, since River's scaler does not
+        see the zeros of sparse ones.
+    """
+
+    def __init__(self, standardised: bool = True) -> None:
+        from river.linear_model import LogisticRegression
+        from river.multioutput import PerOutputClassifier
+        from river.preprocessing import StandardScaler
+
+        model = PerOutputClassifier(LogisticRegression())
+        super().__init__(StandardScaler() | model if standardised else model)
+
+
+class RiverAdaptiveTree(_RiverRival):
+    """A Hoeffding adaptive tree a label."""
+
+    needs_zeros = True
+
+    def __init__(self, random_state: int = 0) -> None:
+        from river.multioutput import PerOutputClassifier
+        from river.tree import HoeffdingAdaptiveTreeClassifier
+
+        super().__init__(PerOutputClassifier(HoeffdingAdaptiveTreeClassifier(seed=random_state)))
+
+
+class RiverAdaptiveForest(_RiverRival):
+    """An adaptive random forest a label."""
+
+    needs_zeros = True
+
+    def __init__(self, random_state: int = 0) -> None:
+        from river.forest import ARFClassifier
+        from river.multioutput import PerOutputClassifier
+
+        super().__init__(PerOutputClassifier(ARFClassifier(seed=random_state)))
+
+
+class RiverNeighbours:
+    """Nearest neighbours a label among the last rows, by River's `KNNClassifier`.
+
+    A classifier a label would search the same rows again and again. Here one of them has the label sets for its
+    classes: a label's share of the votes is that of the sets it belongs to.
+    """
+
+    needs_zeros = False
+
+    def __init__(self) -> None:
+        from river.neighbors import KNNClassifier, LazySearch
+
+        self._model: Any = KNNClassifier(engine=LazySearch(window_size=KEPT_ROWS))
+        self._labels: tuple[Hashable, ...] = ()
+
+    def learn_one(self, x: Mapping[Hashable, float], y: Mapping[Hashable, bool]) -> None:
+        """Keep one row."""
+        self._labels = tuple(y)
+        self._model.learn_one(x, tuple(label for label, has in y.items() if has))
+
+    def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
+        """Return whether the row has each label, by the votes of the nearest."""
+        shares = dict.fromkeys(self._labels, 0.0)
+        for labels, share in self._model.predict_proba_one(x).items():
+            for label in labels if share else ():
+                shares[label] += share
+        return {label: share > MORE_LIKELY_THAN_NOT for label, share in shares.items()}
+
+
+class LastLabels(BaseEstimator):
+    """The control of every ordered stream: the labels of the row before, whatever the row is."""
+
+    def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
+        """Remember the labels of the last row."""
+        self._labels = np.array(Y[-1])
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.uint8]:
+        """Return them for every row."""
+        return np.tile(self._labels, (X.shape[0], 1))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell that sparse rows are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class SlidingWindow(BaseEstimator):
+    """MLCA() retrained on the last rows: what forgetting gains after a change, and loses when the past returns.
+
+    Parameters
+    ----------
+    kept : int, default=512
+        How many rows it knows.
+    every : int, default=64
+        After how many rows it is retrained; in between it learns them.
+    """
+
+    def __init__(self, kept: int = 512, every: int = 64) -> None:
+        self.kept = kept
+        self.every = every
+        self._rows: deque[tuple[Any, NDArray[np.uint8]]] = deque(maxlen=kept)
+        self._n_learned = 0
+        self._model: Any = None
+
+    def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
+        """Learn one row, and forget one where there are too many."""
+        from mlca.classifier import MLCA
+
+        self._rows.append((X, Y))
+        self._n_learned += 1
+        if self._model is not None and self._n_learned % self.every:
+            self._model.partial_fit(X, Y)
+            return self
+        rows, labels = zip(*self._rows, strict=True)
+        stacked = sparse.vstack(rows, format="csr") if sparse.issparse(X) else np.vstack(rows)
+        self._model = MLCA().fit(stacked, np.vstack(labels))
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.uint8]:
+        """Return the labels that the present model predicts."""
+        return np.asarray(self._model.predict(X))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Tell that sparse rows are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,8 +1,8 @@
 """Follow a drifting stream with River: sensors of a machine, faults as labels.
 
 The machine is loaded more and more, so its sensors move into ranges that were never seen before. After a third of
-the stream a fault turns up that nobody has named until then, hard to see in the pressure; after two thirds
-a flow meter is fitted, which shows it well. The model is told nothing of all this: it is asked about
+the stream a fault turns up without a name until then, hard to see in the pressure; after two thirds
+a flow meter is fitted, which shows it well. The model knows nothing of this: it is asked about
 each row first and learns it then. Nothing that it learned earlier is lost.
 """
 

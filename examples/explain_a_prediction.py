@@ -1,7 +1,7 @@
-"""Ask a model why: which prototypes voted, what they stand for, and how votes became a probability.
+"""Explain predictions: which prototypes voted, and how the probabilities follow from their votes.
 
-A model learns three overlapping discs. Of two points, one deep inside a region and one at a border, the
-explanation is printed, and the probabilities are computed again by hand from their parts.
+A model learns three overlapping discs. The script prints the explanation of two points, one deep inside a region and
+one at a border, and recomputes their probabilities from the parts.
 """
 
 import numpy as np
@@ -12,11 +12,10 @@ from mlca.datasets import three_discs
 DISCS = ["left", "right", "top"]
 
 
-def by_hand(told: Explanation) -> np.ndarray:
-    """Compute the probabilities: shares of the votes, how often such shares came true, and a little background."""
-    of_nodes = told.label_counts / told.counts[:, None]
-    shares = told.weights @ of_nodes / told.weights.sum()
-    return 0.9 * (shares + told.calibrated[1:]) / 2 + 0.1 * told.background[1:]
+def recompute(explanation: Explanation) -> np.ndarray:
+    """Return the probabilities of the labels: the logistic function of the sum of their contributions."""
+    logits = explanation.contributions[1:].sum(axis=1)  # the first row is "no label"
+    return 1 / (1 + np.exp(-logits))
 
 
 def main() -> None:
@@ -27,15 +26,15 @@ def main() -> None:
     print(f"{model.n_nodes_} nodes stand for {model.n_seen_:,} rows.")
 
     for place, point in {"deep inside the left disc": [-0.6, -0.3], "at the right disc's border": [0.12, 0.25]}.items():
-        told = model.explain(point)
-        print(f"\nA point {place}, {point}: {', '.join(sorted(map(str, told.predicted)))}\n\n{told}\n")
-        assert np.array_equal(told.posterior, model.predict_proba([point])[0])
-        assert np.allclose(told.posterior, by_hand(told), rtol=1e-9)
-        nearest = model.weights_[told.nodes[0]]
-        print(f"The nearest prototype is {np.round(nearest, 3).tolist()}, of {told.counts[0]} rows.")
-        unsure = told.labels[np.argmin(np.abs(told.posterior - 0.5))]
-        print(f"The label decided most narrowly is {unsure!r}.")
-    print("\nThe probabilities of both follow from the numbers above, checked.")
+        why = model.explain(point)
+        print(f"\nA point {place}, {point}: {', '.join(sorted(map(str, why.predicted)))}\n\n{why}\n")
+        assert np.array_equal(why.posterior, model.predict_proba([point])[0])
+        assert np.allclose(why.posterior, recompute(why), rtol=1e-6)
+        nearest = model.prototypes_[why.nodes[0]]
+        print(f"The nearest prototype is {np.round(nearest, 3).tolist()}; it stands for {why.counts[0]} rows.")
+        unsure = why.labels[np.argmin(np.abs(why.posterior - 0.5))]
+        print(f"The most uncertain label is {unsure!r}.")
+    print("\nThe probabilities of both points follow from the numbers above.")
 
 
 if __name__ == "__main__":

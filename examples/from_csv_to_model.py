@@ -1,7 +1,7 @@
 """From a CSV to a model that can serve and keeps learning, by the command line alone.
 
-A help desk tags its tickets. It trains on those of January, goes on learning in February, when a tag appears
-that nobody had planned for, measures on March, tags new tickets and asks why. Every step is a command
+A help desk tags its tickets. It trains on those of January, continues training in February, when a tag appears
+that was not planned, measures on March, tags new tickets and asks why. Every step is a command
 that a shell could run as it stands; the script prints each before it runs it.
 """
 

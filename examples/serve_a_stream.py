@@ -1,6 +1,6 @@
 """Serve a model that learns a generated stream, and watch it on its page. `make serve` runs this.
 
-A weather that drifts through the year; now and then a label comes that nobody has heard of. Every row is predicted
+A weather that drifts through the year; now and then a new label appears. Every row is predicted
 before its labels are sent, so that the page shows how well. Stopped and started again, it goes on where it was.
 """
 

@@ -1,6 +1,6 @@
 """Tag short texts while the tags themselves keep growing.
 
-Messages to an online shop arrive month by month, and every month brings a tag that nobody had planned for. A hashing
+Messages to an online shop arrive month by month, and every month brings a new tag. A hashing
 vectoriser turns words into sparse rows of fixed width; the model takes rows and tags as they come. After each
 month it is asked about fresh messages of all the tags so far, those of the first month included.
 """

@@ -1,7 +1,7 @@
 """Tag a help desk's tickets while they come in and new tags turn up; then ask why.
 
 Tickets are made up, and look like tickets: text, a team, hours, a date, some cells empty. The first 300 are learned;
-1,000 more are each tagged before they are learned. Two tags appear on the way that nobody had planned for.
+1,000 more are each tagged before they are learned. Two tags appear on the way without preparation.
 Everything is done by commands that a shell could run as they stand. `make demo` runs this after the discs.
 """
 

@@ -79,13 +79,13 @@ def draw_node() -> None:
     ax.plot(*X.T, ".", color=FAINT, markersize=5, label="rows")
     s = float(np.mean(model.bandwidths_))
     grid = np.stack(np.meshgrid(np.linspace(-1.4, 3.6, 300), np.linspace(-1.3, 3.1, 300)), axis=-1)
-    for k, (place, count) in enumerate(zip(model.weights_, model.counts_, strict=True)):
+    for k, (place, count) in enumerate(zip(model.prototypes_, model.counts_, strict=True)):
         distance = np.sqrt(np.mean(1 - np.exp(-((grid - place) ** 2) / (2 * s * s)), axis=-1))
         ax.contour(grid[..., 0], grid[..., 1], distance, levels=[0.65], colors=BLUE, linewidths=1, linestyles=":")
         ax.plot(*place, "o", color=BLUE, markersize=9, markeredgecolor=INK)
         own = model.label_counts_.toarray()[k]
         text = ", ".join(f"{name} {n}" for name, n in zip(model.classes_, own, strict=True) if n)
-        apart = place - model.weights_
+        apart = place - model.prototypes_
         crowded = np.any((apart[:, 0] > 0) & (np.abs(apart).max(axis=1) < 0.6))  # beside another's text
         ax.annotate(
             f"{count} row{'s' if count > 1 else ''}\n{text}",
@@ -109,8 +109,8 @@ def draw_prediction() -> None:
     figure, (left, middle, right) = plt.subplots(
         1, 3, figsize=(12, 4.2), width_ratios=(1.25, 1, 1), layout="constrained"
     )
-    left.plot(*model.weights_.T, ".", color="#cccccc", markersize=4)
-    voters = model.weights_[told.nodes]
+    left.plot(*model.prototypes_.T, ".", color="#cccccc", markersize=4)
+    voters = model.prototypes_[told.nodes]
     left.scatter(*voters.T, s=30, color=BLUE, edgecolors=INK, linewidths=0.5, zorder=3)
     left.plot(*row, "X", color=ORANGE, markersize=11, markeredgecolor=INK, zorder=4)
     reach = 1.6 * np.abs(voters - row).max()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mlca import MLCA
 from mlca.experiments.algorithms import choose, make
-from mlca.experiments.data import split_of
 from mlca.experiments.scope import SCALE
+from mlca.experiments.splits import split_of
 from mlca.metrics import brier_score, calibration_error, exact_match, example_f1, hamming_loss
 
 FOLDS = (0, 1)

@@ -1,63 +1,72 @@
-"""Measure what docs/tables.md says about numbers beside a category: as they are, and scaled by the rows learned.
+"""What `mlca.dask.fit` takes with one worker process and with two, and what its steps cost.
 
-Five folds each; column 0 is the category. The generated tables have an income, an age, a share and a deviation of a
-thousandth, in one of them the income in steps of 10,000; in breast cancer the category is a quarter of one column, and
-a label whether another is above its median, which is left out.
+    python docs/scripts/measure_scaling.py [--rows N] [--blocks N] [--repeats N]
+
+Generated rows of 32 features, nearly all of which become nodes. One cluster after the other learns the same blocks;
+the figures are for docs/scaling.md.
 """
 
+from __future__ import annotations
+
+import argparse
+import pickle
+from time import perf_counter, process_time
+from typing import Any
+
+import dask.array as da
 import numpy as np
-from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import KFold
+from distributed import Client, LocalCluster
 
-from mlca import MLCA
-from mlca.metrics import exact_match, example_f1
-
-MODELS = {
-    "MLCA()": lambda: MLCA(categorical_features=[0]),
-    "MLCA(vigilance=0.1)": lambda: MLCA(categorical_features=[0], vigilance=0.1),
-    "MLCA.published()": lambda: MLCA.published(categorical_features=[0]),
-}
+import mlca.dask
+from mlca import MLCA, merge
 
 
-def generated(seed, digits):
-    """Return a table of 2,000 rows and its labels."""
-    rng = np.random.default_rng(seed)
-    income, age = np.exp(rng.normal(11, 0.8, 2000)).round(digits), rng.uniform(20, 80, 2000)
-    share, small, code = rng.random(2000), rng.normal(0, 1e-3, 2000), rng.integers(0, 5, 2000)
-    labels = [share > 0.6, (age > 50) & (code < 3), small > 0, income > 60_000]
-    return np.column_stack([code, income, age, share, small]), np.column_stack(labels).astype(int)
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=160_000)
+    parser.add_argument("--blocks", type=int, default=8)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    size = options.rows // options.blocks
+    X = da.random.default_rng(0).normal(size=(options.rows, 32), chunks=(size, 32))
+    y = (X[:, :6] > 0.5).astype(int)
+    for _ in range(options.repeats):
+        (wall, busy), (wall_of_two, busy_of_two) = (with_workers(n, X, y) for n in (1, 2))
+        print(f"one worker {wall:.1f} s, two {wall_of_two:.1f} s: {wall / wall_of_two:.2f} times", flush=True)
+        print(f"  processor time of the busier {busy:.1f} s, {busy_of_two:.1f} s: {busy / busy_of_two:.2f} times")
+    steps(np.asarray(X[:size].compute()), np.asarray(y[:size].compute()), options.blocks)
 
 
-def breast_cancer():
-    """Return the table with a category made of a column, and its labels."""
-    data = load_breast_cancer()
-    X, code = data.data, np.searchsorted(np.quantile(data.data[:, 1], [0.25, 0.5, 0.75]), data.data[:, 1])
-    labels = [data.target == 0, data.target == 1, X[:, 3] > np.median(X[:, 3])]
-    return np.column_stack([code, np.delete(X, 3, axis=1)]), np.column_stack(labels).astype(int)
+def with_workers(n: int, X: Any, y: Any) -> tuple[float, float]:
+    """Return the seconds of one fit by so many worker processes, and the busiest one's processor time."""
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        client.wait_for_workers(n, timeout=120)
+        mlca.dask.fit(MLCA(), X[:2000], y[:2000], timeout=120)  # workers import what they need
+        before = client.run(process_time)
+        began = perf_counter()
+        mlca.dask.fit(MLCA(), X, y, timeout=600)
+        seconds, after = perf_counter() - began, client.run(process_time)
+        return seconds, max(after[worker] - before[worker] for worker in before)
 
 
-def measured(new, X, Y, scaling):
-    """Return exact match and F1 by example, means over the folds."""
-    found = []
-    for learned, rest in KFold(5, shuffle=True, random_state=0).split(X):
-        rows = X.copy()
-        if scaling:
-            rows[:, 1:] = (rows[:, 1:] - rows[learned, 1:].mean(axis=0)) / rows[learned, 1:].std(axis=0)
-        predicted = new().fit(rows[learned], Y[learned]).predict(rows[rest])
-        found.append((exact_match(Y[rest], predicted), example_f1(Y[rest], predicted)))
-    return np.mean(found, axis=0)
+def steps(X: Any, y: Any, n_blocks: int) -> None:
+    """Print what learning a block, sending its model and appending models take, in processor time."""
+    began = process_time()
+    parts = [MLCA().fit(X, y)]
+    print(f"learning a block of {len(X)} rows: {(process_time() - began) / len(X) * 1e6:.1f} us per row")
+    began = process_time()
+    sent = pickle.dumps(parts[0], protocol=5)
+    parts += [pickle.loads(sent) for _ in range(n_blocks - 1)]
+    taken = (process_time() - began) / n_blocks
+    print(f"a model as bytes: {len(sent) / len(X):.0f} per node; reading it {taken / len(X) * 1e6:.1f} us per node")
+    began = process_time()
+    merge(parts, how="append")
+    print(f"appending {n_blocks} models: {(process_time() - began) / len(X) / n_blocks * 1e6:.1f} us per node")
 
 
 if __name__ == "__main__":
-    tables = {
-        "generated": generated(1, 9),
-        "in steps of 10,000": generated(2, -4),
-        "breast cancer": breast_cancer(),
-    }
-    for name, (X, Y) in tables.items():
-        for scaling in (False, True):
-            figures = (
-                f"{title} {' / '.join(f'{x:.3f}' for x in measured(new, X, Y, scaling))}"
-                for title, new in MODELS.items()
-            )
-            print(f"{name}, {'scaled' if scaling else 'as they are'}: {', '.join(figures)}")
+    main()

@@ -4,7 +4,7 @@
 #include <ctime>
 #include <vector>
 
-#include "screening.hpp"
+#include "search/screening.hpp"
 
 using namespace mlca::MLCA_LEVEL;
 

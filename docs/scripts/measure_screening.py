@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from mlca import MLCA
-from mlca.bench.data import sample
+from mlca.bench.samples import sample
 
 DATASETS = ("scene", "yeast", "mediamill")
 ROWS_FOR_BANDWIDTH = 1000

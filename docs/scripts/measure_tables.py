@@ -39,7 +39,7 @@ def folds(name, repetitions, gaps=0.0):
         for train, test in KFold(10, shuffle=True, random_state=seed).split(frame):
             train = np.random.default_rng(seed).permutation(train)
             model = MLCA().fit(frame.iloc[train], Y[train])
-            answers = model.judge(frame.iloc[test])
+            answers = model.predict_details(frame.iloc[test])
             result = evaluate(Y[test], answers.probabilities, Y_pred=answers.chosen())
             measured.append((result.exact_match, result.example_f1, result.macro_auc))
     return np.nanmean(measured, axis=0), (time.process_time() - began) / len(measured)

@@ -1,7 +1,7 @@
-"""Measure the table of docs/choosing.md: vigilance, variant and vote on six datasets.
+"""Measure the table of docs/variants.md: vigilance, variant and vote on six datasets.
 
 Rows are shuffled once with a fixed seed; three quarters are learned and the rest predicted, on one thread. Run
-it with MLCA_DATA set to the folder of the datasets; it prints the table in Markdown. Speeds are rows a second of
+it with MLCA_DATA set to the folder of the datasets; it prints the table in Markdown. Speeds are rows per second of
 processor time, so that other work on the machine does not count.
 """
 
@@ -49,7 +49,7 @@ def main() -> None:
         print(
             "| variant | vigilance | nodes | exact match | with frequencies | Hamming loss | with frequencies |", end=""
         )
-        print(" learned a second | predicted a second |\n|---|---|---|---|---|---|---|---|---|")
+        print(" learned per second | predicted per second |\n|---|---|---|---|---|---|---|---|---|")
         for variant, vigilance in VARIANTS:
             matches, losses = [], []
             for vote in ("frequencies", "counts"):

@@ -26,7 +26,7 @@ TIMES = 5
 def read_in_turn(model, folder):
     """Yield the name of each way to read, and the way."""
     yield "nothing", lambda: time.sleep(0.5)
-    for name in ("weights_", "counts_", "bandwidths_", "label_counts_"):
+    for name in ("prototypes_", "counts_", "bandwidths_", "label_counts_"):
         yield name, lambda name=name: getattr(model, name)
     yield "save", lambda: model.save(folder / "model.mlca")
     yield "explain", lambda: model.explain(np.zeros(N_FEATURES))

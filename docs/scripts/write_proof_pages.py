@@ -4,10 +4,10 @@
     mlca reproduce streams --out reproduction     # and drift, budget
     python docs/scripts/write_proof_pages.py reproduction [PAGE | PAGE/SECTION ...]
 
-Nothing is computed here: what the folder's store has is put on `docs/beyond.md` and `docs/streams-proof.md`, figures
-beside them, with how many folds there are, what did not finish, and of which code and day the results are. A word like
-`beyond/large` writes one section and leaves the others of its page as they are, so that runs that were made apart can
-stand on one page. What somebody wrote between the commands at the top of a page and its first section stays.
+Nothing is computed here: the results in the folder's store are written to `docs/beyond.md` and `docs/streams-proof.md`,
+with the figures beside them. Each section has its findings, its tables, and then how it was run; a footnote names the
+code and the days of the results. `beyond/large` writes one section and keeps the others, so that separate runs can
+share a page. The hand-written text between the title and the first section is kept.
 """
 
 import re
@@ -27,9 +27,10 @@ from mlca.experiments.studies import STUDIES
 
 DOCS = Path(__file__).parents[1]
 PAGES = {
-    "beyond": ("Beyond the paper: MLCA() beside batch learners", ("beyond",)),
-    "streams-proof": ("Streams: order, change and bounded memory", ("streams", "drift", "budget")),
+    "beyond": ("Comparison with batch learners", ("beyond",)),
+    "streams-proof": ("Streams, order and change", ("streams", "drift", "budget")),
 }
+AGAIN = "## Run it yourself"
 NOT_OF_THE_RESULTS = ("command", "tasks at a time", "threads a task", "time limit", "date")
 
 
@@ -53,19 +54,18 @@ def write_page(path: Path, title: str, names: tuple[str, ...], store: Store, key
         for make_section in STUDIES[name].sections:
             section = make_section(scope, outcomes)
             if keys is None or section.key in keys:
-                told = _of_when(section, name, scope, store)
-                section = replace(section, introduction=f"{section.introduction}\n\n{told}")
-                blocks.append(_in_markdown(section, path.parent / "images"))
+                section = replace(section, introduction=_without_datasets(section.introduction, scope))
+                blocks.append(_in_markdown(section, path.parent / "images", _provenance(section, name, scope, store)))
             else:
                 blocks.append(_block(before, section.title))
     commands = "\n".join(f"mlca reproduce {name} --out reproduction" for name in names)
-    again = f"Again, on your own machine (`--quick` takes some minutes):\n\n```\n{commands}\n```\n"
-    text = "\n".join(filter(None, blocks))
-    path.write_text(f"# {title}\n\n{again}{_own_words(before) or chr(10)}{text}", encoding="utf-8")
+    again = f"{AGAIN}\n\n`--quick` takes some minutes.\n\n```\n{commands}\n```\n"
+    text = "\n".join([*filter(None, blocks), again])
+    path.write_text(f"# {title}\n{_own_words(before) or chr(10)}{text}", encoding="utf-8")
 
 
-def _in_markdown(section: Section, images: Path) -> str:
-    """Return a section as the page has it; links to the tables' CSV files, which stay with the run, are left out."""
+def _in_markdown(section: Section, images: Path, provenance: str) -> str:
+    """Return a section as the page has it: findings, tables, then how it was run, without links to CSV files."""
     with TemporaryDirectory() as made:
         write_report(Report("", (section,), ()), Path(made))
         text = (Path(made) / "report.md").read_text(encoding="utf-8")
@@ -73,13 +73,22 @@ def _in_markdown(section: Section, images: Path) -> str:
         for figure in (Path(made) / "figures").glob("*.svg"):
             shutil.copy(figure, images / figure.name)
     text = re.sub(r"All digits: .*\n\n", "", text).replace("](figures/", "](images/")
-    # What came out, which begins with what is worse, stands above how it was done.
-    text = re.sub(r"(\n## [^\n]*\n)((?:(?!\n## )[\s\S])*?)\n> \*\*Verdict:\*\* ([^\n]*)\n", r"\1\n\3\n\2", text)
-    return _block(text, section.title)
+    head, tables = re.split(r"(?=^### )", _block(text, section.title) + "\n### ", maxsplit=1, flags=re.MULTILINE)
+    title, *paragraphs = head.strip().split("\n\n")
+    findings = [one.removeprefix("> **Verdict:** ") for one in paragraphs if one.startswith("> ")]
+    how = "\n\n".join(one for one in paragraphs if not one.startswith("> "))
+    note = f"[^{section.key}]"
+    run = f"### How it was run: {section.title.lower()}\n\n{how}{note}\n\n{note}: {provenance}\n"
+    return "\n\n".join(filter(None, [title, *findings, tables.removesuffix("### ").strip(), run]))
 
 
-def _of_when(section: Section, name: str, scope: Scope, store: Store) -> str:
-    """Say of which code, machine and days the results of a section are."""
+def _without_datasets(introduction: str, scope: Scope) -> str:
+    """Leave out how missing datasets are fetched: that is for the run's own report."""
+    return introduction.replace(f"{scope.complaint()}\n\n" if scope.missing else "\0", "")
+
+
+def _provenance(section: Section, name: str, scope: Scope, store: Store) -> str:
+    """Return a sentence with the code, the machine and the days of the results of a section."""
     tasks = STUDIES[name].tasks(scope)
     if len(STUDIES[name].sections) > 1:  # its sections share the tasks by the size of their datasets
         tasks = [task for task in tasks if (task.dataset in scope.small_datasets) == (section.key == name)]
@@ -87,8 +96,8 @@ def _of_when(section: Section, name: str, scope: Scope, store: Store) -> str:
     if period is None:
         return "Nothing was run."
     first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in period)
-    told = ", ".join(f"{fact} {value}" for fact, value in facts(Machinery()) if fact not in NOT_OF_THE_RESULTS)
-    return f"Results of {first} to {last} UTC: {told}; one thread a task."
+    origin = ", ".join(f"{fact} {value}" for fact, value in facts(Machinery()) if fact not in NOT_OF_THE_RESULTS)
+    return f"Results of {first} to {last} UTC: {origin}; one thread per task."
 
 
 def _block(page: str, title: str) -> str:
@@ -98,8 +107,8 @@ def _block(page: str, title: str) -> str:
 
 
 def _own_words(page: str) -> str:
-    """Return what a page says between the commands at its top and its first section."""
-    found = re.search(r"^```\n.*?^```\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
+    """Return the text of a page between its title and its first section."""
+    found = re.search(r"\A# [^\n]*\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
 
 

@@ -45,18 +45,9 @@ def pytest_sessionstart(session):
             first.stop()
 
 
-# Tracing branches makes Python three times as slow, above all the plain learners that compiled ones are compared with.
-# The rooms that are measured (pyproject.toml) are measured by the tests that ask them as users do.
-ASKING = ("storage/", "test_classifier", "test_frames", "test_m", "test_river.", "test_single_rows", "test_targets")
-TRACED = tuple(f"tests/{name}" for name in ASKING)
-# Thousands of forged files, and frames learned until an interrupt is in time, take no branch that the tests beside them
-# do not.
-UNTRACED = ("tests/storage/test_fuzz", "tests/test_frames_while_learning")
-
-
 def pytest_collection_modifyitems(items):
     for item in items:
-        if not item.nodeid.startswith(TRACED) or item.nodeid.startswith(UNTRACED):
+        if not item.get_closest_marker("traced"):
             item.add_marker(pytest.mark.no_cover)
     items.sort(key=lambda item: item.get_closest_marker("waits") is None)
     if os.environ.get("MLCA_DATA"):

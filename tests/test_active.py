@@ -20,9 +20,9 @@ class Nodes:
     """What `mlca.active` asks of a model, in plain sight."""
 
     def __init__(self, weights, label_counts, counts=None, chances=lambda X: np.full((X.shape[0], 1), 0.5)):
-        self.weights_ = np.asarray(weights, dtype=float)
+        self.prototypes_ = np.asarray(weights, dtype=float)
         self.label_counts_ = sp.csr_array(np.asarray(label_counts))
-        self.counts_ = np.ones(len(self.weights_), dtype=np.int64) if counts is None else np.asarray(counts)
+        self.counts_ = np.ones(len(self.prototypes_), dtype=np.int64) if counts is None else np.asarray(counts)
         self.classes_ = np.arange(self.label_counts_.shape[1])
         self.predict_proba = chances
 

@@ -8,13 +8,14 @@ import pytest
 from scipy import sparse
 
 from mlca import MLCA, load, merge
-from tests.learner.states import assert_exactly_same
+from tests.learner.model_comparison import assert_exactly_same
 
 SCALES = {"real": 1.0, "huge": 1e149, "tiny": 1e-300}
 # Options that a draw may have, each with the values it may take.
 OPTIONS = {
     "similarity": ["learned", "correntropy"],
-    "decision": ["calibrated", "bayes"],
+    "decision": ["mixed", "calibrated", "bayes"],
+    "objective": ["exact", "f1", "hamming"],
     "attributes": ["common", "individual", "clustered"],
     "rule": ["published", "released", "text"],
     "vigilance": [0.0, 0.01, 0.2, 0.999, "auto"],
@@ -32,6 +33,10 @@ def drawn_options(rng):
     options = {name: values[rng.integers(len(values))] for name, values in OPTIONS.items()}
     if options["decision"] == "bayes":
         options |= {"recency": False, "drift": "off"}
+    if options["decision"] == "mixed":
+        options |= {"similarity": "learned"}
+    elif options["objective"] == "f1":
+        options |= {"objective": "exact"}
     return options | {"random_state": 0}
 
 
@@ -90,7 +95,7 @@ def assert_all_holds(seed, path):
     model = MLCA(**options).fit(X, Y)
     answers = model.predict_proba(asked)
     assert ((answers >= 0) & (answers <= 1)).all()
-    if options["decision"] == "calibrated":
+    if options["decision"] != "bayes":
         novelty = model.novelty(asked)
         assert ((novelty >= 0) & (novelty <= 1)).all()
     assert str(model.explain(asked[0]))
@@ -104,11 +109,13 @@ def assert_all_holds(seed, path):
         assert MLCA(**options).fit(X[:, order], Y).predict_proba(asked[:, order]).tobytes() == answers.tobytes()
     if options["vigilance"] != "auto" and len(X) > 3:
         half = len(X) // 2
-        whole = merge([MLCA(**options).fit(X[low:high], Y[low:high]) for low, high in ((0, half), (half, None))])
-        assert whole.n_seen_ == model.n_seen_
-        whole.save(path)
-        again = load(path).partial_fit(X, Y)
-        assert_exactly_same(again, whole.partial_fit(X, Y))
+        parts = [MLCA(**options).fit(X[low:high], Y[low:high]) for low, high in ((0, half), (half, None))]
+        for how in ("replay", "append"):
+            whole = merge(parts, how)
+            assert whole.n_seen_ == model.n_seen_
+            whole.save(path)
+            again = load(path).partial_fit(X, Y)
+            assert_exactly_same(again, whole.partial_fit(X, Y))
 
 
 @pytest.mark.parametrize("part", [*range(4), *(pytest.param(part, marks=pytest.mark.slow) for part in range(4, 100))])

@@ -1,7 +1,9 @@
 """Benchmarks are run small: what they measure is there, whatever the machine."""
 
-from mlca.bench.clock import STATUS
-from mlca.bench.running import Bench, _bounded
+from mlca.bench.benchmarks import Bench, _bounded
+from mlca.bench.probes import STATUS
+from mlca.bench.samples import Sample, generated
+from mlca.bench.workloads import decisions, decisions_row_by_row
 
 
 def test_a_stream_in_bounded_memory_is_told_tenth_by_tenth(capsys):
@@ -14,3 +16,13 @@ def test_a_stream_in_bounded_memory_is_told_tenth_by_tenth(capsys):
     assert 0 < level.found <= 1
     if STATUS.exists():
         assert memory[0].reached, "less than a MiB of rows and sixty nodes cannot make a process grow"
+
+
+def test_decisions_are_compared_in_pairs_of_learning_predicting_and_single_rows():
+    data = generated("yeast")
+    few = Sample("few", data.X[:300], data.Y[:300], real=False)
+    pairs = [*decisions(few, n_rows=50, repeats=1), decisions_row_by_row(few, n_known=290)]
+    assert [ours.rows for ours, _ in pairs] == [300, 50, 10]
+    for ours, calibrated in pairs:
+        assert ours.work == calibrated.work
+        assert (ours.who, calibrated.who) == ("MLCA(), CPU time", 'MLCA(decision="calibrated"), CPU time')

@@ -17,7 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mlca import MLCA
-from tests.learner.states import assert_same_state
+from tests.learner.model_comparison import assert_same_state
+
+pytestmark = pytest.mark.traced
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ class TestLabels:
 
     def test_names_grow_in_order_of_appearance(self, stream):
         X, _ = stream
-        model = MLCA(vigilance=0.1)
+        model = MLCA(vigilance=0.1, decision="calibrated")
         model.partial_fit(X[:100], [{"first"}] * 100)
         model.partial_fit(X[200:], [("second", "first")] * 50 + [["third"]] * 50)
         assert model.classes_.tolist() == ["first", "second", "third"]
@@ -162,8 +164,8 @@ class TestFeatures:
         X, Y = stream
         X = np.where(X > 1, X, 0)
         model = MLCA(vigilance=0.3).fit(sparse.csr_matrix(X), Y)
-        assert isinstance(model.weights_, sparse.csr_array)
-        assert model.weights_.nnz < X.size
+        assert isinstance(model.prototypes_, sparse.csr_array)
+        assert model.prototypes_.nnz < X.size
         assert_same_state(model, MLCA(vigilance=0.3).fit(X, Y))
 
     def test_rows_may_change_form_on_the_way(self, stream):
@@ -205,7 +207,7 @@ class TestExplain:
     @pytest.mark.parametrize("streaming", [{}, {"recency": True}, {"drift": "follow"}])
     def test_the_calibrated_probability_can_be_recomputed_by_hand(self, stream, similarity, streaming):
         X, Y = stream
-        model = MLCA(vigilance=0.3, similarity=similarity, **streaming).fit(X, Y)
+        model = MLCA(vigilance=0.3, similarity=similarity, decision="calibrated", **streaming).fit(X, Y)
         for x in X[::40]:
             told = model.explain(x)
             slots = np.column_stack((told.unlabelled, told.label_counts)) / told.counts[:, None]
@@ -223,12 +225,53 @@ class TestExplain:
             assert told.predicted == model.predict_labels(x[None])[0]
             assert told.novelty == model.novelty(x[None])[0]
 
+    @pytest.mark.parametrize("options", [{}, {"recency": True}, {"drift": "follow"}, {"objective": "f1"}])
+    def test_contributions_add_up_to_the_mixed_probability(self, stream, options):
+        X, Y = stream
+        model = MLCA(vigilance=0.3, **options).fit(X, Y)
+        for x in X[::40]:
+            told = model.explain(x)
+            logits = np.zeros(4)
+            for contribution in told.contributions.T:
+                logits = logits + contribution
+            np.testing.assert_array_equal(told.logits, logits)
+            np.testing.assert_allclose(1 / (1 + np.exp(-logits)), [told.none, *told.posterior], rtol=1e-12)
+            np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
+            assert told.predicted == model.predict_labels(x[None])[0]
+            assert told.contributions.shape == (4, len(told.inputs)) == (4, 8 if options.get("recency") else 4)
+            assert "speak: " in str(told)
+
+    def test_linear_terms_name_features_and_add_up(self):
+        rng = np.random.default_rng(0)
+        X = np.column_stack([rng.normal(size=400), rng.integers(0, 3, 400), rng.normal(size=400)])
+        X[::7, 2] = np.nan
+        y = [[name for name, has in (("a", row[1] == 2), ("b", row[0] > 0)) if has] for row in X]
+        model = MLCA(categorical_features=[1], window=20).fit(X, y)
+        told = model.explain(X[0])
+        assert {name.split(" = ")[0] for name, _ in told.linear["a"]} == {"x0", "x1", "x2 missing", "bias"}
+        state = model._learner.state()
+        weight, n, n_a = state["mixer.weights"][1], len(X), sum("a" in names for names in y)
+        prior = np.log((n_a + 1) / (n + 1 - n_a))
+        of_prior = -weight * n_a / (n_a + 20) * prior
+        place = model.classes_.tolist().index("a") + 1
+        together = sum(added for _, added in told.linear["a"]) + of_prior
+        np.testing.assert_allclose(told.contributions[place, 1], together, rtol=1e-9)
+
+    def test_classes_have_the_probability_that_predict_proba_returns(self, stream):
+        X, Y = stream
+        for decision in ("mixed", "calibrated", "bayes"):
+            model = MLCA(decision=decision).fit(X, Y[:, 0])
+            for x in X[::60]:
+                told = model.explain(x)
+                np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
+                assert told.predicted == set(model.predict(x[None]).tolist())
+
     def test_the_distance_of_the_common_bandwidth_is_the_metric(self, stream):
         X, Y = stream
-        model = MLCA(vigilance=0.3, similarity="correntropy").fit(X, Y)
+        model = MLCA(vigilance=0.3, similarity="correntropy", decision="calibrated").fit(X, Y)
         told = model.explain(X[5])
         s = np.median(model.bandwidths_)
-        kernel = np.exp(-((X[5] - model.weights_[told.nodes]) ** 2) / (2 * s * s))
+        kernel = np.exp(-((X[5] - model.prototypes_[told.nodes]) ** 2) / (2 * s * s))
         np.testing.assert_allclose(told.distances, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
 
     def test_it_prints_as_tables(self, stream):
@@ -266,7 +309,7 @@ class TestExplain:
 
     def test_several_rows_are_refused(self, stream):
         X, Y = stream
-        with pytest.raises(ValueError, match="one row, not 2"):
+        with pytest.raises(ValueError, match="one row, got 2"):
             MLCA().fit(X, Y).explain(X[:2])
 
 
@@ -351,7 +394,7 @@ class TestBadInput:
             ("rule", "mine", "'published', 'released', 'text'"),
             ("vote", "loud", "'counts', 'frequencies'"),
             ("epochs", 0, "at least 1"),
-            ("n_jobs", 0, "-1 for one a core, not 0"),
+            ("n_jobs", 0, "-1 for one per core, not 0"),
             ("n_jobs", "two", "whole number"),
             ("n_jobs", 5000, "at most 1024"),
             ("n_jobs", -5000, "at least -1024"),
@@ -365,7 +408,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match=f"{parameter} must be .*{message}"):
             MLCA(**{parameter: value}).fit(*stream)
 
-    @pytest.mark.parametrize(("n_jobs", "message"), [("two", "whole number"), (0, "-1 for one a core, not 0")])
+    @pytest.mark.parametrize(("n_jobs", "message"), [("two", "whole number"), (0, "-1 for one per core, not 0")])
     def test_threads_that_are_wrong_after_learning_are_named(self, stream, n_jobs, message):
         with pytest.raises(ValueError, match=f"n_jobs must be .*{message}"):
             MLCA().fit(*stream).set_params(n_jobs=n_jobs).predict(stream[0])
@@ -385,7 +428,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match="not fitted"):
             getattr(MLCA(), method)(stream[0][:1])
 
-    @pytest.mark.parametrize("attribute", ["n_nodes_", "weights_", "counts_", "bandwidths_"])
+    @pytest.mark.parametrize("attribute", ["n_nodes_", "prototypes_", "counts_", "bandwidths_"])
     def test_nothing_is_known_before_learning(self, attribute):
         assert not hasattr(MLCA(), attribute)
 
@@ -409,3 +452,43 @@ def test_memory_for_label_counts_follows_the_labels_that_occur():
     model = MLCA(vigilance=0.01).partial_fit(X, labels, classes=range(q))
     assert model.n_nodes_ > 10_000
     assert psutil.Process().memory_info().rss - before < 150e6  # a table of nodes and labels would need 400
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"vigilance": "high"}, "vigilance must be a finite number, not 'high'; \"auto\" chooses it"),
+        ({"vigilance": 3}, 'vigilance must be at least 0 and below 1, not 3; "auto" chooses it'),
+        ({"max_nodes": 0}, r"max_nodes must be at least 2, not 0; None keeps all nodes"),
+    ],
+)
+def test_invalid_parameters_are_rejected_with_what_is_expected(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        MLCA(**parameters).fit([[0.0], [1.0]], [["a"], ["b"]])
+
+
+def test_positional_parameters_are_rejected_with_the_correct_call():
+    with pytest.raises(
+        TypeError, match=r"MLCA takes its parameters by name, but got 0\.3 .* write for instance MLCA\(vigilance=0\.1\)"
+    ):
+        MLCA(0.3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("weights_", "prototypes_"), ("attribute_weights_", "feature_weights_"), ("background_", "background_coef_")],
+)
+def test_renamed_attribute_warns_and_returns_the_new_one(old, new):
+    model = MLCA().fit(np.random.default_rng(0).normal(size=(60, 2)), [["a"], ["b"]] * 30)
+    with pytest.warns(FutureWarning, match=f"{old} is called {new} now"):
+        before = getattr(model, old)
+    after = getattr(model, new)
+    assert (before != after).sum() == 0
+
+
+def test_judge_warns_and_predicts():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = MLCA().fit(X, [["a"], ["b"]] * 30)
+    with pytest.warns(FutureWarning, match="judge is called predict_details now"):
+        answers = model.judge(X)
+    np.testing.assert_array_equal(answers.probabilities, model.predict_proba(X))

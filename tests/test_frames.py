@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from mlca import MLCA, load
 from mlca.cli import main
 from mlca.datasets import load_dataset
+from mlca.frames import recipe_of
 from mlca.merging import merge
 from mlca.peers import MLkNN
-from mlca.recipes import recipe_of
 from mlca.tables import Recipe
 from tests.tables.tickets import tickets
 
@@ -26,7 +26,7 @@ FRAME = USUAL.copy()
 FRAME.loc[[150, 222], "priority"] = ["critical", "none"]  # categories that come late
 NEW, _ = tickets(40, 2)
 
-pytestmark = pytest.mark.filterwarnings("ignore:left out")
+pytestmark = [pytest.mark.traced, pytest.mark.filterwarnings("ignore:left out")]
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +110,7 @@ class TestMixedFrames:
         assert set(tree.values) == {"ash", "beech", "cedar"}
 
     def test_while_frames_are_held_only_new_rows_are_learned_unless_columns_change(self, monkeypatch):
-        frame = pd.DataFrame({"size": np.arange(50) % 7 / 2, "tree": ["ash", "beech"] * 20 + ["cedar"] * 10})
+        frame = pd.DataFrame({"size": np.arange(50) % 7 / 2, "tree": ["ash", "beech"] * 20 + ["alder"] * 10})
         learned, learn, model = [], MLCA._learn, MLCA()
 
         def learn_and_note(self, rows, targets):
@@ -120,7 +120,9 @@ class TestMixedFrames:
         monkeypatch.setattr(MLCA, "_learn", learn_and_note)
         for start in range(0, 50, 10):
             model.partial_fit(frame[start : start + 10], [["a"]] * 10)
-        assert learned == [10, 10, 10, 10, 50]
+        assert learned == [8, 2, 10, 10, 10, 10]
+        model.partial_fit(frame[40:], [["a"]] * 10)  # the last decision, with another value among the first rows
+        assert learned[6:] == [60]
 
     def test_a_category_that_was_never_learned_is_like_none_of_them(self):
         model, rows = MLCA(vigilance=0.1).fit(FRAME, TOPICS), NEW.copy()
@@ -131,7 +133,7 @@ class TestMixedFrames:
         # Once it is learned it is itself, and what is unknown is not taken for it.
         model.partial_fit(rows.assign(priority="never heard of"), [["new"]] * 40)
         place = recipe_of(model).categorical_features_[0]
-        codes = np.array([model.weights_[[k]].toarray()[0, place] for k in range(model.n_nodes_)])
+        codes = np.array([model.prototypes_[[k]].toarray()[0, place] for k in range(model.n_nodes_)])
         assert -1 not in codes and 6 in codes
         new = [model.predict_proba(rows.assign(priority=p))[:, -1].mean() for p in ("never heard of", "nor of this")]
         assert new[0] > new[1]
@@ -172,20 +174,20 @@ class TestMixedFrames:
         known = model.n_nodes_
         more = NEW.assign(floor=np.arange(40) % 7.0, lift=["left", "right"] * 20)
         model.partial_fit(more, [["roof"]] * 40)
-        recipe, nodes = recipe_of(model), model.weights_.toarray()
+        recipe, nodes = recipe_of(model), model.prototypes_.toarray()
         assert recipe.get_feature_names_out().tolist()[-2:] == ["floor", "lift"]
-        assert model.n_features_in_ - 1 in recipe.categorical_features_
+        assert model.prototypes_.shape[1] - 1 in recipe.categorical_features_
         assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # of nodes that the new rows have not moved
         assert not np.isnan(nodes[known:, -2:]).any()
 
     def test_what_speaks_for_a_label_stays_with_its_column_when_another_comes(self):
         frame = FRAME[["hours", "priority"]]
         model = MLCA(vigilance=0.1).partial_fit(frame, TOPICS)
-        names, before = recipe_of(model).get_feature_names_out().tolist(), model.background_.toarray()
+        names, before = recipe_of(model).get_feature_names_out().tolist(), model.background_coef_.toarray()
         assert names == ["hours", "priority"] and before.any(axis=0).all()
         model.partial_fit(frame[:1].assign(floor=3.0), TOPICS[:1])  # one row: the similarity is not computed anew
         assert recipe_of(model).get_feature_names_out().tolist() == [*names, "floor"]
-        np.testing.assert_array_equal(model.background_.toarray(), np.pad(before, ((0, 0), (0, 1))))
+        np.testing.assert_array_equal(model.background_coef_.toarray(), np.pad(before, ((0, 0), (0, 1))))
 
     def test_a_late_column_gives_nearly_the_model_that_had_known_of_it(self):
         known = NUMBERS.assign(c=NUMBERS["c"].where(NUMBERS.index >= 60))
@@ -225,7 +227,7 @@ class TestMixedFrames:
         assert whole.score(FRAME, TOPICS) == whole.score(FRAME, indicator) > 0.3
 
     def test_sample_weight_is_refused_with_a_remedy(self):
-        with pytest.raises(TypeError, match=r"sample_weight.*repeat"):
+        with pytest.raises(TypeError, match=r"sample_weight.*np\.repeat.*X\.iloc\[rows\] of a DataFrame"):
             MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
 
 
@@ -270,7 +272,8 @@ class TestStreamsOfFrames:
         )
         frame, labels = frame.assign(n=frame["n"] / 2), [{tree} for tree in frame["tree"]]
         once, twice = MLCA().fit(frame, labels), MLCA(epochs=2).fit(frame, labels)
-        assert twice.n_features_in_ == once.n_features_in_ == 2
+        assert twice.n_features_in_ == once.n_features_in_ == 3
+        assert twice.prototypes_.shape[1] == once.prototypes_.shape[1] == 2
         rows = Recipe().fit(frame).transform(frame)
         expected = MLCA(epochs=2, categorical_features=[0]).fit(rows, labels)
         np.testing.assert_array_equal(twice.predict_proba(frame), expected.predict_proba(rows))
@@ -333,7 +336,7 @@ class TestRowsThatAreNotHeld:
         for model in (begun, fresh):
             model.fit(pd.DataFrame({"size": np.arange(100.0, 110)}), [{"new"}] * 10)
             model.partial_fit(more, [{"new"}] * 2)
-        np.testing.assert_array_equal(begun.weights_, fresh.weights_)
+        np.testing.assert_array_equal(begun.prototypes_, fresh.prototypes_)
         assert_same(begun, fresh, more)
 
     def test_rows_of_a_merged_model(self, begun):
@@ -361,7 +364,7 @@ class TestPlainFrames:
     def test_numbers_are_what_an_array_is(self):
         framed, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
-        np.testing.assert_array_equal(framed.weights_, plain.weights_)
+        np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
 
     def test_columns_are_matched_by_name(self):
         model = MLCA().fit(NUMBERS, LABELS)
@@ -390,7 +393,7 @@ class TestPlainFrames:
         framed = MLCA().partial_fit(gaps[:50], LABELS[:50]).partial_fit(gaps[["c", "a", "b"]][50:], LABELS[50:])
         plain = MLCA().fit(gaps.to_numpy(), LABELS)
         np.testing.assert_array_equal(framed.predict_proba(gaps.convert_dtypes()), plain.predict_proba(gaps.to_numpy()))
-        np.testing.assert_array_equal(framed.weights_, plain.weights_)
+        np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
         assert dict(framed.explain(gaps[gaps["b"].isna()].iloc[0]).values)["b"][0] == "missing"
 
     def test_gaps_and_new_columns_go_on(self):
@@ -531,7 +534,7 @@ class TestOddTables:
         assert str(model.explain(masked)) == str(model.explain(gap)) != str(model.explain(self.X[0]))
         with pytest.raises(ValueError, match="an array of times"):
             model.explain(np.array(["2024", "2025"], dtype="M8[D]"))
-        with pytest.raises(ValueError, match="explain takes one row, not 2"):
+        with pytest.raises(ValueError, match="explain takes one row, got 2"):
             model.explain(self.X[:2].tolist())
 
     def test_masked_cells_are_gaps(self):
@@ -573,7 +576,7 @@ class TestOddTables:
     @pytest.mark.filterwarnings("default:left out")
     def test_what_is_left_out_is_told_once(self):
         frame = pd.DataFrame({"a": self.X[:, 0], "word": ["x", "y"] * 40, "ticket": [f"T{i}" for i in range(80)]})
-        frame = frame.assign(parts=[[1]] * 80, nothing=None, pair=1j)
+        frame = frame.assign(parts=[["bolt"]] * 80, nothing=None, pair=1j)
         with pytest.warns(UserWarning, match="'ticket' .an id.*'parts' .lists.*'nothing' .no value.*'pair'") as told:
             MLCA().fit(frame[:50], self.Y[:50])
         assert len(told) == 1
@@ -581,7 +584,8 @@ class TestOddTables:
         with pytest.warns(UserWarning, match="left out: 'ticket'") as told:
             for start in range(0, 50, 10):
                 model.partial_fit(frame[start : start + 10], self.Y[start : start + 10])
-        assert len(told) == 1
+        told = " ".join(str(warning.message) for warning in told)
+        assert [told.count(f"{name!r} (") for name in ("ticket", "parts", "nothing", "pair")] == [1, 1, 1, 1]
 
 
 class TestShell:
@@ -641,8 +645,55 @@ def test_real_tables_with_names(name, monkeypatch):
     labels = [[data.label_names[j] for j in row] for row in np.split(data.Y.indices, data.Y.indptr[1:-1])]
     n = min(400, len(frame))
     half = n // 2
-    at_once = MLCA().fit(frame[:n], labels[:n])
+    # By `fit`, all rows up to the thousandth decide what columns are; by `partial_fit`, the first 1, 2, 4, ... do.
+    at_once = MLCA().partial_fit(frame[:n], labels[:n])
     portions = MLCA().partial_fit(frame[:half], labels[:half])
     portions.partial_fit(frame[frame.columns[::-1]][half:n], labels[half:n])
     np.testing.assert_array_equal(portions.predict_proba(frame[:50]), at_once.predict_proba(frame[:50]))
     assert at_once.score(frame[:n], labels[:n]) > 0
+
+
+class TestRowsAndTexts:
+    @pytest.mark.parametrize("columns", [list(FRAME.columns), None])
+    def test_series_row_is_predicted_as_frame_of_one_row(self, columns):
+        frame = FRAME[columns] if columns else FRAME.select_dtypes("number")
+        model = MLCA().fit(frame, TOPICS)
+        for row in (0, 7):
+            assert model.predict_labels(frame.iloc[row]) == model.predict_labels(frame.iloc[[row]])
+            assert model.predict_proba(frame.iloc[row]).tolist() == model.predict_proba(frame.iloc[[row]]).tolist()
+
+    @pytest.mark.parametrize("form", [list, pd.Series, np.array, tuple])
+    def test_texts_without_columns_are_rejected_with_a_frame_as_remedy(self, form):
+        texts = form(["the sea is calm", "storm"])
+        with pytest.raises(
+            ValueError, match=r"of texts such as 'the sea is calm'.*pandas.DataFrame\(\{\"text\": X\}\)"
+        ):
+            MLCA().fit(texts, [["calm"], ["storm"]])
+        model = MLCA().fit(pd.DataFrame({"text": texts}), [["calm"], ["storm"]])
+        with pytest.raises(ValueError, match="of texts such as"):
+            model.predict(texts)
+
+
+class TestProgress:
+    @pytest.mark.parametrize("form", ["frame", "numbers", "sparse"])
+    def test_verbose_and_callback_report_rows_and_change_no_bit(self, form, monkeypatch, capsys):
+        monkeypatch.setattr("mlca.progress.PAUSE", 0.0)
+        monkeypatch.setattr("mlca.model.REPORTED_ROWS", 70)
+        X = {"frame": FRAME, "numbers": FRAME[["hours"]], "sparse": sparse.csr_array(np.eye(300, 40))}[form]
+        seen = []
+        model = MLCA(verbose=True, epochs=2).fit(X, TOPICS, callback=lambda rows, nodes: seen.append(rows))
+        expected = MLCA(epochs=2).fit(X, TOPICS)
+        assert model.predict_proba(X).tolist() == expected.predict_proba(X).tolist()
+        assert seen == sorted(set(seen)) and seen[-1] == 600 and max(np.diff([0, *seen])) <= 70
+        assert "600 rows" in capsys.readouterr().err.splitlines()[-1]
+        assert "_report" not in vars(model)
+
+    def test_callback_may_end_the_fit(self):
+        def stop(rows, nodes):
+            raise InterruptedError
+
+        X = np.random.default_rng(0).normal(size=(1000, 3))
+        model = MLCA()
+        with pytest.raises(InterruptedError):
+            model.fit(X, X > 0, callback=stop)
+        assert model.n_seen_ == 200 and "_report" not in vars(model)

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
+from mlca.learner.core import Learner
+from tests.learner.model_comparison import assert_exactly_same
 
 ROWS = 40
 
@@ -60,6 +62,20 @@ def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monke
     for reader in readers:
         reader.join(60)
     assert wrong == [] and model.n_seen_ == 23 * ROWS
+
+
+def test_labels_that_frames_bring_while_a_row_is_explained_have_their_names(monkeypatch):
+    monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
+    frame = frame_of(2)
+    model, explain = MLCA(window=10).partial_fit(frame, [["early"]] * ROWS), Learner.explain
+
+    def meanwhile(learner, x):
+        for name in ("late", "later"):  # as another thread might
+            model.partial_fit(frame[:1].assign(tree=name), [[name]])
+        return explain(learner, x)
+
+    monkeypatch.setattr(Learner, "explain", meanwhile)
+    assert model.explain(frame.iloc[0]).labels == ("early", "late", "later")
 
 
 def test_a_frame_that_is_refused_leaves_the_model_without_its_columns(monkeypatch):
@@ -114,7 +130,7 @@ class TestInterrupts:
         before, learn = model.predict_proba(known), MLCA._learn
 
         def learn_and_be_interrupted(self, rows, targets):
-            learn(self, rows[:5], targets)
+            learn(self, rows[:5], targets.between(0, 5))
             signal.raise_signal(signal.SIGINT)
 
         monkeypatch.setattr(MLCA, "_learn", learn_and_be_interrupted)
@@ -122,3 +138,27 @@ class TestInterrupts:
             model.partial_fit(wider, labels_of(wider))
         assert model.n_seen_ == ROWS
         np.testing.assert_array_equal(model.predict_proba(known), before)
+
+    @pytest.mark.parametrize("n_learned", [0, 7, 20, 23])
+    def test_interrupted_frame_is_decided_on_later_as_if_whole(self, n_learned, monkeypatch):
+        """Columns are settled by the first 100 rows, whether or not an interrupt came before."""
+        monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 100)
+        frames = [frame_of(2, seed).assign(day=pd.Timestamp(2024, 1 + 3 * seed, 1)) for seed in range(3)]
+        frame = pd.concat(frames, ignore_index=True)
+        y = labels_of(frame)
+        straight = MLCA().partial_fit(frame, y)
+        model, learn = MLCA().partial_fit(frame[:ROWS], y[:ROWS]), MLCA._learn
+
+        def learn_and_be_interrupted(self, rows, targets):
+            if self.n_seen_ >= ROWS:  # not while the rows before are learned again
+                learn(self, rows[:n_learned], targets.between(0, n_learned))
+                signal.raise_signal(signal.SIGINT)
+            learn(self, rows, targets)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(MLCA, "_learn", learn_and_be_interrupted)
+            model.partial_fit(frame[ROWS : ROWS + 23], y[ROWS : ROWS + 23])
+        rest = slice(model.n_seen_, None)
+        model.partial_fit(frame[rest], y[rest])
+        assert model.n_seen_ == len(frame)
+        assert_exactly_same(model, straight)

@@ -1,5 +1,7 @@
 """Models of a stream's parts become one: what is exact, and that the rest is what was meant."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,10 +13,13 @@ from sklearn.exceptions import NotFittedError
 from mlca import MLCA, load
 from mlca.datasets import load_dataset
 from mlca.merging import merge
-from tests.learner.plain_merging import Merged
-from tests.learner.reference import Reference
-from tests.learner.states import assert_same_state, state, unfolded
-from tests.learner.streams import parameters, streams
+from mlca.reference.paper import absorb
+from tests.learner.algorithm_options import paper_options
+from tests.learner.model_comparison import assert_exactly_same, assert_same_state, state, unfolded
+from tests.learner.random_streams import streams
+from tests.learner.reference_comparison import expected_state, reference_of
+
+pytestmark = pytest.mark.traced
 
 FEW = settings(max_examples=60, deadline=None)
 
@@ -31,7 +36,7 @@ def learned_apart(data, parts, chosen):
 
 
 @FEW
-@given(streams(max_rows=130), parameters(), st.data())
+@given(streams(max_rows=130), paper_options(), st.data())
 def test_counts_labels_and_priors_are_those_of_the_whole_stream(stream, chosen, data):
     X, Y = stream
     parts = cut(data, X, Y)
@@ -61,32 +66,27 @@ def priors(model):
 
 
 @FEW
-@given(streams(max_rows=110), parameters(), st.booleans(), st.data())
-def test_nodes_are_replayed_as_in_plain_python(stream, chosen, sparse_rows, data):
+@given(streams(max_rows=110), paper_options(), st.booleans(), st.data())
+def test_nodes_are_replayed_as_in_the_reference(stream, chosen, sparse_rows, data):
     X, Y = stream
     chosen["window"] = min(chosen["window"], 5)
     parts = cut(data, X, Y)
     assume(all(len(part) >= chosen["window"] for part, _ in parts[1:]))
-    expected = Merged(**chosen).fit(*parts[0])
-    for part in parts[1:]:
-        expected.replay(Reference(**chosen).fit(*part))
+    whole, *others = (reference_of(*part, chosen) for part in parts)
+    for other in others:
+        absorb(whole.memory_, whole.counters_, other.memory_)
     read = sparse.csr_array if sparse_rows else np.asarray
-    merged = state(merge([MLCA(**chosen).fit(read(part), labels) for part, labels in parts]))
-    for name, value in {
-        "weights": expected.y,
-        "counts": expected.alpha,
-        "label_counts": expected.beta,
-        "bandwidths": expected.bandwidth,
-        "with": expected.with_,
-        "without": expected.without,
-        "centres": [centre for centre, _, _ in expected.centres],
-        "n": expected.n,
-    }.items():
-        np.testing.assert_array_equal(merged[name], np.array(value), err_msg=name)
+    merged = merge([MLCA(**chosen).fit(read(part), labels) for part, labels in parts])
+    held, expected = merged._learner.settled().state(), expected_state(whole)
+    for name in ("weights", "label_counts"):
+        np.testing.assert_array_equal(unfolded(held, name, expected[name].shape[1]), expected.pop(name), err_msg=name)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(held[name], array, err_msg=name)
+    assert merged.n_seen_ == whole.memory_.n
 
 
 @FEW
-@given(streams(max_rows=60), parameters(), st.integers(1, 60), st.data())
+@given(streams(max_rows=60), paper_options(), st.integers(1, 60), st.data())
 def test_parts_that_wait_for_their_first_window_are_learned_as_in_sequence(stream, chosen, first, data):
     X, Y = stream
     chosen["window"] = data.draw(st.integers(max(2, len(X) - first + 1), 80))
@@ -120,15 +120,15 @@ def test_one_step_of_a_prototype_is_as_many_small_ones(before, count, rule):
     )
     whole = merge(ends)
     assert whole.n_nodes_ == one_by_one.n_nodes_ == 1
-    np.testing.assert_allclose(whole.weights_, one_by_one.weights_, rtol=1e-12)
+    np.testing.assert_allclose(whole.prototypes_, one_by_one.prototypes_, rtol=1e-12)
 
 
 def test_the_order_of_models_is_the_order_of_the_stream():
     rng = np.random.default_rng(1)
     X, Y = rng.normal(0, 1, (240, 2)), rng.integers(0, 2, (240, 2))
     models = [MLCA(vigilance=0.0).fit(X[part], Y[part]) for part in np.split(np.arange(240), 3)]
-    np.testing.assert_array_equal(merge(models).weights_, X)
-    np.testing.assert_array_equal(merge(iter(models)).weights_, X)
+    np.testing.assert_array_equal(merge(models).prototypes_, X)
+    np.testing.assert_array_equal(merge(iter(models)).prototypes_, X)
 
 
 def test_labels_are_brought_together_by_name():
@@ -168,8 +168,8 @@ def test_nodes_are_kept_as_the_first_model_has_them():
     X, Y = rng.normal(0, 1, (200, 3)), rng.integers(0, 2, (200, 2))
     thin, dense = MLCA(vigilance=0.1).fit(sparse.csr_array(X[:90]), Y[:90]), MLCA(vigilance=0.1).fit(X[:90], Y[:90])
     other = MLCA(vigilance=0.1).fit(X[90:], Y[90:])
-    assert sparse.issparse(merge([thin, other]).weights_)
-    assert not sparse.issparse(merge([dense, other]).weights_)
+    assert sparse.issparse(merge([thin, other]).prototypes_)
+    assert not sparse.issparse(merge([dense, other]).prototypes_)
     assert_same_state(merge([thin, other]), merge([dense, other]))
 
 
@@ -234,13 +234,130 @@ def test_seeds_and_threads_may_differ():
 
 @pytest.mark.data
 @pytest.mark.parametrize("n_parts", [8, pytest.param(2, marks=pytest.mark.slow)])
-def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts):
+@pytest.mark.parametrize(("decision", "loss"), [("calibrated", 0.01), ("mixed", 0.04)])  # weights that were averaged
+def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts, decision, loss):
     train, test = load_dataset("scene", subset="train"), load_dataset("scene", subset="test")
     order = np.random.default_rng(0).permutation(train.X.shape[0])
-    models = [MLCA().fit(train.X[part], train.Y[part]) for part in np.array_split(order, n_parts)]
-    in_sequence = MLCA().fit(train.X[order], train.Y[order])
+    models = [MLCA(decision=decision).fit(train.X[part], train.Y[part]) for part in np.array_split(order, n_parts)]
+    in_sequence = MLCA(decision=decision).fit(train.X[order], train.Y[order])
     hits = [(model.predict(test.X) == test.Y.toarray()).all(axis=1).mean() for model in (merge(models), in_sequence)]
-    assert hits[0] == pytest.approx(hits[1], abs=0.01)
+    assert hits[0] == pytest.approx(hits[1], abs=loss)
+
+
+# Nodes side by side
+
+
+@FEW
+@given(streams(max_rows=130), paper_options(), st.data())
+def test_append_keeps_all_nodes_and_adds_all_counts_up(stream, chosen, data):
+    X, Y = stream
+    chosen["window"] = min(chosen["window"], 5)
+    parts = cut(data, X, Y)
+    assume(all(len(part) >= chosen["window"] for part, _ in parts))
+    models = learned_apart(data, parts, chosen)
+    before = [state(model) for model in models]
+    whole, whole_of_one = merge(models, how="append"), merge(models[:1], how="append")
+    assert_same_state(whole_of_one, models[0])
+    merged = state(whole)
+    width = before[0]["weights"].shape[1]
+    for name in ("weights", "counts", "label_counts", "bandwidths"):
+        np.testing.assert_array_equal(merged[name], np.concatenate([part[name] for part in before]), err_msg=name)
+    assert merged["weights"].shape == (sum(model.n_nodes_ for model in models), width)
+    assert whole.n_seen_ == whole.counts_.sum() == len(X)
+    np.testing.assert_array_equal(priors(whole), priors(MLCA(**chosen).fit(X, Y)))
+    np.testing.assert_array_equal((merged["with"] + merged["without"]).sum(axis=1), len(X) - 1)
+    # Beyond what the parts counted, each further part's first row is counted.
+    counted = merged["with"] - sum(part["with"] for part in before)
+    assert (counted >= 0).all() and counted.sum() <= sum(labels[0].sum() for _, labels in parts[1:])
+    for model, old in zip(models, before, strict=True):
+        for name, value in state(model).items():
+            np.testing.assert_array_equal(value, old[name], err_msg=name)
+
+
+@FEW
+@given(streams(max_rows=150), st.integers(0, 3), st.data())
+def test_append_saved_and_resumed_is_the_same_model(tmp_path_factory, stream, kind, data):
+    X, Y = stream
+    chosen = [
+        {},
+        {"decision": "calibrated", "recency": True, "drift": "follow"},
+        {"max_nodes": 7, "recency": True},
+        {"drift": "follow", "max_nodes": 20},
+    ][kind] | {"window": 4, "vigilance": 0.1}
+    models = learned_apart(data, cut(data, X, Y), chosen)
+    whole = merge(models, how="append")
+    assert whole.n_seen_ == len(X)
+    assert whole.n_nodes_ <= chosen.get("max_nodes", len(X))
+    path = tmp_path_factory.mktemp("append") / "whole.mlca"
+    whole.save(path)
+    loaded = load(path)
+    assert_exactly_same(loaded, whole)
+    assert_exactly_same(loaded.partial_fit(X, Y), whole.partial_fit(X, Y))
+    np.testing.assert_array_equal(loaded.predict_proba(X), whole.predict_proba(X))
+
+
+def test_append_in_any_order_keeps_the_same_nodes_in_that_order():
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(0, 1, (240, 2)), rng.integers(0, 2, (240, 2))
+    parts = np.split(np.arange(240), 3)
+    models = [MLCA().fit(X[part], Y[part]) for part in parts]
+    for order in ([0, 1, 2], [2, 0, 1]):
+        whole = merge([models[i] for i in order], how="append")
+        np.testing.assert_array_equal(whole.prototypes_, np.concatenate([models[i].prototypes_ for i in order]))
+        np.testing.assert_array_equal(whole._learner.state()["recent"][-50:], X[parts[order[-1]]][-50:])
+
+
+def test_append_brings_late_labels_and_missing_values_together():
+    rng = np.random.default_rng(2)
+    X = rng.normal(0, 1, (160, 2))
+    left = MLCA().fit(X[:80], [{"sea", "sun"} if x[0] > 0 else {"sea"} for x in X[:80]])
+    X[100, 1] = np.nan
+    right = MLCA().fit(X[80:], [{"sun"} if x[1] > 0 else {"snow", "sea"} for x in X[80:]])
+    for models in ([left, right], [right, left]):
+        appended, replayed = merge(models, how="append"), merge(models)
+        assert appended.classes_.tolist() == replayed.classes_.tolist()
+        assert appended.n_nodes_ == left.n_nodes_ + right.n_nodes_
+        np.testing.assert_array_equal(appended.label_counts_.sum(axis=0), replayed.label_counts_.sum(axis=0))
+        assert np.isfinite(appended.predict_proba(X)).all()
+
+
+def test_append_equals_replay_where_no_nodes_are_near():
+    rng = np.random.default_rng(8)
+    X, Y = rng.normal(0, 1, (300, 3)), rng.integers(0, 2, (300, 4))
+    for form in (np.asarray, sparse.csr_array):
+        models = [MLCA(vigilance=0.0).fit(form(X[part]), Y[part]) for part in np.split(np.arange(300), [100, 200])]
+        assert_exactly_same(merge(models, how="append"), merge(models))
+
+
+def test_append_to_a_bound_is_an_even_sample_of_all_rows():
+    """Parts of 4,000, 2,000 and 1,000 rows: the nodes that stay are in these proportions."""
+    X, edges = np.arange(7000.0)[:, None], [4000, 6000]
+    models = [MLCA(max_nodes=700, vigilance=0.0).fit(part, [["a"]] * len(part)) for part in np.split(X, edges)]
+    whole = merge(models, how="append")
+    assert whole.n_nodes_ == 700
+    sizes = np.bincount(np.searchsorted(edges, whole.prototypes_[:, 0], side="right"), minlength=3)
+    assert (np.abs(sizes - [400, 200, 100]) < 5 * np.sqrt(700 * 0.25)).all()
+    assert (np.diff(whole.prototypes_[:, 0]) > 0).all()
+    tree = merge([merge(models[:2], how="append"), models[2]], how="append")
+    np.testing.assert_array_equal(tree.prototypes_, whole.prototypes_)
+
+
+def test_append_takes_time_linear_in_the_nodes():
+    """No node is compared: 32 parts of 1,000 nodes take far less than replaying them."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(0, 1, (16_000, 20))
+    models = [MLCA(vigilance=0.0).fit(part, [{"a"} if x[0] > 0 else set() for x in part]) for part in np.split(X, 32)]
+    seconds = {}
+    for how in ("append", "replay"):
+        began = time.process_time()
+        merge(models, how=how)
+        seconds[how] = time.process_time() - began
+    assert 2 * seconds["append"] < seconds["replay"]
+
+
+def test_an_unknown_way_of_merging_is_rejected():
+    with pytest.raises(ValueError, match="how must be 'replay' or 'append'; got 'add'"):
+        merge([], how="add")
 
 
 BEYOND = {"vigilance": 0.2, "window": 20, "recency": True, "drift": "follow"}
@@ -260,15 +377,17 @@ def models_beyond(stream):
 
 
 class TestTheRuleBeyondThePaper:
-    def test_counters_and_histograms_add_up(self, models_beyond):
-        whole, parts = (held(merge(models_beyond)), [held(model) for model in models_beyond])
+    @pytest.mark.parametrize("how", ["replay", "append"])
+    def test_counters_and_histograms_add_up(self, models_beyond, how):
+        whole, parts = (held(merge(models_beyond, how)), [held(model) for model in models_beyond])
         for name in ("decision.totals", "decision.shares", "decision.shares_with", "decision.novelty"):
             np.testing.assert_array_equal(whole[name], sum(part[name] for part in parts), err_msg=name)
         assert whole["counts"].sum() == 330
         assert whole["similarity.tally"][0] == 330 + 330 // 4
 
-    def test_the_recent_past_is_that_of_the_parts_in_order(self, models_beyond):
-        whole, parts = (held(merge(models_beyond)), [held(model) for model in models_beyond])
+    @pytest.mark.parametrize("how", ["replay", "append"])
+    def test_the_recent_past_is_that_of_the_parts_in_order(self, models_beyond, how):
+        whole, parts = (held(merge(models_beyond, how)), [held(model) for model in models_beyond])
         lives = np.array([1.0, 4.0, 16.0, 64.0])
         rows, counts = np.zeros(4), np.zeros_like(parts[0]["recency.counts"])
         for part, n in zip(parts, (100, 110, 120), strict=True):
@@ -276,20 +395,48 @@ class TestTheRuleBeyondThePaper:
             counts = counts * 0.5 ** (n / lives) + part["recency.counts"]
         np.testing.assert_allclose(whole["recency.rows"], rows, rtol=1e-9)
         np.testing.assert_allclose(whole["recency.counts"], counts, rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(whole["decision.experts"], parts[-1]["decision.experts"])
 
-    def test_it_predicts_and_goes_on_as_a_model_of_the_whole_stream_does(self, stream, models_beyond, tmp_path):
+    def test_experts_are_those_of_the_last_part(self, stream):
         X, Y = stream
-        merged, in_sequence = merge(models_beyond), MLCA(**BEYOND).fit(X, Y)
+        halves = [MLCA(**BEYOND, decision="calibrated").fit(X[own], Y[own]) for own in np.split(np.arange(330), 2)]
+        np.testing.assert_array_equal(held(merge(halves))["decision.experts"], held(halves[-1])["decision.experts"])
+
+    @pytest.mark.parametrize("how", ["replay", "append"])
+    def test_linear_models_and_mixer_are_averaged_by_rows(self, stream, how):
+        X, Y = stream
+        parts = [MLCA(window=20).fit(X[own], Y[own]) for own in np.split(np.arange(330), [110])]
+        whole, (first, second) = held(merge(parts, how)), map(held, parts)
+        np.testing.assert_array_equal(first["linear.features"], second["linear.features"])
+        labels = [np.argsort(part["decision.arrived"]) + 2 for part in (whole, first, second)]
+        columns = [np.concatenate(([0, 1], order)) for order in labels]
+        average, a, b = (part["linear.weights"][:, c] for part, c in zip((whole, first, second), columns, strict=True))
+        np.testing.assert_allclose(average, (110 * a + 220 * b) / 330, rtol=1e-5, atol=1e-7)
+        squares, a, b = (part["linear.squares"][:, c] for part, c in zip((whole, first, second), columns, strict=True))
+        np.testing.assert_allclose(squares, a + b - 1, rtol=1e-6)
+        np.testing.assert_allclose(
+            whole["mixer.weights"], (110 * first["mixer.weights"] + 220 * second["mixer.weights"]) / 330, rtol=1e-12
+        )
+        start = np.diag([30.0] * 4)
+        np.testing.assert_allclose(
+            whole["mixer.curvature"], first["mixer.curvature"] + second["mixer.curvature"] - start, rtol=1e-12
+        )
+        for name in ("mixer.hits", "mixer.f1"):
+            np.testing.assert_array_equal(whole[name], first[name] + second[name])
+
+    @pytest.mark.parametrize("how", ["replay", "append"])
+    def test_it_predicts_and_goes_on_as_a_model_of_the_whole_stream_does(self, stream, models_beyond, tmp_path, how):
+        X, Y = stream
+        merged, in_sequence = merge(models_beyond, how), MLCA(**BEYOND).fit(X, Y)
         assert abs(merged.score(X, Y) - in_sequence.score(X, Y)) < 0.05
         merged.save(tmp_path / "m.mlca")
         assert_same_state(load(tmp_path / "m.mlca").partial_fit(X, Y), merged.partial_fit(X, Y))
 
-    def test_labels_and_budgets_of_the_parts(self, stream):
+    @pytest.mark.parametrize("how", ["replay", "append"])
+    def test_labels_and_budgets_of_the_parts(self, stream, how):
         X, _ = stream
         left = MLCA(window=20, max_nodes=30).fit(X[:100], [{"sea"} if x[0] > 0 else set() for x in X[:100]])
         right = MLCA(window=20, max_nodes=30).fit(X[100:], [{"snow"} if x[1] > 0 else {"sea"} for x in X[100:]])
-        whole = merge([left, right])
+        whole = merge([left, right], how)
         assert whole.n_nodes_ == 30 and whole.n_seen_ == 330
         assert whole.classes_.tolist() == ["sea", "snow"]
         prior = whole.explain(X[0]).prior

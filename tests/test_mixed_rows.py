@@ -8,6 +8,8 @@ from scipy import sparse
 
 from mlca import MLCA, load, merge
 
+pytestmark = pytest.mark.traced
+
 
 @pytest.fixture(scope="module")
 def table():
@@ -49,7 +51,7 @@ def test_a_model_with_gaps_is_kept_and_goes_on(table, tmp_path, form):
     for one in (model, again):
         one.partial_fit(form(X[100:]), Y[100:])
     np.testing.assert_array_equal(model.predict_proba(form(X)), again.predict_proba(form(X)))
-    weights = model.weights_
+    weights = model.prototypes_
     assert sparse.issparse(weights) == (form is sparse.csr_array)
     assert np.isnan(weights.data if sparse.issparse(weights) else weights).any()
 
@@ -74,7 +76,7 @@ def test_gaps_are_asked_of_what_is_known_by_then(table):
 
 def test_what_speaks_for_a_label_is_told_of_the_column_of_a_category(table):
     X, Y = table
-    scores = MLCA(categorical_features=[2, 3]).fit(X, Y).background_.toarray()
+    scores = MLCA(categorical_features=[2, 3]).fit(X, Y).background_coef_.toarray()
     assert scores.shape == (2, 4) and np.abs(scores).argmax(axis=1).tolist() == [0, 2] and scores[1, 2] > 0
 
 

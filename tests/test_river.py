@@ -16,8 +16,11 @@ from mlca import MLCA, load
 from mlca.learner.widening import SMALLEST_DEVIATION
 from mlca.river import MLCAClassifier
 from mlca.targets import LabelSet
-from tests.learner.states import assert_same_state, state
-from tests.learner.streams import all_parameters, parameters, streams
+from tests.learner.algorithm_options import any_options, paper_options
+from tests.learner.model_comparison import assert_same_state, state
+from tests.learner.random_streams import streams
+
+pytestmark = pytest.mark.traced
 
 FEW = settings(max_examples=40, deadline=None)
 
@@ -56,7 +59,7 @@ def test_passes_rivers_own_check(check):
 
 
 @FEW
-@given(streams(max_rows=130), all_parameters())
+@given(streams(max_rows=130), any_options())
 def test_a_row_equals_partial_fit_on_the_same_row(stream, chosen):
     X, Y = stream
     rows = as_rows(X, Y)
@@ -73,8 +76,29 @@ def test_a_row_equals_partial_fit_on_the_same_row(stream, chosen):
         assert list(model.predict_one(row[0]).values()) == expected.predict([x])[0].astype(bool).tolist()
 
 
+@pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
+def test_objectives_thresholds_and_likeliest_labels_are_those_of_the_classifier(objective):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    Y = (X + rng.normal(0, 0.7, X.shape) > 0.4).astype(int)
+    rows, names = as_rows(X, Y), ["y0", "y1", "y2"]
+    model = learned(rows, objective=objective)
+    expected = (
+        MLCA(objective=objective, recency=True).partial_fit(X[:1], Y[:1], classes=names).partial_fit(X[1:], Y[1:])
+    )
+    frame = pd.DataFrame([x for x, _ in rows])
+    for threshold in (None, 0.3, {"y1": 0.1}):
+        sets = expected.predict(X, threshold=threshold).astype(bool)
+        assert [list(model.predict_one(x, threshold).values()) for x, _ in rows[:9]] == sets[:9].tolist()
+        np.testing.assert_array_equal(model.predict_many(frame, threshold), sets)
+    assert [model.predict_top_one(x, 2) for x, _ in rows[:9]] == expected.predict_top(X[:9], 2)
+    with pytest.raises(ValueError, match="the label 'y9', which the model does not know"):
+        model.predict_one(rows[0][0], threshold={"y9": 0.1})
+    assert MLCAClassifier().predict_top_one({"x0": 1.0}, 3) == []
+
+
 @FEW
-@given(streams(max_rows=90), parameters(), st.randoms(use_true_random=False))
+@given(streams(max_rows=90), paper_options(), st.randoms(use_true_random=False))
 def test_order_of_features_and_zeros_left_out_do_not_matter(stream, chosen, random):
     rows = as_rows(*stream)
     thinned = []
@@ -86,7 +110,7 @@ def test_order_of_features_and_zeros_left_out_do_not_matter(stream, chosen, rand
 
 
 @FEW
-@given(streams(max_rows=90), parameters(), st.data())
+@given(streams(max_rows=90), paper_options(), st.data())
 def test_features_that_appear_while_the_first_window_fills_were_known_from_the_start(stream, chosen, data):
     X, Y = stream
     last = min(chosen["window"], len(X)) - 1
@@ -101,7 +125,7 @@ def test_features_that_appear_while_the_first_window_fills_were_known_from_the_s
 
 
 @FEW
-@given(streams(max_rows=90), parameters())
+@given(streams(max_rows=90), paper_options())
 def test_a_feature_that_appears_later_is_a_column_of_zeros_so_far(stream, chosen):
     X, Y = stream
     assume(len(X) >= 2)
@@ -130,6 +154,52 @@ def test_a_feature_that_appears_later_is_a_column_of_zeros_so_far(stream, chosen
 
 def constant_bandwidth(m, d):
     return (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * SMALLEST_DEVIATION * float(m) ** (-1.0 / (4.0 + d))
+
+
+def test_words_make_sparse_nodes_and_change_no_bit(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = []
+    for _ in range(150):
+        words = (rng.pareto(0.7, size=15) * 3).astype(int)
+        rows.append(
+            (
+                {f"w{word}": int(n) for word, n in zip(*np.unique(words, return_counts=True), strict=True)},
+                {"even": bool(words[0] % 2 == 0), "one": bool(1 in words)},
+            )
+        )
+    model = learned(rows)
+    assert model._learner.sparse_nodes
+    monkeypatch.setattr("mlca.river._WIDE", 10**9)
+    dense = learned(rows)
+    assert not dense._learner.sparse_nodes
+    for x, _ in rows[:20]:
+        assert model.predict_proba_one(x) == dense.predict_proba_one(x)
+        assert model.novelty_one(x) == dense.novelty_one(x)
+    assert str(model.explain_one(rows[0][0])) == str(dense.explain_one(rows[0][0]))
+    np.testing.assert_array_equal(inside(model).prototypes_.toarray(), inside(dense).prototypes_)
+    model.save(tmp_path / "words.mlca")
+    again = MLCAClassifier.load(tmp_path / "words.mlca")
+    assert again.predict_proba_one(rows[3][0]) == model.predict_proba_one(rows[3][0])
+    learned(rows[:5], again)
+    learned(rows[:5], dense)
+    assert again.predict_proba_one(rows[9][0]) == dense.predict_proba_one(rows[9][0])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_missing_values_are_those_of_an_array(missing):
+    X = np.random.default_rng(5).normal(size=(120, 3))
+    Y = (X[:, :2] > 0).astype(int)
+    X[7::7, 1] = np.nan
+    rows = [({k: missing if v != v else v for k, v in x.items()}, y) for x, y in as_rows(X, Y)]
+    model, expected = learned(rows), MLCA(recency=True).partial_fit(X, Y)
+    assert_same_state(inside(model), expected)
+    chances = [p[True] for p in model.predict_proba_one(rows[7][0]).values()]
+    assert chances == expected.predict_proba(X[7:8])[0].tolist()
+    frames = pd.DataFrame([x for x, _ in rows]), pd.DataFrame([y for _, y in rows])
+    many = MLCAClassifier()
+    many.learn_many(*frames)
+    assert_same_state(inside(many), expected)
+    assert many.predict_proba_many(frames[0][:9]).to_numpy().tolist() == expected.predict_proba(X[:9]).tolist()
 
 
 def test_features_never_learned_are_ignored_in_prediction():
@@ -175,8 +245,6 @@ def test_rows_without_features_are_rows_of_zeros():
     ("x", "y", "message"),
     [
         ({"a": 1.0, "colour": "red"}, {"l": True}, "feature 'colour' is 'red', not a number.*OneHotEncoder"),
-        ({"a": None}, {"l": True}, "feature 'a' is None, not a number.*StatImputer"),
-        ({"a": float("nan")}, {"l": True}, "feature 'a' is nan.*StatImputer"),
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
@@ -259,7 +327,7 @@ class TestMany:
     @pytest.mark.parametrize(
         ("X", "Y", "message"),
         [
-            (X.assign(a=np.nan), Y, "feature 'a' is nan"),
+            (X.assign(a=np.inf), Y, "feature 'a' is inf"),
             (X.assign(b="red"), Y, "feature 'b' is 'red', not a number"),
             (X[:5], Y, "X has 5 rows but y has 90"),
             (X, Y.astype(int) + 1, "other values than True and False"),

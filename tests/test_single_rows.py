@@ -2,9 +2,11 @@
 
 import copy
 import pickle
+import sys
 import warnings
 from collections import OrderedDict
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,14 +16,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-import mlca.base
-import mlca.model
 from mlca import MLCA
+from mlca.base import MultiLabelClassifier
 from mlca.kernels import native
 from mlca.river import MLCAClassifier
 from mlca.river_rows import usual_row
 from mlca.targets import LabelSet, read_targets
-from tests.learner.states import assert_exactly_same, assert_same_arrays
+from tests.learner.model_comparison import assert_exactly_same, assert_same_arrays
+
+pytestmark = pytest.mark.traced
 
 WIDTH, N_LABELS = 3, 4
 CELLS = st.sampled_from([0.0, -0.0, 1.0, -2.5, 0.1, 5e-324, 1e150, -1e150, 1.1e150, -1e200, np.inf, -np.inf, np.nan])
@@ -63,6 +66,13 @@ def outcome(model, call):
     return result, [(warning.category, str(warning.message)) for warning in told], pickle.dumps(model)
 
 
+READ_ROWS = MultiLabelClassifier._read_rows
+
+
+def read_rows_the_long_way(self, X, targets=None):
+    return READ_ROWS(self, X.view(Rows) if type(X) is np.ndarray else X, targets)
+
+
 def calls_on(X, Y):
     return {
         "predict": lambda model: model.predict(X),
@@ -95,8 +105,7 @@ def test_a_plain_array_is_what_any_other_form_of_it_is(models, X, n_targets, kin
     for name, call in calls_on(X, Y).items():
         expected = outcome(model, call)
         with pytest.MonkeyPatch.context() as patch:
-            for room in (mlca.base, mlca.model):
-                patch.setattr(room, "is_plain", lambda X: False)
+            patch.setattr(MultiLabelClassifier, "_read_rows", read_rows_the_long_way)
             assert outcome(model, call) == expected
         spread = np.repeat(X, 2, axis=1)[:, ::2]
         for other in (X.view(Rows), np.asfortranarray(X), spread):
@@ -342,6 +351,31 @@ def test_a_dict_is_what_any_other_mapping_is(rivers, x, y, kind):
         assert_same_arrays(models[0]._learner.state(), models[1]._learner.state())
 
 
+def python_calls(call):
+    """Return the Python functions that a call runs, NumPy's and scikit-learn's included, by file and name."""
+    found = []
+
+    def note(frame, event, _):
+        if event == "call":
+            found.append(f"{Path(frame.f_code.co_filename).name}:{frame.f_code.co_name}")
+
+    sys.setprofile(note)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found[1:]  # the first is `call` itself
+
+
+@pytest.mark.no_cover  # a tracer may make calls
+def test_one_row_takes_few_python_calls(models):
+    model, x, y = copy.deepcopy(models["numbers"]), np.ones((1, WIDTH)), np.eye(N_LABELS, dtype=int)[:1]
+    model.partial_fit(x, y)
+    assert len(learning := python_calls(lambda: model.partial_fit(x, y))) < 20, learning
+    assert len(predicting := python_calls(lambda: model.predict(x))) < 14, predicting
+    assert len(predicting := python_calls(lambda: model.predict_proba(x))) < 14, predicting
+
+
 def test_rows_one_by_one_are_the_same_rows_together(models):
     rng = np.random.default_rng(8)
     X, Y = rng.normal(0, 1, (40, WIDTH)), rng.integers(0, 2, (40, N_LABELS))
@@ -353,3 +387,15 @@ def test_rows_one_by_one_are_the_same_rows_together(models):
         np.testing.assert_array_equal(
             np.vstack([singly.predict(X[i : i + 1]) for i in range(9)]), together.predict(X[:9])
         )
+
+
+def test_rows_cut_from_an_array_in_fortran_order_take_the_short_way(monkeypatch):
+    X = np.random.default_rng(1).normal(size=(30, WIDTH))
+    Y = [("a",) if row[0] > 0 else ("b",) for row in X]
+    expected = MLCA().partial_fit(X, Y)
+    cut = np.asfortranarray(X)
+    monkeypatch.setattr(MultiLabelClassifier, "_converted", None)
+    model = MLCA()
+    for i in range(30):
+        model.partial_fit(cut[i : i + 1], Y[i : i + 1])
+    assert_exactly_same(model, expected)

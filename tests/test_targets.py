@@ -18,6 +18,8 @@ from mlca import labels_from
 from mlca.targets import LabelSet, exact_share, read_targets, read_truth
 from mlca.targets.text import list_in_text
 
+pytestmark = pytest.mark.traced
+
 NAMES = [["sea"], ["sea", "sun"], []]
 INDICATOR = np.array([[1, 0], [1, 1], [0, 0]])
 
@@ -284,6 +286,10 @@ class TestText:
         with pytest.raises(ValueError, match="sep is empty"):
             labels_from(["sea"], sep="")
 
+    def test_labels_from_rejects_a_single_text(self):
+        with pytest.raises(ValueError, match=r"got the text 'sea,sun': for a single row write \[text\]"):
+            labels_from("sea,sun")
+
     @given(st.lists(st.text(max_size=6), max_size=5))
     def test_whatever_pandas_and_numpy_wrote_is_read(self, names):
         assert list_in_text(str(names)) == names
@@ -346,8 +352,8 @@ class TestExactMatch:
 @pytest.mark.parametrize(
     ("y", "classes", "message"),
     [
-        ({"sea": 1}, None, "y must have one entry per row; a dict has none"),
-        ("sea", None, "y must have one entry per row; a str has none"),
+        ({"sea": 1}, None, r"y must hold one entry per row, .* got the dict .*write \[y\]"),
+        ("sea", None, r"y must hold one entry per row, .* got the str 'sea': for a single row write \[\['sea'\]\]"),
         (pd.DataFrame(INDICATOR, columns=["sea", "sea"]), None, "two columns of the same name"),
         (INDICATOR, ["sea"], "y has 2 columns but `classes` names 1 labels; name them all"),
         (NAMES, [["sea"], ["sun"]], "`classes` must list hashable label names"),

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mlca.cli import main
-from tests.cli.weather import weather, write_csv
+from tests.cli.weather_table import weather_rows, write_csv
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def call_json(call):
 def trained(tmp_path_factory):
     """A model of 300 rows; copy it before changing it."""
     folder = tmp_path_factory.mktemp("trained")
-    write_csv(folder / "train.csv", weather(300, 1))
+    write_csv(folder / "train.csv", weather_rows(300, 1))
     words = ["train", folder / "train.csv", "--labels", "tags", "--out", folder / "model.mlca", "--vigilance", "0.1"]
     assert main([*map(str, words), "--json"]) == 0
     return folder / "model.mlca"

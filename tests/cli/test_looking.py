@@ -13,10 +13,10 @@ import pytest
 from mlca import MLCA, load
 from mlca.cli import COMMANDS
 from mlca.metrics import evaluate, prequential
-from tests.cli.weather import as_matrix, weather, write_csv
+from tests.cli.weather_table import as_matrix, weather_rows, write_csv
 
 OWN = ["train", "update", "predict", "evaluate", "inspect", "explain", "completion"]
-TEST_ROWS = weather(450, 5, tags_too=["storm"])
+TEST_ROWS = weather_rows(450, 5, tags_too=["storm"])
 
 
 @pytest.fixture
@@ -37,12 +37,11 @@ class TestEvaluate:
         _, out, _ = call("evaluate", model, test_file)
         assert "Exact match" in out and "does not know, counted as missed: storm" in out
 
-    def test_prequential_is_that_of_the_library_and_changes_no_file(self, model, test_file, call_json):
+    def test_prequential_predicts_and_learns_row_by_row_and_changes_no_file(self, model, test_file, call_json):
         before = model.read_bytes()
         facts = call_json("evaluate", model, test_file, "--prequential")
         X, Y = as_matrix(TEST_ROWS), [tuple(tags) for *_, tags in TEST_ROWS]
-        stream = [(X[i : i + 10], Y[i : i + 10]) for i in range(0, 450, 10)]
-        result = prequential(load(model), stream, every=200)
+        result = prequential(load(model), zip(X, Y, strict=True), every=200)
         assert [record["row"] for record in facts["records"]] == [200, 400, 450]
         for found, record in zip(facts["records"], result.records, strict=True):
             for name in ("exact_match", "window_hamming_loss", "n_labels", "n_nodes"):
@@ -57,7 +56,7 @@ class TestEvaluate:
         frame.to_csv(test_file, index=False)
         facts = call_json("evaluate", model, test_file, "--prequential")
         rows = frame.drop(columns="tags")
-        stream = [(rows[i : i + 10], tags[i : i + 10]) for i in range(0, 450, 10)]
+        stream = [(rows[i : i + 1], tags[i : i + 1]) for i in range(450)]
         last = prequential(load(model), stream, every=200).records[-1].as_dict()
         assert facts["records"][-1]["exact_match"] == last["exact_match"]
         assert facts["records"][-1]["n_nodes"] == last["n_nodes"]
@@ -77,7 +76,7 @@ class TestEvaluate:
         assert call("evaluate", model, test_file, "--prequential", "--curve-window", "4")[0] == 2
 
     def test_a_long_curve_has_a_short_table(self, model, tmp_path, call):
-        path = write_csv(tmp_path / "long.csv", weather(4300, 6))
+        path = write_csv(tmp_path / "long.csv", weather_rows(4300, 6))
         _, out, _ = call("evaluate", model, path, "--prequential")
         rows = [int(line.split()[0]) for line in out.splitlines()[2:] if line[:8].strip().isdigit()]
         assert len(rows) <= 20 and rows[-1] == 4300
@@ -105,31 +104,31 @@ class TestInspect:
         facts, loaded = call_json("inspect", model), load(model)
         assert (facts["rows"], facts["nodes"]) == (300, loaded.n_nodes_)
         assert facts["parameters"]["vigilance"] == 0.1
-        tags = [tags for *_, tags in weather(300, 1)]
+        tags = [tags for *_, tags in weather_rows(300, 1)]
         counts = {label["label"]: label["rows"] for label in facts["labels"]}
         assert counts == {name: sum(name in own for own in tags) for name in ("cold", "beach", "rain")}
         assert list(counts.values()) == sorted(counts.values(), reverse=True)
         assert facts["growth"] == [{"rows": 300, "nodes": loaded.n_nodes_, "labels": 3}]
         assert facts["file_bytes"] == model.stat().st_size and facts["memory_bytes"] > 1000
 
-    def test_what_weighs_and_what_speaks_for_a_label_is_told_by_column(self, model, call_json, call):
-        facts, loaded = call_json("inspect", model), load(model)
-        temp, humidity, *seasons = loaded.attribute_weights_
-        expected = {"temp": temp, "humidity": humidity, "season": sum(seasons)}
-        assert facts["weights"] == pytest.approx(expected) and sum(facts["weights"].values()) == pytest.approx(1)
-        assert list(facts["weights"].values()) == sorted(facts["weights"].values(), reverse=True)
+    def test_what_contributes_and_what_speaks_for_a_label_is_told_by_column(self, model, call_json, call):
+        facts = call_json("inspect", model)
+        contributions = facts["contributions"]
+        assert set(contributions) == {"temp", "humidity", "season"} and sum(contributions.values()) == pytest.approx(1)
+        assert list(contributions.values()) == sorted(contributions.values(), reverse=True)
+        assert {column["name"]: column["contribution"] for column in facts["columns"]} == contributions
         speaks = {label["label"]: label["speaks"] for label in facts["labels"]}
         assert speaks["beach"]["temp"] > 0 > speaks["cold"]["temp"]
         within = [facts["nearest_within"][share] for share in ("0.5", "0.9", "0.99")]
         assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
         assert facts["vigilance"] == 0.1 and facts["rows_represented"] == 300
         _, out, _ = call("inspect", model)
-        assert all(word in out for word in ("weights", "novelty", "speaks for it (+) or against it (-)"))
+        assert all(word in out for word in ("contribute", "novelty", "speaks for it (+) or against it (-)"))
 
     def test_the_papers_algorithm_weighs_nothing(self, tmp_path, call, call_json):
         MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         facts = call_json("inspect", tmp_path / "m.mlca")
-        assert facts["weights"] == facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
+        assert facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
 
     def test_typical_nodes_are_told_in_the_users_terms(self, model, call_json, call):
@@ -140,12 +139,12 @@ class TestInspect:
         assert beach["typical_nodes"][0]["node"] == int(np.argmax(own**2 / loaded.counts_))
         for node in beach["typical_nodes"]:
             assert node["values"]["season"] == "summer"
-            assert node["values"]["temp"] == f"{loaded.weights_[node['node'], 0]:.4g}"
+            assert node["values"]["temp"] == f"{loaded.prototypes_[node['node'], 0]:.4g}"
         _, out, _ = call("inspect", model)
         assert "season summer" in out and "2 numeric, 1 categorical: 3 features" in out
 
     def test_typical_is_a_node_of_many_rows_with_the_label_and_few_without(self, tmp_path, call, call_json):
-        path = write_csv(tmp_path / "a.csv", weather(600, 4))
+        path = write_csv(tmp_path / "a.csv", weather_rows(600, 4))
         words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", "0.35", "--attributes", "individual"]
         assert call("train", path, *words)[0] == 0
         loaded = load(tmp_path / "m.mlca")
@@ -189,7 +188,7 @@ class TestExplain:
         temp, humidity, season, _ = TEST_ROWS[16]
         assert facts["values"]["row"] == {"temp": f"{temp:.4g}", "humidity": f"{humidity:.4g}", "season": season}
         nearest = facts["values"][str(expected.nodes[0])]
-        assert nearest["temp"] == f"{load(model).weights_[expected.nodes[0], 0]:.4g}"
+        assert nearest["temp"] == f"{load(model).prototypes_[expected.nodes[0], 0]:.4g}"
         _, out, _ = call("explain", model, "--row", "17", test_file)
         assert str(expected) in out and "season" in out
 
@@ -204,7 +203,7 @@ class TestExplain:
         code, out, _ = call("explain", tmp_path / "m.mlca", "--row", "2", tmp_path / "a.xc")
         assert code == 0 and "attribute 2" in out
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
-        code, _, err = call("predict", tmp_path / "m.mlca", write_csv(tmp_path / "a.csv", weather(3, 1)))
+        code, _, err = call("predict", tmp_path / "m.mlca", write_csv(tmp_path / "a.csv", weather_rows(3, 1)))
         assert code == 1 and "was trained on XC text, and this is not" in err
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.cli import build_parser
-from mlca.recipes import recipe_of
+from mlca.frames import recipe_of
 from mlca.tables.kinds import Ignored
-from tests.cli.weather import HEADER, run, weather, write_csv
+from tests.cli.weather_table import HEADER, run, weather_rows, write_csv
 
-ROWS = weather(80, 1)
+ROWS = weather_rows(80, 1)
 
 
 @pytest.fixture
@@ -85,11 +85,11 @@ class TestLabelsElsewhere:
         code, _, err = call("update", model, both, "--labels", "other")
         assert code == 0 and "learned from here on" not in err
         assert call("update", twin, renamed, "--labels", "other")[0] == 0
-        np.testing.assert_array_equal(load(model).weights_, load(twin).weights_)
+        np.testing.assert_array_equal(load(model).prototypes_, load(twin).prototypes_)
         assert recipe_of(load(model)).layout.columns[-1] == Ignored("tags", "held the labels before")
         assert call("update", model, both)[0] == 0
         assert call("update", model, both, "--labels", "tags")[0] == 0
-        assert load(model).n_seen_ == 540 and load(model).n_features_in_ == 3
+        assert load(model).n_seen_ == 540 and load(model).prototypes_.shape[1] == 3
 
     def test_labels_that_a_frame_had_as_a_column_of_lists(self, tmp_path, call):
         pd = pytest.importorskip("pandas")
@@ -144,10 +144,13 @@ def test_a_file_that_is_not_there_is_named(model, call, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--holdout", "abc"], "argument --holdout: 'abc' is no share between 0 and 1"),
-        (["train", "--vigilance", "abc"], "argument --vigilance: 'abc' is neither a number nor auto"),
-        (["predict", "--threshold", "abc"], "argument --threshold: 'abc' is no probability between 0 and 1"),
-        (["update", "--wait", "abc"], "argument --wait: 'abc' is no number of seconds"),
+        (["train", "--holdout", "abc"], "argument --holdout: 'abc' is not a share between 0 and 1"),
+        (["train", "--vigilance", "abc"], "argument --vigilance: 'abc' is neither a number nor 'auto'"),
+        (
+            ["predict", "--threshold", "abc"],
+            "argument --threshold: 'abc' is neither a number from 0 to 1 nor LABEL=NUMBER",
+        ),
+        (["update", "--wait", "abc"], "argument --wait: 'abc' is not a number of seconds"),
     ],
 )
 def test_what_is_no_number_is_told_in_words(call, words, message):
@@ -166,7 +169,7 @@ class TestOptionsGivenTwice:
         assert load(one_by_one).classes_.tolist() == ["tag_a", "tag_b", "tag_c"]
         assert recipe_of(load(one_by_one)).layout == recipe_of(load(at_once)).layout
         assert call("update", one_by_one, path, *labels)[0] == 0
-        assert load(one_by_one).n_features_in_ == 1
+        assert load(one_by_one).prototypes_.shape[1] == 1
 
     @pytest.mark.parametrize(
         "words",
@@ -178,7 +181,7 @@ class TestOptionsGivenTwice:
         ],
     )
     def test_one_value_is_not_replaced_by_another(self, call, words):
-        refused(call(*words), f"argument {words[-2]}: given twice, and there is room for one value", code=2)
+        refused(call(*words), f"argument {words[-2]}: given twice, but takes one value", code=2)
 
     def test_what_is_meant_by_default_is_not_gathered(self, tmp_path, call):
         words = ["serve", "token", "--tokens", tmp_path / "tokens", "--name", "me"]
@@ -192,10 +195,10 @@ class TestOptionsGivenTwice:
 
 class TestTrainingOptions:
     def test_too_few_rows_to_tune_on(self, call, tmp_path):
-        few = write_csv(tmp_path / "few.csv", ROWS[:15])
+        few = write_csv(tmp_path / "few.csv", ROWS[:1])
         words = ["train", few, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune"]
-        refused(call(*words), "and 15 rows leave too few with labels to compare choices by; give more rows")
-        write_csv(few, ROWS[:25])
+        refused(call(*words), "none of these has a label (rows: 1); give more rows")
+        write_csv(few, ROWS[:15])
         assert call(*words)[0] == 0
 
     def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
@@ -211,7 +214,7 @@ class TestTrainingOptions:
     @pytest.mark.parametrize("option", [["--vote", "frequencies"], ["--neighbors", "5"], ["--smoothing", "2"]])
     def test_what_bayes_alone_asks_for_is_not_ignored(self, table, call, tmp_path, option):
         words = ["train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", *option]
-        refused(call(*words), f"{option[0]} changes nothing without --decision bayes or --published", code=2)
+        refused(call(*words), f"{option[0]} has no effect without --decision bayes or --published", code=2)
         assert not (tmp_path / "m.mlca").exists()
         for remedy in (["--decision", "bayes"], ["--published", "MLCA"]):
             assert call(*words, *remedy)[0] == 0
@@ -227,8 +230,12 @@ class TestTrainingOptions:
         refused(answer, "--separator is empty; say what stands between labels")
 
     @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
-    def test_a_threshold_that_is_no_probability(self, table, model, call, threshold):
-        refused(call("predict", model, table, f"--threshold={threshold}"), "no probability between 0 and 1", code=2)
+    def test_threshold_outside_0_to_1_is_a_usage_error(self, table, model, call, threshold):
+        refused(
+            call("predict", model, table, f"--threshold={threshold}"),
+            "neither a number from 0 to 1 nor LABEL=NUMBER",
+            code=2,
+        )
 
 
 def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
@@ -249,7 +256,9 @@ def test_what_has_no_room_is_named(model, table, tmp_path, monkeypatch, call):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([sys.executable, "-m", "mlca", "inspect", model], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"mlca inspect: standard output: No space left on device; make room"), done.stderr
+    assert done.stderr.startswith(b"mlca inspect: standard output: No space left on device; free some space"), (
+        done.stderr
+    )
 
     def no_room(descriptor):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -300,6 +309,8 @@ class TestClosedStreams:
 PACKED = {
     "xz": (lzma.compress(b"x,tags\n1,a\n"), "packed by xz; unpack it"),
     "zst": (b"\x28\xb5\x2f\xfd rest", "packed by Zstandard"),
+    "feather": (b"ARROW1\0\0\xff\xff\xff\xff rest", "the file is Feather (Arrow IPC); write it as Parquet"),
+    "feather of version 1": (b"FEA1 rest", "the file is Feather (Arrow IPC); write it as Parquet"),
     "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),
     "utf-32": ("x,tags\n1,a\n".encode("utf-32"), "the file is UTF-32; convert it"),
     "utf-16 without a mark": ("x,tags\n1,a\n".encode("utf-16-le"), "hold NUL bytes; is it a table, perhaps of UTF-16"),
@@ -312,3 +323,10 @@ def test_files_that_are_packed_or_written_otherwise_are_told_so(call, tmp_path, 
     content, message = PACKED[kind]
     (tmp_path / "a.csv").write_bytes(content)
     refused(call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"), message)
+
+
+def test_unknown_option_names_the_nearest_one_and_the_command(tmp_path, call):
+    code, _, err = call("train", tmp_path / "a.csv", "--vigilence", "0.1", "--out", tmp_path / "m.mlca")
+    assert code == 2
+    assert err.startswith("usage: mlca train ")
+    assert err.endswith("mlca train: error: unknown option --vigilence; did you mean --vigilance?\n")

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from mlca import load
-from tests.cli.weather import as_matrix, weather, write_csv
+from tests.cli.weather_table import as_matrix, weather_rows, write_csv
 
-ROWS = weather(40, 5)
+ROWS = weather_rows(40, 5)
 
 
 @pytest.fixture
@@ -56,6 +56,37 @@ def test_parquet(model, new, call, tmp_path):
     assert found.novelty.tolist() == load(model).novelty(as_matrix(ROWS)).tolist()
 
 
+def labels_of(out):
+    return [set(json.loads(line)["labels"]) for line in out.splitlines()]
+
+
+def test_thresholds_of_labels_and_of_all_others(model, new, call):
+    loaded, X = load(model), as_matrix(ROWS)
+    first, *others = loaded.classes_.tolist()
+    _, out, _ = call("predict", model, new, "--json", "--threshold", "0.2", "--threshold", f"{first}=0.9")
+    assert labels_of(out) == loaded.predict_labels(X, threshold=dict.fromkeys(others, 0.2) | {first: 0.9})
+    code, _, err = call("predict", model, new, "--threshold", "fog on Mars=0.9")
+    assert code == 1 and "the label 'fog on Mars', which the model does not know" in err
+
+
+@pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
+def test_objective_of_one_call_and_of_the_trained_model(objective, model, new, call, tmp_path):
+    expected = load(model).set_params(objective=objective).predict_labels(as_matrix(ROWS))
+    _, out, _ = call("predict", model, new, "--json", "--objective", objective)
+    assert labels_of(out) == expected
+    path = write_csv(tmp_path / "train.csv", weather_rows(60, 1))
+    words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--objective", objective]
+    assert call("train", path, *words)[0] == 0
+    assert load(tmp_path / "m.mlca").objective == objective
+
+
+def test_objective_that_the_decision_does_not_have_is_rejected(new, call, tmp_path):
+    path = write_csv(tmp_path / "train.csv", weather_rows(60, 1))
+    assert call("train", path, "--labels", "tags", "--out", tmp_path / "m.mlca", "--decision", "calibrated")[0] == 0
+    code, _, err = call("predict", tmp_path / "m.mlca", new, "--objective", "f1")
+    assert code == 1 and 'objective="f1" needs decision="mixed"' in err
+
+
 def test_csv_and_the_most_likely(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.csv", "--top", "2")[0] == 0
     with (tmp_path / "p.csv").open() as file:
@@ -68,7 +99,7 @@ def test_csv_and_the_most_likely(model, new, call, tmp_path):
 
 
 def test_the_papers_algorithm_tells_no_novelty(new, call, tmp_path):
-    path = write_csv(tmp_path / "train.csv", weather(60, 1))
+    path = write_csv(tmp_path / "train.csv", weather_rows(60, 1))
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--published", "MLCA"]
     assert call("train", path, *words)[0] == 0
     _, out, _ = call("predict", tmp_path / "m.mlca", new)
@@ -105,7 +136,7 @@ def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
 
 def test_a_failure_ends_what_goes_to_standard_output(model, call, tmp_path):
     """Rows before it may have been sent, as docs/cli.md says: whole lines, and an exit code that tells."""
-    path = write_csv(tmp_path / "long.csv", weather(1200, 6))
+    path = write_csv(tmp_path / "long.csv", weather_rows(1200, 6))
     _, whole, _ = call("predict", model, path)
     path.write_text(path.read_text() + "oops\n")
     code, out, err = call("predict", model, path)
@@ -139,8 +170,8 @@ def test_a_row_without_an_id_is_not_called_none(model, call, tmp_path):
 def test_line_ends_in_cells_end_no_row(model, call, tmp_path):
     """Before Python 3.13 `csv` leaves a carriage return without quotes, where it ends a row for all who read it."""
     ids = ["a\rb", "c\nd", "\re", "f\r\ng", 'h"\r']
-    path = write_csv(tmp_path / "new.csv", [[*row[:3], name, []] for row, name in zip(weather(5, 3), ids, strict=True)],
-                     ["temp", "humidity", "season", "key", "tags"])  # fmt: skip
+    rows = [[*row[:3], name, []] for row, name in zip(weather_rows(5, 3), ids, strict=True)]
+    path = write_csv(tmp_path / "new.csv", rows, ["temp", "humidity", "season", "key", "tags"])
     code, _, err = call("predict", model, path, "--id", "key", "--out", tmp_path / "p.csv")
     assert code == 0, err
     with (tmp_path / "p.csv").open(newline="") as file:

@@ -10,13 +10,14 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
-from mlca.cli.progress import GrowingCost
 from mlca.cli.train import is_kept_apart
-from mlca.recipes import recipe_of
-from tests.cli.weather import HEADER, as_matrix, new_model, weather, write_csv
+from mlca.frames import recipe_of
+from mlca.metrics import prequential
+from mlca.progress import GrowingCost
+from tests.cli.weather_table import HEADER, as_matrix, new_model, weather_rows, write_csv
 from tests.tables.tickets import tickets
 
-ROWS = weather(230, 1)
+ROWS = weather_rows(230, 1)
 
 
 def expected_model(rows=ROWS):
@@ -48,7 +49,7 @@ def test_the_same_rows_written_otherwise_give_the_same_model(tmp_path, call, nam
     FILES[name](tmp_path / "a.csv")
     code, out, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
     assert code == 0, err
-    np.testing.assert_array_equal(load(tmp_path / "m.mlca").weights_, expected_model().weights_)
+    np.testing.assert_array_equal(load(tmp_path / "m.mlca").prototypes_, expected_model().prototypes_)
     assert ("decimal commas" in out) == ("commas" in name)
 
 
@@ -103,13 +104,24 @@ def test_rows_are_kept_apart_and_measured(tmp_path, call, call_json):
     assert facts["rows"] == apart.count(False) and 25 < apart.count(True) < 70
     kept = [row for row, held in zip(ROWS, apart, strict=True) if not held]
     model = expected_model(kept)
-    np.testing.assert_array_equal(load(tmp_path / "m.mlca").weights_, model.weights_)
+    np.testing.assert_array_equal(load(tmp_path / "m.mlca").prototypes_, model.prototypes_)
     rest = [row for row, held in zip(ROWS, apart, strict=True) if held]
     assert facts["holdout"]["exact_match"] == pytest.approx(model.score(as_matrix(rest), [tags for *_, tags in rest]))
     code, out, _ = call(*words, "--holdout", ".2")
     assert code == 0 and "On the 20% of the rows kept apart:" in out and "Exact match" in out
     assert call(*words, "--holdout", "2")[0] == 2
     assert call("train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".2")[0] == 1
+
+
+def test_missing_values_of_rows_kept_apart_are_not_counted(tmp_path, call_json):
+    apart = [is_kept_apart(number, 0.2) for number in range(1, 231)]
+    rows = [
+        ["", h, "monsoon", tags] if held else [t, h, s, tags] for (t, h, s, tags), held in zip(ROWS, apart, strict=True)
+    ]
+    rows[apart.index(False)][0] = ""
+    write_csv(tmp_path / "a.csv", rows)
+    words = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".2"]
+    assert call_json(*words)["missing"] == {"temp": 1}
 
 
 def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_json):
@@ -123,6 +135,9 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
     chosen = lines[first + 8]
     assert chosen.startswith("Chosen: --vigilance ") and "F1" in chosen
     facts = call_json(*words)
+    stream = zip(as_matrix(ROWS), [tuple(tags) for *_, tags in ROWS], strict=True)
+    measured = prequential(new_model(vigilance=0.1), stream, alarms=False).records[-1].running
+    assert facts["tuning"][2]["vigilance"] == 0.1 and facts["tuning"][2]["example_f1"] == measured.example_f1
     best = max(trial["example_f1"] for trial in facts["tuning"])
     model = load(tmp_path / "m.mlca")
     own = [t for t in facts["tuning"] if (t["vigilance"], t["attributes"]) == (model.vigilance, model.attributes)]
@@ -166,7 +181,7 @@ def test_the_time_left_allows_for_rows_that_cost_more_and_more():
 
 @pytest.mark.parametrize("command", ["inspect", "predict"])
 def test_a_pipe_that_is_closed_ends_quietly(model, tmp_path, command):
-    more = [write_csv(tmp_path / "a.csv", weather(3000, 2))] if command == "predict" else []
+    more = [write_csv(tmp_path / "a.csv", weather_rows(3000, 2))] if command == "predict" else []
     words = [sys.executable, "-m", "mlca", command, str(model), *map(str, more)]
     reading, writing = os.pipe()
     os.close(reading)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mlca import MLCA
 from mlca.cli.predictions import Prediction, as_cell, writing
-from mlca.showing import shown
+from mlca.messages import shown
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m\r\nlast"
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
-from mlca.recipes import recipe_of
-from tests.cli.weather import HEADER, as_matrix, new_model, run, weather, write_csv
+from mlca.frames import recipe_of
+from tests.cli.weather_table import HEADER, as_matrix, new_model, run, weather_rows, write_csv
 
-ROWS = weather(230, 1)
+ROWS = weather_rows(230, 1)
 
 
 def expected_model(rows=ROWS, **parameters):
@@ -21,7 +21,7 @@ def expected_model(rows=ROWS, **parameters):
 def assert_equal_models(a, b):
     assert a.classes_.tolist() == b.classes_.tolist()
     assert a.n_seen_ == b.n_seen_
-    np.testing.assert_array_equal(a.weights_, b.weights_)
+    np.testing.assert_array_equal(a.prototypes_, b.prototypes_)
     np.testing.assert_array_equal(a.label_counts_.toarray(), b.label_counts_.toarray())
     np.testing.assert_array_equal(a.bandwidths_, b.bandwidths_)
 
@@ -72,7 +72,11 @@ OPTIONS = {
         "attributes": "individual",
         "vigilance": 0.15,
     },
-    "--similarity correntropy --recency": {"similarity": "correntropy", "recency": True},
+    "--similarity correntropy --decision calibrated --recency": {
+        "similarity": "correntropy",
+        "decision": "calibrated",
+        "recency": True,
+    },
     "--decision bayes --vote frequencies --neighbors 5": {
         "decision": "bayes",
         "vote": "frequencies",
@@ -135,7 +139,7 @@ def test_xc_text_equals_its_reader(tmp_path, call):
     table = read_xc(tmp_path / "data.xc")
     names = [tuple(str(j) for j in row.nonzero()[0]) for row in table.Y.toarray()]
     model, expected = load(tmp_path / "m.mlca"), MLCA().partial_fit(table.X, names)
-    np.testing.assert_array_equal(model.weights_.toarray(), expected.weights_.toarray())
+    np.testing.assert_array_equal(model.prototypes_.toarray(), expected.prototypes_.toarray())
     assert model.classes_.tolist() == expected.classes_.tolist()
 
 
@@ -147,7 +151,7 @@ def test_sparse_arff_stays_sparse(tmp_path, call):
     expected = MLCA().partial_fit(X, [("y",), (), ()] * 30)
     model = load(tmp_path / "m.mlca")
     assert model._learner.sparse_nodes
-    np.testing.assert_allclose(model.weights_.toarray(), expected.weights_)
+    np.testing.assert_allclose(model.prototypes_.toarray(), expected.prototypes_)
 
 
 def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
@@ -162,7 +166,7 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     _, out, _ = call(*train, "--categorical", "year", "--ignore", "s*,note")
     assert "year    categorical  3 values: 2000, 2001, 2002" in out
     assert "season  ignored      as you wish" in out
-    assert load(tmp_path / "m.mlca").n_features_in_ == 2
+    assert load(tmp_path / "m.mlca").prototypes_.shape[1] == 2
 
 
 def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
@@ -198,9 +202,9 @@ def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
 
 
 def test_growth_is_noted(call_json, tmp_path):
-    write_csv(tmp_path / "a.csv", weather(2500, 1))
+    write_csv(tmp_path / "a.csv", weather_rows(2500, 1))
     call_json("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
-    write_csv(tmp_path / "b.csv", weather(20, 2))
+    write_csv(tmp_path / "b.csv", weather_rows(20, 2))
     call_json("update", tmp_path / "m.mlca", tmp_path / "b.csv")
     assert [note.rows for note in recipe_of(load(tmp_path / "m.mlca")).growth] == [1000, 2000, 2500, 2520]
 
@@ -283,16 +287,28 @@ def test_many_skipped_rows_are_counted_not_named(tmp_path, call):
         (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot be two things"),
         (["--ignore", "tags"], "'tags' cannot be two things"),
         (["--ignore", "wind"], "no column is called 'wind'"),
-        (["--vigilance", "7"], "vigilance must be"),
-        (["--published", "MLCA", "--attributes", "individual"], "attributes is part of what makes MLCA the paper's"),
-        (["--decision", "bayes", "--recency"], 'need decision="calibrated"'),
         (["--format", "parquet"], "not a Parquet file"),
     ],
 )
-def test_wishes_that_cannot_be_are_refused(tmp_path, call, words, message):
+def test_options_that_do_not_fit_the_file_are_rejected(tmp_path, call, words, message):
     write_csv(tmp_path / "a.csv", ROWS)
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", *words)
     assert (code, message in err) == (1, True), err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--vigilance", "7"], "--vigilance must be at least 0 and below 1, not 7.0"),
+        (["--max-nodes", "0"], "--max-nodes must be at least 2, not 0"),
+        (["--published", "MLCA", "--attributes", "individual"], "--attributes is fixed for the paper's MLCA"),
+        (["--decision", "bayes", "--recency"], 'need decision="mixed" or "calibrated"'),
+    ],
+)
+def test_invalid_hyperparameter_is_a_usage_error(tmp_path, call, words, message):
+    write_csv(tmp_path / "a.csv", ROWS)
+    code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", *words)
+    assert (code, message in err) == (2, True), err
 
 
 def test_what_is_missing_is_told_before_the_work_begins(tmp_path, call):

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
-from mlca.cli.learning import PatientInterrupt
+from mlca.cli.batch_learning import PatientInterrupt
+from mlca.frames import recipe_of
 from mlca.learner.widening import widened
-from mlca.recipes import recipe_of
-from tests.cli.weather import HEADER, as_matrix, new_model, weather, write_csv
+from tests.cli.weather_table import HEADER, as_matrix, new_model, weather_rows, write_csv
 
 if os.name == "posix":
     import fcntl
@@ -23,15 +23,15 @@ if os.name == "posix":
 
 
 def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, model, call_json):
-    more = weather(150, 2, tags_too=["storm"])
+    more = weather_rows(150, 2, tags_too=["storm"])
     facts = call_json("update", model, write_csv(tmp_path / "more.csv", more), "--backup")
     assert facts["new_labels"] == ["storm"]
     assert (facts["rows"], facts["rows_in_all"]) == (150, 450)
     expected = new_model(vigilance=0.1)
-    for rows in (weather(300, 1), more):
+    for rows in (weather_rows(300, 1), more):
         expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
     updated, backup = load(model), load(f"{model}.bak")
-    np.testing.assert_array_equal(updated.weights_, expected.weights_)
+    np.testing.assert_array_equal(updated.prototypes_, expected.prototypes_)
     np.testing.assert_array_equal(updated.label_counts_.toarray(), expected.label_counts_.toarray())
     assert updated.classes_.tolist() == expected.classes_.tolist()
     assert backup.n_seen_ == 300
@@ -39,14 +39,14 @@ def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, mode
 
 
 def test_no_backup_unless_asked(tmp_path, model, call):
-    code, out, _ = call("update", model, write_csv(tmp_path / "more.csv", weather(20, 2)))
+    code, out, _ = call("update", model, write_csv(tmp_path / "more.csv", weather_rows(20, 2)))
     assert code == 0
     assert "Learned 20 rows" in out and "No new labels" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "more.csv"]
 
 
 def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call, call_json):
-    more = weather(30, 2)
+    more = weather_rows(30, 2)
     names = [3, 2, 0, 1]
     lines = [
         json.dumps({HEADER[i]: row[i] if i < 3 else "|".join(row[3]) for i in names} | {"wind": 3}) for row in more
@@ -55,11 +55,11 @@ def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call
     facts = call_json("update", model, tmp_path / "more.jsonl")
     assert facts["differences"] == ["new column 'wind': learned from here on"]
     expected = new_model(vigilance=0.1).partial_fit(
-        as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
+        as_matrix(weather_rows(300, 1)), [tuple(tags) for *_, tags in weather_rows(300, 1)]
     )
     expected._learner, expected.n_features_in_ = widened(expected._learner, 4, gaps=[3]), 4
     expected.partial_fit(np.column_stack([as_matrix(more), [3.0] * 30]), [tuple(tags) for *_, tags in more])
-    np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+    np.testing.assert_array_equal(load(model).prototypes_, expected.prototypes_)
     assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season", "wind"]
     # The files of before lack the column, so later ones may.
     code, _, err = call("predict", model, write_csv(tmp_path / "more.csv", more), "--out", tmp_path / "p.csv")
@@ -82,23 +82,23 @@ def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, 
 
 
 def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_known(tmp_path, model, call_json):
-    more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather(60, 2))]
+    more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(60, 2))]
     path = write_csv(tmp_path / "more.csv", more)
     words = ["predict", model, path, "--out", tmp_path / "p.csv"]
     assert call_json(*words)["unseen"] == {"season=monsoon": 7}
     assert call_json("update", model, path)["unseen"] == {}
     expected = new_model(vigilance=0.1).partial_fit(
-        as_matrix(weather(300, 1)), [tuple(tags) for *_, tags in weather(300, 1)]
+        as_matrix(weather_rows(300, 1)), [tuple(tags) for *_, tags in weather_rows(300, 1)]
     )
     expected.partial_fit(as_matrix(more), [tuple(tags) for *_, tags in more])
-    np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+    np.testing.assert_array_equal(load(model).prototypes_, expected.prototypes_)
     assert call_json(*words)["unseen"] == {}
 
 
 def test_a_stream_in_several_files_gives_the_model_of_one(tmp_path, call, monkeypatch):
     """Though a category comes late: it counts from its row on, wherever the files end."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
-    rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather(230, 1))]
+    rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(230, 1))]
     for name, part in (("all", rows), ("first", rows[:100]), ("second", rows[100:170]), ("third", rows[170:])):
         write_csv(tmp_path / f"{name}.csv", part)
     for name in ("all", "first"):
@@ -107,7 +107,7 @@ def test_a_stream_in_several_files_gives_the_model_of_one(tmp_path, call, monkey
     for name in ("second", "third"):
         assert call("update", tmp_path / "first.mlca", tmp_path / f"{name}.csv")[0] == 0
     whole, grown = load(tmp_path / "all.mlca"), load(tmp_path / "first.mlca")
-    np.testing.assert_array_equal(grown.weights_, whole.weights_)
+    np.testing.assert_array_equal(grown.prototypes_, whole.prototypes_)
     np.testing.assert_array_equal(grown.bandwidths_, whole.bandwidths_)
     assert recipe_of(grown).layout == recipe_of(whole).layout
 
@@ -148,7 +148,7 @@ def test_categories_may_look_like_numbers(tmp_path, call, call_json):
 
 def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
     before = model.read_bytes()
-    path = write_csv(tmp_path / "more.csv", weather(50, 2))
+    path = write_csv(tmp_path / "more.csv", weather_rows(50, 2))
     path.write_text(path.read_text() + "hot,60,winter,cold\n")
     code, _, err = call("update", model, path)
     assert code == 1 and f"{path}, line 52: 'hot' is no number" in err and "--on-error skip" in err
@@ -164,7 +164,7 @@ def test_a_model_without_recipe_is_refused(tmp_path, call):
 
 
 def test_rows_without_any_label_are_learned(tmp_path, model, call_json):
-    rows = [[t, h, s, []] for t, h, s, _ in weather(40, 2)]
+    rows = [[t, h, s, []] for t, h, s, _ in weather_rows(40, 2)]
     assert call_json("update", model, write_csv(tmp_path / "more.csv", rows))["rows"] == 40
 
 
@@ -185,7 +185,7 @@ def feed(process, path, n_rows):
 
     The end of the last line comes alone: it is read by a command that is done with all lines before.
     """
-    content = write_csv(path, weather(n_rows, 1)).read_bytes()
+    content = write_csv(path, weather_rows(n_rows, 1)).read_bytes()
     for part in (content[:-1], content[-1:]):
         process.stdin.write(part)
         process.stdin.flush()
@@ -245,9 +245,9 @@ def test_ctrl_c_saves_what_was_learned_between_batches(tmp_path):
     assert facts["interrupted"] is True
     assert facts["rows"] == facts["rows_in_all"] == load(tmp_path / "m.mlca").n_seen_
     assert facts["rows"] == 12_000
-    rows = weather(12_500, 1)[:12_000]
+    rows = weather_rows(12_500, 1)[:12_000]
     expected = new_model(vigilance=0.3).partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
-    np.testing.assert_array_equal(load(tmp_path / "m.mlca").weights_, expected.weights_)
+    np.testing.assert_array_equal(load(tmp_path / "m.mlca").prototypes_, expected.prototypes_)
 
 
 @needs_signals
@@ -279,7 +279,7 @@ class TestTwoUpdates:
         """The first holds the model while its input is open; the second waits, and learns on top of it."""
         first = start(["update", model, "-", "--json"])
         feed(first, tmp_path / "a.csv", 100)
-        second = start(["update", model, write_csv(tmp_path / "b.csv", weather(50, 3, tags_too=["late"]))])
+        second = start(["update", model, write_csv(tmp_path / "b.csv", weather_rows(50, 3, tags_too=["late"]))])
         assert b"another update is at work; waiting up to 60 s" in second.stderr.readline()
         code, _, err = call("update", model, tmp_path / "b.csv", "--wait", "0")
         assert code == 1 and "another update is still at work after 0 s, so nothing was learned" in err
@@ -289,9 +289,9 @@ class TestTwoUpdates:
         _, err = second.communicate(timeout=60)
         assert second.returncode == 0, err
         expected = new_model(vigilance=0.1)
-        for rows in (weather(300, 1), weather(100, 1), weather(50, 3, tags_too=["late"])):
+        for rows in (weather_rows(300, 1), weather_rows(100, 1), weather_rows(50, 3, tags_too=["late"])):
             expected.partial_fit(as_matrix(rows), [tuple(tags) for *_, tags in rows])
-        np.testing.assert_array_equal(load(model).weights_, expected.weights_)
+        np.testing.assert_array_equal(load(model).prototypes_, expected.prototypes_)
         assert load(model).classes_.tolist() == expected.classes_.tolist()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv", "model.mlca"]
 
@@ -316,7 +316,7 @@ class TestTwoUpdates:
 def test_links_are_followed_and_a_private_model_keeps_a_private_backup(tmp_path, model, call):
     model.chmod(0o600)
     (tmp_path / "link.mlca").symlink_to(model.name)
-    more = write_csv(tmp_path / "more.csv", weather(20, 2))
+    more = write_csv(tmp_path / "more.csv", weather_rows(20, 2))
     assert call("update", tmp_path / "link.mlca", more, "--backup")[0] == 0
     assert (tmp_path / "link.mlca").is_symlink()
     assert load(model).n_seen_ == 320 and load(tmp_path / "link.mlca.bak").n_seen_ == 300
@@ -356,3 +356,34 @@ class TestModelsOfPython:
         assert load(tmp_path / "m.mlca").n_seen_ == 60
         facts = call_json(*words, "--on-error", "skip")
         assert (facts["rows"], facts["rows_in_all"]) == (2, 62)
+
+
+@pytest.mark.parametrize("texts", ["sea|sun", "sun"])
+def test_labels_in_lists_and_with_a_separator_can_be_mixed(tmp_path, call_json, texts):
+    lists, text = tmp_path / "lists.jsonl", tmp_path / "text.jsonl"
+    lists.write_text("".join(json.dumps({"x": k % 7, "tags": ["sea", "sun"][: k % 3]}) + "\n" for k in range(30)))
+    text.write_text("".join(json.dumps({"x": k % 7, "tags": texts}) + "\n" for k in range(30)))
+    for files in ([lists, text, lists], [text, lists, text]):
+        call_json("train", files[0], "--labels", "tags", "--out", tmp_path / "m.mlca")
+        for file in files[1:]:
+            assert call_json("update", tmp_path / "m.mlca", file)["skipped"] == 0
+        assert sorted(load(tmp_path / "m.mlca").classes_.tolist()) == ["sea", "sun"]
+
+
+def test_separator_given_to_an_update_is_remembered(tmp_path, call_json):
+    single, several = tmp_path / "single.csv", tmp_path / "several.csv"
+    single.write_text("x,tags\n" + "".join(f"{k % 7},sea\n" for k in range(30)))
+    several.write_text("x,tags\n" + "".join(f"{k % 7},sea|sun\n" for k in range(30)))
+    call_json("train", single, "--labels", "tags", "--out", tmp_path / "m.mlca")
+    assert call_json("update", tmp_path / "m.mlca", several, "--separator", "|")["new_labels"] == ["sun"]
+    assert call_json("update", tmp_path / "m.mlca", several)["new_labels"] == []
+
+
+def test_kinds_of_columns_can_be_set(tmp_path, call_json, call):
+    rows = "".join(f"{k % 9},word{k % 3},{k}\n" for k in range(40))
+    (tmp_path / "a.csv").write_text("room,note,tags\n" + rows)
+    words = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
+    call_json(*words, "--column", "room=category", "--column", "note=text", "--text-features", "32")
+    columns = call_json("inspect", tmp_path / "m.mlca")["columns"]
+    assert [(column["name"], column["kind"]) for column in columns] == [("room", "category"), ("note", "text")]
+    assert "32 features (word" in call("inspect", tmp_path / "m.mlca")[1]

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 import mlca.dask
 from mlca import MLCA
 from mlca.peers import MLkNN
-from tests.learner.states import assert_same_state
+from tests.learner.model_comparison import assert_same_state
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(0, 1, (300, 4))

@@ -30,9 +30,12 @@ def main():
         "waiting_individual": MLCA.published("MLCA-I").fit(X[:30], Y[:30]),
         "beyond": MLCA(vigilance=0.2, window=20).fit(X, Y),
         "beyond_streaming": MLCA(vigilance=0.2, window=20, **streaming).fit(X, Y),
+        "beyond_f1_bounded": MLCA(window=20, max_nodes=40, objective="f1").fit(X, Y),
+        "calibrated_streaming": MLCA(decision="calibrated", window=20, **streaming).fit(X, Y),
         "beyond_sparse_auto": MLCA(vigilance="auto", window=20).fit(sparse.csr_array(X), Y),
-        "beyond_bounded": MLCA(window=20, max_nodes=40, similarity="correntropy").fit(X, Y),
+        "calibrated_bounded": MLCA(window=20, max_nodes=40, similarity="correntropy", decision="calibrated").fit(X, Y),
         "beyond_bayes": MLCA(window=20, decision="bayes").fit(X, Y),
+        "beyond_cells": MLCA(window=20, search="cells").fit(X, Y),
         "mixed": MLCA(vigilance=0.2, window=20, categorical_features=[3]).fit(with_gaps, Y),
         "mixed_sparse_individual": MLCA(window=20, attributes="individual").fit(sparse.csr_array(with_gaps), Y),
     }

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.io import savemat
 
 from mlca.datasets import read_arff, read_mat, read_meka, read_mulan_xml, read_xc
-from tests.damage import read_damaged
+from tests.damaged_files import read_damaged
 
 GROWTH = 50
 INTERPRETER = 300_000  # what Python and NumPy take for themselves, whatever the file

@@ -15,7 +15,7 @@ from scipy import sparse
 from mlca.datasets import CATALOGUE, DownloadError, load_dataset, summarize
 from mlca.datasets.catalogue import Archive, Entry, entry_of
 from mlca.datasets.filesets import ExtremeText, Meka, Mulan
-from mlca.datasets.folders import cache_folder, fetch, find
+from mlca.datasets.locations import cache_folder, fetch, find
 from mlca.datasets.openml import fetch_from_openml
 
 HEADER = "@relation tiny\n@attribute name {p,q,r}\n@attribute a numeric\n@attribute b {0,1}\n"

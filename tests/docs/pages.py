@@ -34,7 +34,12 @@ class Block:
 
 
 def pages() -> list[Path]:
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def api_reference() -> str:
+    """Return the text of all API pages."""
+    return "".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs" / "api").glob("*.md")))
 
 
 def blocks_of(text: str) -> list[Block]:
@@ -42,3 +47,8 @@ def blocks_of(text: str) -> list[Block]:
         Block(found["kind"], found["text"], text.count("\n", 0, found.start("text")) + 1)
         for found in FENCE.finditer(text)
     ]
+
+
+def page_id(page: Path) -> str:
+    """Return the path of a page below the repository, as the name of its tests."""
+    return page.relative_to(ROOT).as_posix()

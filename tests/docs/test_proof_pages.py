@@ -1,4 +1,4 @@
-"""The script that puts results on the pages of the proof: what it is not asked to write stays."""
+"""The script that writes results to the research pages keeps every section that it is not asked to write."""
 
 import runpy
 from pathlib import Path
@@ -14,12 +14,6 @@ from mlca.experiments.tasks import Outcome
 SCRIPT = Path(__file__).parents[2] / "docs" / "scripts" / "write_proof_pages.py"
 PAGE = """# An old title
 
-Again:
-
-```
-mlca reproduce beyond
-```
-
 By hand.
 
 ## Beyond the paper
@@ -30,7 +24,7 @@ What was found on another day.
 
 Out of date.
 
-## Somebody's leftover
+## A leftover
 
 Gone.
 """
@@ -57,8 +51,9 @@ def test_one_section_is_written_and_the_rest_stays(main, tmp_path):
     results_of(tmp_path, "yeast")
     main(tmp_path, ["beyond/large"], tmp_path)
     text = page.read_text()
-    assert text.startswith("# Beyond the paper: MLCA() beside batch learners\n\nAgain, on your own machine")
-    assert "\n```\n\nBy hand.\n\n## Beyond the paper\n\nWhat was found on another day.\n\n## Larger datasets\n" in text
+    assert text.startswith("# Comparison with batch learners\n\nBy hand.\n\n## Beyond the paper\n\nWhat was found")
+    assert "another day.\n\n## Larger datasets\n" in text
+    assert text.endswith("mlca reproduce beyond --out reproduction\n```\n")
     assert "Out of date" not in text
     assert "leftover" not in text
     main(tmp_path, ["beyond/large"], tmp_path)
@@ -71,6 +66,6 @@ def test_a_section_says_of_which_code_and_day_it_is(main, tmp_path):
     text = (tmp_path / "beyond.md").read_text()
     if tasks:  # River brings yeast along, where it is installed
         assert "| MLCA() | 0.625 |" in text
-        assert "Results of 20" in text
-        assert "code " in text
+        assert "[^beyond]: Results of 20" in text
+        assert text.index("| MLCA() | 0.625 |") < text.index("### How it was run: beyond the paper")
     assert "## Larger datasets\n\nNothing was run on a larger dataset." in text

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from docs.scripts import write_figures
-from tests.docs.pages import ROOT, pages
+from tests.docs.pages import ROOT, page_id, pages
 
 FETCHED = re.compile(r'<(?:script|img|iframe)[^>]*src="https?://|<link rel="stylesheet" href="http')
 
@@ -25,7 +25,7 @@ def test_site_builds_strictly(tmp_path):
         assert not FETCHED.search(html), page.name
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", pages(), ids=page_id)
 def test_files_that_a_page_names_exist(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     named = re.findall(r"`((?:examples|benchmarks|docs|tests|src)/[\w./-]+\.\w+|[A-Z]+\.(?:md|cff))`", text)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from mlca.experiments.algorithms import BESIDES, LAST_LABELS, OURS, RIVER_LOGISTIC, STREAMING, choose
-from mlca.experiments.paper import read_paper
-from mlca.experiments.published import read_published
+from mlca.experiments.paper_tables import read_paper
 from mlca.experiments.scope import Scope, scope_of
+from mlca.experiments.stream_tables import read_published
 from mlca.experiments.streaming import STREAM_MEASURES
-from mlca.experiments.studies import beyond, budget, drift, large, streams
+from mlca.experiments.studies import beyond, budget, drift, streams
 from mlca.experiments.tasks import Outcome, in_order
 from mlca.metrics import MEASURES
 from mlca.statistics import critical_difference
@@ -130,7 +130,7 @@ def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
 
 def test_larger_datasets_have_a_section_of_their_own():
     scope, found = compared(lambda task: 0.8, lambda task: 0.9 if task.dataset == "enron" else 0.7, others=("enron",))
-    small, larger = beyond.section(scope, found), large.section(scope, found)
+    small, larger = beyond.section(scope, found), beyond.large_section(scope, found)
     assert "enron" not in table(small, "Exact match (higher is better)").columns
     assert "enron" not in small.verdict
     assert table(larger, "Exact match (higher is better)").columns == ("algorithm", "enron")
@@ -139,7 +139,7 @@ def test_larger_datasets_have_a_section_of_their_own():
     assert "worse than random forest in 6 of 6 comparisons (Exact match on enron" in larger.verdict
     assert larger.verdict.startswith("MLCA() is worse than random forest")
     unrun = {task: one for task, one in found.items() if task.algorithm != "MLkNN"}
-    titles = [row[0] for row in table(large.section(scope, unrun), "Exact match (higher is better)").rows]
+    titles = [row[0] for row in table(beyond.large_section(scope, unrun), "Exact match (higher is better)").rows]
     assert "ML-kNN" not in titles
     assert "random forest" in titles
 
@@ -282,3 +282,10 @@ def test_rows_that_are_not_wanted_are_not_planned():
     assert streams.tasks(scope) == drift.tasks(scope) == budget.tasks(scope) == []
     assert STREAMING[0] not in streams.lines_of(scope)
     assert OURS in streams.lines_of(scope_of(datasets=[]))
+
+
+def test_wins_that_end_with_the_fallback_are_counted():
+    scope, found = compared(lambda task: 0.8, lambda task: 0.9 if "fallback" in dict(task.parameters) else 0.7)
+    verdict = beyond.section(scope, found).verdict
+    assert "18 of 18 wins against random forest are due to the fallback." in verdict
+    assert "0 of 18 wins against logistic regression are due to the fallback." in verdict

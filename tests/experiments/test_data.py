@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mlca.experiments.data import fold_rows, how_to_get, is_at_hand, split_of
+from mlca.experiments.splits import fold_rows, how_to_get, is_at_hand, split_of
 
 
 def test_the_folds_of_a_repetition_test_every_row_once():
@@ -40,7 +40,8 @@ def test_yeast_comes_from_river_where_there_is_no_other_copy(no_data):
 def test_a_missing_dataset_is_named_with_the_way_to_get_it(no_data):
     assert not is_at_hand("birds")
     assert how_to_get("birds") == (
-        "birds is missing: mlca datasets fetch birds, or set MLCA_DATA to a folder that has it"
+        "birds is missing and left out; get it with `mlca datasets fetch birds`, "
+        "or set MLCA_DATA to a folder that has it."
     )
 
 

@@ -3,7 +3,7 @@ import pty
 import subprocess
 import sys
 
-from mlca.experiments.progress import progress
+from mlca.experiments.reproduction import progress
 from mlca.experiments.tasks import Outcome, Task
 
 TASK = Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=0)
@@ -29,7 +29,7 @@ def test_on_a_terminal_without_rich_there_are_plain_lines(capsys, monkeypatch):
 
 def test_on_a_terminal_there_is_a_bar():
     script = (
-        "from mlca.experiments.progress import progress\n"
+        "from mlca.experiments.reproduction import progress\n"
         "from mlca.experiments.tasks import Outcome, Task\n"
         "with progress('nodes', 2) as tell:\n"
         f"    tell(Outcome({TASK!r}, 'done', {{}}, {{}}))\n"

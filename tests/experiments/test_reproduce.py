@@ -30,7 +30,7 @@ def test_what_is_missing_is_named_and_the_rest_goes_on(made_up_data, tmp_path, c
     words = ["reproduce", "nodes", "--datasets", "flags", "birds", "--seeds", "1", "--algorithms", "mlca-0.30"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "birds is missing: mlca datasets fetch birds" in said
+    assert "birds is missing and left out; get it with `mlca datasets fetch birds`" in said
     text = (tmp_path / "out" / "report.md").read_text()
     assert "birds is missing" in text
     assert "quick look" not in text

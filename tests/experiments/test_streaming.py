@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mlca.experiments.arrangements import arrange
-from mlca.experiments.data import whole
+from mlca.experiments.splits import whole
 from mlca.experiments.streaming import GENERATORS, STREAM_MEASURES, stream_measures, stream_of, test_then_train
 from mlca.experiments.tasks import Task
 from mlca.experiments.work import do

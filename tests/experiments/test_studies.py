@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from mlca.experiments.algorithms import CONFIGURATIONS, choose
-from mlca.experiments.paper import read_paper
-from mlca.experiments.scope import SCALE, Scope, scope_of
+from mlca.experiments.paper_tables import read_paper
+from mlca.experiments.scope import SCALE, Scope, scope_of, search_tasks, with_chosen
 from mlca.experiments.studies import STUDIES, comparison, continual, epochs, grid, nodes, timing
-from mlca.experiments.studies.averages import mean_of, mean_with_worst
+from mlca.experiments.studies.summaries import mean_of, mean_with_worst
 from mlca.experiments.tasks import Outcome, Task
-from mlca.experiments.tuning import search_tasks, with_chosen
 from mlca.metrics import MEASURES
 
 SMALL = tuple(name for name, scale in SCALE.items() if scale == "small")

@@ -47,7 +47,7 @@ def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp
     for name in ("plots/style.py", "experiments/studies/nodes.py"):
         _append_comment(copy / name)
     assert _key_in(tmp_path) == key
-    _append_comment(copy / "learner" / "merging.py")
+    _append_comment(copy / "learner" / "replay.py")
     assert _key_in(tmp_path) != key
 
 

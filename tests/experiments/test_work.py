@@ -5,7 +5,7 @@ import pytest
 
 from mlca import MLCA
 from mlca.datasets import three_discs
-from mlca.experiments.data import split_of
+from mlca.experiments.splits import split_of
 from mlca.experiments.tasks import Task, in_order
 from mlca.experiments.work import do
 from mlca.metrics import evaluate

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "attack.hpp"
-#include "ranks.hpp"
-#include "screening.hpp"
+#include "similarity/ranks.hpp"
+#include "search/correntropy_codes.hpp"
 
 using namespace mlca::MLCA_LEVEL;
 
@@ -56,16 +56,16 @@ struct Data {
     const double* row(int64_t j) const { return rows.data() + j * d; }
 };
 
-static void spoil(Cells& cells, int how, Random& random) {
-    for (int64_t i = 0; i < cells.n_attributes(); ++i) {
-        double boundaries[N_BOUNDARIES];
-        for (int64_t k = 0; k < N_BOUNDARIES; ++k) {
-            const double spread = static_cast<double>(k) - 7.0;
-            boundaries[k] = how == 0 ? 0.0 : how == 1 ? 1e300 : how == 2 ? -1e300 : how == 3 ? spread * 1e299 : spread * random.uniform();
-        }
-        std::sort(boundaries, boundaries + N_BOUNDARIES);
-        cells.set(i, boundaries);
+// Cells whose boundaries have little to do with the nodes.
+static Cells spoilt(int64_t d, int how, Random& random) {
+    std::vector<double> rows;
+    for (int64_t k = 0; k < 16 * d; ++k) {
+        const double spread = static_cast<double>(k / d) - 7.0;
+        rows.push_back(how == 0 ? 0.0 : how == 1 ? 1e300 : how == 2 ? -1e300 : how == 3 ? spread * 1e299 : spread * random.uniform());
     }
+    Cells cells(d);
+    cells.build(16, [&](int64_t row) { return rows.data() + row * d; });
+    return cells;
 }
 
 static uint32_t plain_sum(const std::uint8_t* block, const std::uint8_t* tables, int64_t d, int terms, int64_t node) {
@@ -179,46 +179,29 @@ static void bounds_hold(Random& random) {
             const Data data(random, family, 150, d, 6);
             CodedNodes coded(d);
             coded.reserve(data.n);
-            coded = coded.renewed(data.n, data);
+            coded = coded.renewed(data.n, data, true);
             for (int how = -1; how < 5; ++how) {
                 doing = std::string(family.name) + ", d = " + std::to_string(d) + ", cells " + std::to_string(how);
-                Cells cells = coded.cells();
-                if (how >= 0) spoil(cells, how, random);
-                Codes codes(d);
+                const Cells cells = how < 0 ? coded.cells() : spoilt(d, how, random);
+                Codes4 codes(d);
                 codes.reserve(data.n);
                 std::vector<std::uint8_t> own(static_cast<std::size_t>(d));
                 for (int64_t k = 0; k < data.n; ++k) {
                     cells.assign(data(k), own.data());
                     codes.enter(k, own.data());
                 }
-                Tables tables(d), any(d), finely(d);
-                FineRow fine(d);
-                FineCells fine_cells(d);
-                fine_cells.build(cells, coded.widths());
+                LookupTables tables(d);
+                Row16 fine(d);
                 Screening screening;
-                for (int64_t k = 0; k < data.n; ++k) {
-                    std::vector<std::uint8_t> by_code(static_cast<std::size_t>(d));
-                    cells.assign(data(k), own.data());
-                    fine_cells.assign(data(k), coded.fine(k), cells, by_code.data());
-                    CHECK(own == by_code);
-                }
                 for (int64_t j = 0; j < data.n_rows; ++j) {
                     const double *x = data.row(j), r = family.r;
                     tables.fill_common(x, r, cells);
-                    // Half of the weight on one attribute, as a learned similarity might have it.
-                    const auto share = [&](int64_t i) { return i == 0 ? 0.5 : 0.5 / static_cast<double>(d); };
-                    any.fill(x, cells, 0.5, [&](int64_t i, double y) { return share(i) * (1.0 - kernel(x[i] - y, r)); });
                     fine.fill_common(x, r, coded.widths());
-                    finely.fill_common(x, r, fine, cells, fine_cells, coded.widths());
-                    const Tables* all[3] = {&tables, &any, &finely};
-                    screening.bound_all(codes, all, 3, data.n);
+                    const LookupTables* all[1] = {&tables};
+                    screening.bound_all(codes, all, 1, data.n);
                     for (int64_t k = 0; k < data.n; ++k) {
                         const int64_t sum = common_sum(x, data(k), d, r);
-                        int64_t shared = 0;
-                        for (int64_t i = 0; i < d; ++i) shared += in_units(share(i) * (1.0 - kernel(x[i] - data(k)[i], r)));
                         CHECK(screening.bounds(0, data.n)[k] * tables.step() <= sum);
-                        CHECK(screening.bounds(1, data.n)[k] * any.step() <= shared);
-                        CHECK(screening.bounds(2, data.n)[k] * finely.step() <= sum);
                         CHECK(fine.lower(coded.fine(k)) <= sum);
                     }
                 }
@@ -240,9 +223,9 @@ static void aligned_errors_are_allowed_for(Random& random) {
         return value;
     }, 1.0};
     const Data data(random, repeated, 150, FINE_LANES, 100);
-    const CodedNodes coded = CodedNodes(data.d).renewed(data.n, data);
-    FineRow fine(data.d), grouped(data.d);
-    Tables tables(data.d), rooted(data.d);
+    const CodedNodes coded = CodedNodes(data.d).renewed(data.n, data, false);
+    Row16 fine(data.d), grouped(data.d);
+    LookupTables tables(data.d), rooted(data.d);
     Screening screening, screening_of_roots;
     for (const double r : {1.0, 5.0, 12.0, 30.0, 60.0}) {
         doing = "repeated values, r = " + std::to_string(r);
@@ -251,9 +234,9 @@ static void aligned_errors_are_allowed_for(Random& random) {
             fine.fill_common(x, r, coded.widths());
             const auto alone = [&](int64_t) { return Alone{r, 1}; };
             grouped.fill_grouped(x, alone, coded.widths());
-            tables.fill_common(x, r, fine, coded.cells(), coded.fine_cells(), coded.widths());
-            rooted.fill_grouped(x, alone, grouped, coded.cells(), coded.fine_cells(), coded.widths());
-            const Tables *one[1] = {&tables}, *other[1] = {&rooted};
+            tables.fill_common(x, r, coded.cells());
+            rooted.fill_grouped(x, alone, coded.cells());
+            const LookupTables *one[1] = {&tables}, *other[1] = {&rooted};
             screening.bound_all(coded.codes(), one, 1, data.n);
             screening_of_roots.bound_all(coded.codes(), other, 1, data.n);
             for (int64_t k = 0; k < data.n; ++k) {
@@ -276,14 +259,14 @@ static std::vector<std::pair<int64_t, int64_t>> brute_force(const Data& data, co
     return all;
 }
 
-static void check_lists(const Data& data, double r, const CodedNodes& coded, const Codes& codes, const Cells& cells, int64_t n) {
+static void check_lists(const Data& data, double r, const CodedNodes& coded, const Codes4& codes, const Cells& cells, int64_t n) {
     for (const int64_t wanted : {1, 10, 101}) {
         Screening screening;
-        Shortlist nearest(wanted);
+        TopK nearest(wanted);
         for (int64_t first = 0; first < data.n_rows; first += SCAN_ROWS - 1) {
             const auto n_rows = static_cast<int>(std::min<int64_t>(SCAN_ROWS - 1, data.n_rows - first));
-            std::vector<Tables> tables(static_cast<std::size_t>(n_rows), Tables(data.d));
-            const Tables* all[SCAN_ROWS];
+            std::vector<LookupTables> tables(static_cast<std::size_t>(n_rows), LookupTables(data.d));
+            const LookupTables* all[SCAN_ROWS];
             for (int q = 0; q < n_rows; ++q) {
                 tables[static_cast<std::size_t>(q)].fill_common(data.row(first + q), r, cells);
                 all[q] = &tables[static_cast<std::size_t>(q)];
@@ -291,7 +274,7 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
             screening.bound_all(codes, all, n_rows, n);
             for (int q = 0; q < n_rows; ++q) {
                 const double* x = data.row(first + q);
-                FineRow fine(data.d);
+                Row16 fine(data.d);
                 fine.fill_common(x, r, coded.widths());
                 const auto expected = brute_force(data, x, r, n, wanted);
                 const auto check = [&] {
@@ -321,12 +304,11 @@ static void lists_are_those_of_brute_force(Random& random) {
             const Data data(random, family, std::max<int64_t>(n, 40), d, 5);
             CodedNodes coded(d);
             coded.reserve(data.n);
-            coded = coded.renewed(data.n, data);
+            coded = coded.renewed(data.n, data, true);
             doing = std::string(family.name) + ", n = " + std::to_string(n) + ", d = " + std::to_string(d);
             check_lists(data, family.r, coded, coded.codes(), coded.cells(), n);
-            Cells cells = coded.cells();
-            spoil(cells, static_cast<int>(random.below(5)), random);
-            Codes codes(d);
+            const Cells cells = spoilt(d, static_cast<int>(random.below(5)), random);
+            Codes4 codes(d);
             codes.reserve(data.n);
             std::vector<std::uint8_t> own(static_cast<std::size_t>(d));
             for (int64_t k = 0; k < data.n; ++k) {
@@ -374,25 +356,23 @@ static void groups_are_bounded_and_listed(Random& random) {
             const Data data(random, family, 300, d, 4);
             CodedNodes coded(d);
             coded.reserve(data.n);
-            coded = coded.renewed(data.n, data);
-            Tables tables(d), finely(d);
-            FineRow fine(d);
+            coded = coded.renewed(data.n, data, true);
+            LookupTables tables(d);
+            Row16 fine(d);
             Screening screening;
-            Shortlist nearest(10);
+            TopK nearest(10);
             for (int64_t j = 0; j < data.n_rows; ++j) {
                 const double* x = data.row(j);
                 const Grouped group(random, d, family.r);
                 fine.fill_grouped(x, group, coded.widths());
                 tables.fill_grouped(x, group, coded.cells());
-                finely.fill_grouped(x, group, fine, coded.cells(), coded.fine_cells(), coded.widths());
-                const Tables* both[2] = {&tables, &finely};
-                screening.bound_all(coded.codes(), both, 2, data.n);
+                const LookupTables* one[1] = {&tables};
+                screening.bound_all(coded.codes(), one, 1, data.n);
                 const auto exact = [&](int64_t node) { return group.sum(x, data(node)); };
                 std::vector<std::pair<int64_t, int64_t>> expected;
                 for (int64_t k = 0; k < data.n; ++k) {
                     expected.emplace_back(exact(k), k);
                     CHECK(screening.bounds(0, data.n)[k] * Screening::bound_step(tables) <= exact(k));
-                    CHECK(screening.bounds(1, data.n)[k] * Screening::bound_step(finely) <= exact(k));
                     CHECK(fine.lower(coded.fine(k)) <= exact(k));
                 }
                 std::sort(expected.begin(), expected.end());
@@ -434,7 +414,7 @@ static void a_wrong_guess_changes_nothing(Random& random) {
         for (int64_t k = 0; k < n; ++k) expected.emplace_back(sums[static_cast<std::size_t>(k)], k);
         std::sort(expected.begin(), expected.end());
         for (const int64_t worth : {1, 3, 100000}) {
-            Shortlist nearest(wanted);
+            TopK nearest(wanted);
             screening.list_nearest(0, n, 1, wanted, Misled{sums, worth, worth % 2}, nearest);
             CHECK(nearest.size() == std::min(n, wanted));
             for (int64_t j = 0; j < nearest.size(); ++j) {
@@ -446,7 +426,7 @@ static void a_wrong_guess_changes_nothing(Random& random) {
 
 // Room for n nodes of which n_nodes exist, and cells placed anew if it is time, as the learner does it.
 void prepare(CodedNodes& coded, int64_t n, int64_t n_nodes, const Data& data) {
-    if (coded.due(n_nodes, 32)) coded = coded.renewed(n_nodes, data);
+    if (coded.due(n_nodes, 32)) coded = coded.renewed(n_nodes, data, true);
     coded.reserve(n);
 }
 

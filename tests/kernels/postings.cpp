@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "attack.hpp"
-#include "sparse_search.hpp"
+#include "search/postings.hpp"
 
 using namespace mlca::MLCA_LEVEL;
 
@@ -107,8 +107,8 @@ static void check(const Postings& postings, const Data& data, const Row& x, doub
     }
     std::sort(expected.begin(), expected.end());
     Screening screening;
-    Shortlist nearest(10);
-    list_nearest_sparse(postings, x, r, n, 10, data, exact, screening, space, nearest);
+    TopK nearest(10);
+    list_nearest_sparse(postings, x, r, 0, n, 10, data, exact, screening, space, nearest);
     CHECK(nearest.size() == std::min<int64_t>(n, 10));
     for (std::size_t j = 0; j < static_cast<std::size_t>(nearest.size()); ++j) {
         CHECK(nearest.sums[j] == expected[j].first);

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca.kernels import native
-from tests.kernels.calls import CALLS, bits, outcome
+from tests.kernels.valid_calls import CALLS, bits, outcome
 
 SEEDS = st.integers(0, 2**32 - 1)
 

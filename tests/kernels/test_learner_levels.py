@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from mlca import MLCA
 from mlca.kernels import LEVEL
-from mlca.learner.state import capture
+from mlca.learner.checking import capture
 
 rng = np.random.default_rng(0)
 X = rng.normal(0, 1, (180, 67))

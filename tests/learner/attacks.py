@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from mlca import load
-from tests.learner.states import assert_exactly_same
+from tests.learner.model_comparison import assert_exactly_same
 
 MODES = ("common", "individual", "clustered")
 KINDS = {"dense": np.asarray, "sparse": sparse.csr_array}

@@ -1,29 +1,21 @@
-"""Bounded memory: the compiled reservoir equals the plain one, and every guarantee holds with it."""
+"""Bounded memory: the compiled reservoir equals that of the reference, and every guarantee holds with it."""
 
 import pickle
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from scipy import sparse
 
 from mlca import MLCA, load, merge
 from mlca.learner.core import Learner, rows_in
 from mlca.learner.parameters import Parameters
-from tests.learner.bounded import Bounded, BoundedDrift
-from tests.learner.states import assert_exactly_same
-from tests.learner.streams import streams
+from tests.learner.algorithm_options import PAPER, VARIANTS
+from tests.learner.model_comparison import assert_exactly_same
+from tests.learner.reference_comparison import assert_equals_reference
 
 USUAL = {"window": 20, "n_neighbors": 5, "smoothing": 1.0, "rule": "published", "vote": "counts"}
-OPTIONS = [
-    {},
-    {"recency": True},
-    {"drift": "follow"},
-    {"decision": "bayes"},
-    {"similarity": "correntropy", "drift": "follow"},
-    {"similarity": "correntropy", "decision": "bayes"},
-]
+OPTIONS = {"paper": PAPER} | VARIANTS
+every_variant = pytest.mark.parametrize("beyond", OPTIONS.values(), ids=OPTIONS.keys())
 
 
 def stream(n=300, d=5, seed=0):
@@ -40,43 +32,28 @@ def learn(parameters, X, Y, is_sparse):
     return learner.settled()
 
 
-def assert_equals_the_plain_one(X, Y, max_nodes, beyond, chosen, is_sparse):
-    kind = BoundedDrift if beyond.get("drift") == "follow" else Bounded
-    rule = {"similarity": "learned", "decision": "calibrated"} | beyond
-    plain = kind(max_nodes, **chosen, **{name: value for name, value in rule.items() if name != "drift"}).fit(X, Y)
-    learner = learn(Parameters(**chosen, **rule, max_nodes=max_nodes), X, Y, is_sparse)
-    weights = learner.state()["weights"] if not is_sparse else None
-    if not is_sparse:
-        np.testing.assert_array_equal(weights, plain.y)
-    probes = X[:6] + 0.125
-    expected = np.clip([plain.predict_proba(x) for x in probes], 5e-324, np.nextafter(1.0, 0.0))
-    rows = sparse.csr_array(probes) if is_sparse else probes
-    np.testing.assert_array_equal(learner.answers(rows).probabilities, expected)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@every_variant
+def test_the_reservoir_is_that_of_the_reference(beyond, form):
+    options = {"vigilance": 0.05} | USUAL | beyond
+    assert_equals_reference(*stream(220), options | {"max_nodes": 70}, form, screen_from=8)
 
 
-@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
-@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
-def test_the_reservoir_is_the_plain_one(beyond, is_sparse):
-    X, Y = stream(220)
-    chosen = USUAL | {"vigilance": 0.05, "attributes": "common"}
-    assert_equals_the_plain_one(X, Y, 70, beyond, chosen, is_sparse)
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("variant", ["calibrated", "mixed", "mixed recency", "mixed drift"])
+def test_reservoir_of_rows_with_rare_values_equals_the_reference(variant, form):
+    """Of most features a step of the linear models meets a category, a missing value or a number for the first time."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((130, 12)) < 0.9, 0.0, rng.normal(size=(130, 12)).round(1))
+    Y = (X @ rng.normal(size=(12, 3)) > 0.1).astype(int)
+    X[:, :2] = rng.integers(0, 20, (130, 2))
+    X[rng.random(X.shape) < 0.03] = np.nan
+    options = {"vigilance": 0.05, "max_nodes": 40, "categorical_features": [0, 1]} | USUAL | VARIANTS[variant]
+    learner = assert_equals_reference(X, Y, options, form, screen_from=8, queries=X[:9])
+    assert learner.n_nodes == 40
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    streams(max_rows=60),
-    st.sampled_from(OPTIONS),
-    st.sampled_from(["common", "individual", "clustered"]),
-    st.sampled_from([0.0, 0.3]),
-    st.sampled_from([2, 7, 30]),
-)
-def test_it_is_on_any_stream(drawn, beyond, attributes, vigilance, max_nodes):
-    X, Y = drawn
-    chosen = USUAL | {"vigilance": vigilance, "attributes": attributes}
-    assert_equals_the_plain_one(X, Y, max_nodes, beyond, chosen, is_sparse=False)
-
-
-@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
+@every_variant
 def test_chunks_threads_and_files_do_not_matter(beyond, tmp_path):
     X, Y = stream(400)
     model = MLCA(max_nodes=90, **beyond)
@@ -94,11 +71,12 @@ def test_chunks_threads_and_files_do_not_matter(beyond, tmp_path):
     np.testing.assert_array_equal(thin.predict_proba(sparse.csr_array(X)), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("beyond", OPTIONS, ids=str)
-def test_merged_models_keep_the_bound_and_all_rows(beyond, tmp_path):
+@pytest.mark.parametrize("how", ["replay", "append"])
+@every_variant
+def test_merged_models_keep_the_bound_and_all_rows(beyond, how, tmp_path):
     X, Y = stream(400)
     parts = [MLCA(max_nodes=60, **beyond).fit(X[i::2], Y[i::2]) for i in range(2)]
-    whole = merge(parts)
+    whole = merge(parts, how)
     assert whole.n_nodes_ == 60
     assert whole.n_seen_ == 400
     whole.save(tmp_path / "model.mlca")
@@ -119,7 +97,7 @@ def test_what_was_given_up_before_a_merger_may_leave_fewer_nodes_than_the_bound(
 def test_a_reservoir_is_an_even_sample_of_the_stream():
     """Each row is kept with the same probability: thirds of a long stream give about as many nodes."""
     X = np.arange(3000.0)[:, None]
-    kept = MLCA(max_nodes=600, vigilance=0.0).fit(X, [["a"]] * 3000).weights_[:, 0]
+    kept = MLCA(max_nodes=600, vigilance=0.0).fit(X, [["a"]] * 3000).prototypes_[:, 0]
     thirds = np.bincount((kept // 1000).astype(int), minlength=3)
     assert (np.abs(thirds - 200) < 5 * np.sqrt(200 * 2 / 3)).all()
     assert (np.diff(kept) > 0).all()
@@ -136,15 +114,15 @@ def test_an_explanation_tells_how_many_rows_the_nodes_stand_for():
     assert "stand for" not in str(told)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@every_variant
 @pytest.mark.parametrize("form", ["dense", "sparse", "gaps"])
-def test_nodes_that_were_given_up_are_not_what_is_explained(tmp_path, options, form):
+def test_nodes_that_were_given_up_are_not_what_is_explained(tmp_path, beyond, form):
     """They stay in their places until there are many; a loaded model has none of them."""
     X, Y = stream(n=110)
     if form == "gaps":
         X[::7, 2] = np.nan
     rows = sparse.csr_array(X) if form == "sparse" else X
-    model = MLCA(max_nodes=60, **options).fit(rows, Y)
+    model = MLCA(max_nodes=60, **beyond).fit(rows, Y)
     model.save(tmp_path / "model.mlca")
     told, again = (one.explain(X[100]) for one in (model, load(tmp_path / "model.mlca")))
     assert told.nodes.tolist() == again.nodes.tolist()

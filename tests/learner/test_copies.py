@@ -8,7 +8,7 @@ import pytest
 
 from mlca import MLCA
 from tests.learner.attacks import KINDS, MODES, WholeRows, stream
-from tests.learner.states import assert_exactly_same, assert_same_arrays
+from tests.learner.model_comparison import assert_exactly_same, assert_same_arrays
 
 RULES = ("published", "text")
 
@@ -52,7 +52,7 @@ PARTS = {
     "label_counts": ("label_counts",),
     "none": (),
 }
-OF_NODES = {"weights", "counts", "bandwidths", "label_counts", "unlabelled"}
+OF_NODES = {"linear", "weights", "counts", "bandwidths", "label_counts", "unlabelled"}
 
 
 @pytest.mark.parametrize("options", [{}, {"max_nodes": 15}, {"drift": "follow", "recency": True}], ids=str)

@@ -15,7 +15,7 @@ import pytest
 
 from mlca import MLCA
 from tests.learner.attacks import KINDS, MODES, WholeRows, assert_saves_and_pickles, stream
-from tests.learner.states import assert_exactly_same
+from tests.learner.model_comparison import assert_exactly_same
 
 D = 300
 

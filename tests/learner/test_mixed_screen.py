@@ -1,16 +1,21 @@
-"""Mixed nodes are screened (src/kernels/mixed_tiles.hpp): nothing depends on it by a bit.
+"""Mixed nodes are screened (src/kernels/search/float_tiles.hpp): nothing depends on it by a bit.
 
 Bounds know categories up to 1e18 and rows of up to 1024 attributes. So a category that is called 1e19 switches them
-off, whatever the rule, and the model must be the one in which it is called 1.
+off, whatever the rule, and the model must be the one in which it is called 1. Longer rows are screened by the numbers
+that they and the nodes have (src/kernels/nodes/sparse_nodes.hpp).
 """
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from mlca.learner.checking import capture
+from mlca.learner.core import Learner
 from mlca.learner.parameters import Parameters
-from tests.learner.beyond import Beyond
-from tests.learner.test_mixed import fitted
+from tests.learner.algorithm_options import VARIANTS
+from tests.learner.model_comparison import assert_same_arrays
+from tests.learner.reference_comparison import assert_equals_reference
+from tests.learner.test_mixed import fitted, learn
 
 NOMINAL = (2, 5)
 
@@ -89,17 +94,30 @@ def test_a_power_of_two_changes_nothing(rule, exponent):
 
 
 @pytest.mark.slow
-def test_rows_that_are_too_long_for_bounds_equal_the_plain_learner():
+def test_rows_that_are_too_long_for_bounds_equal_the_reference():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 1030)) * (rng.random((70, 1030)) < 0.02)
     X[:, 3] = rng.integers(0, 3, 70)
     X[rng.random(X.shape) < 0.005] = np.nan
     Y = np.column_stack([X[:, 3] == 1, rng.random(70) < 0.5]).astype(int)
-    rule = {"similarity": "learned", "decision": "calibrated"}
-    learner = fitted(Parameters(**rule, categorical_features=(3,)), sparse.csr_array(X), Y).settled()
-    names = ("vigilance", "n_neighbors", "window", "smoothing", "attributes", "rule", "vote")
-    plain = Beyond(**rule, **{name: getattr(learner.parameters, name) for name in names}, nominal=(3,))
-    plain.fit(X, Y)
-    queries = X[::9]
-    expected = np.clip([plain.predict_proba(x) for x in queries], 5e-324, 1 - 2**-53)
-    np.testing.assert_array_equal(learner.answers(sparse.csr_array(queries)).probabilities, expected)
+    options = VARIANTS["calibrated"] | {"categorical_features": [3]}
+    assert_equals_reference(X, Y, options, "sparse", screen_from=1, queries=X[::9])
+
+
+@pytest.mark.parametrize("rule", RULES[:4], ids=lambda rule: " ".join(map(str, rule.values())))
+@pytest.mark.parametrize("lacking", [0.0, 0.002], ids=["complete", "incomplete"])
+def test_screening_long_rows_by_their_numbers_changes_nothing(rule, lacking):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(600, 1030)) * (rng.random((600, 1030)) < 0.02)
+    X[300:450] = X[:150] * (1 + 0.01 * rng.normal(size=(150, 1)))  # near to others
+    X[:, 3] = rng.integers(0, 3, 600)
+    X[rng.random(X.shape) < lacking] = np.nan
+    Y = np.column_stack([X[:, 3] == 1, rng.random(600) < 0.5]).astype(int)
+    queries = np.where(rng.random((80, 1030)) < 0.01, np.nan, X[280:360])
+    parameters = Parameters(**rule, categorical_features=(3,) if lacking else ())
+    screened, plain = (
+        learn(Learner(parameters, 1030, sparse_nodes=True, screen_from=at), sparse.csr_array(X), Y) for at in (1, 10**9)
+    )
+    assert_same_arrays(capture(screened), capture(plain))
+    answers = [learner.settled().answers(queries).probabilities for learner in (screened, plain)]
+    np.testing.assert_array_equal(*answers)

@@ -14,9 +14,9 @@ import pytest
 
 from mlca import MLCA, load
 from mlca.merging import merge
+from tests.learner.algorithm_options import VARIANTS
 from tests.learner.attacks import EVERY, KINDS, SOME, WholeRows, stream
-from tests.learner.rules import RULES
-from tests.learner.states import assert_exactly_same
+from tests.learner.model_comparison import assert_exactly_same
 from tests.learner.test_failures import (
     assert_failures_while_threads_look_ahead,
     assert_looking_ahead_allocates,
@@ -32,7 +32,7 @@ from tests.learner.test_threads import Answers, Hammer, digest, hammer_while_lea
 
 
 def maker(rule, attributes="common", **chosen):
-    return lambda: MLCA(attributes=attributes, **RULES[rule] | {"vigilance": 0.05, "window": 20} | chosen)
+    return lambda: MLCA(attributes=attributes, **VARIANTS[rule] | {"vigilance": 0.05, "window": 20} | chosen)
 
 
 def similarity_is_due(model):
@@ -45,7 +45,7 @@ def similarity_is_due(model):
 
 @pytest.mark.parametrize("step", [97, pytest.param(11, marks=SOME), pytest.param(1, marks=EVERY)])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", VARIANTS)
 def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
     X, y = stream(80, 5, kind)
     make = maker(rule, vigilance="auto" if rule == "recency" else 0.05)
@@ -58,7 +58,7 @@ def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
     for model in failing(attempt, step):
         due += hasattr(model, "labels_") and similarity_is_due(model)
         whole_rows.check(model)
-    assert due > 0 or RULES[rule]["similarity"] == "correntropy"
+    assert due > 0 or VARIANTS[rule]["similarity"] == "correntropy"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,7 +89,7 @@ def test_everybody_who_asks_gets_the_similarity_that_a_failure_prevented(rule, k
         )
 
 
-STEP = 37
+STEP = 23
 
 
 @pytest.mark.parametrize("kind", KINDS)

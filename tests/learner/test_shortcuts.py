@@ -8,7 +8,7 @@ from scipy import sparse
 
 from mlca import MLCA
 from mlca.kernels import native
-from tests.learner.states import assert_same_state, learned
+from tests.learner.model_comparison import assert_same_state, learned
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -32,7 +32,7 @@ def attributes_of(row):
 
 def overlaps_of(B):
     """Enter nodes that have the attributes of the rows of B."""
-    overlaps = native.probes.Overlaps()
+    overlaps = native.probes.BitmapCounts()
     for row in B:
         overlaps.enter(attributes_of(row))
     return overlaps

@@ -1,7 +1,10 @@
 """Threads that ask while others learn: every answer is that of the model after some whole row."""
 
+import copy
 import hashlib
+import os
 import pickle
+import signal
 import sys
 import threading
 import time
@@ -12,10 +15,10 @@ import numpy as np
 import pytest
 
 from mlca import MLCA, load
+from mlca.learner.checking import capture
 from mlca.learner.core import Learner
-from mlca.learner.state import capture
 from tests.learner.attacks import KINDS, MODES, stream
-from tests.learner.states import assert_exactly_same
+from tests.learner.model_comparison import assert_exactly_same
 
 N, WINDOW = 160, 30
 
@@ -113,7 +116,7 @@ class Hammer:
         before = self.model.n_seen_
         assert self.model.counts_.sum() >= before
         assert tuple(self.model.classes_.tolist()) in self.answers.names
-        assert self.model.weights_.shape[0] <= self.model.n_nodes_ <= N
+        assert self.model.prototypes_.shape[0] <= self.model.n_nodes_ <= N
         assert self.model.label_counts_.shape[1] <= len(self.model.classes_)
         assert self.model.n_seen_ >= before
 
@@ -234,3 +237,103 @@ def test_a_label_that_comes_while_a_row_is_explained_has_its_name(decision, monk
 
     monkeypatch.setattr(Learner, "explain", meanwhile)
     assert model.explain(X[0]).labels == ("early", "late")
+
+
+def asked_beside(questions, act):
+    """Ask questions in threads of their own while something is done; return what failed."""
+    over, failures = threading.Event(), []
+
+    def ask(question):
+        while not over.is_set():
+            try:
+                question()
+            except Exception as failure:
+                failures.append(failure)
+
+    threads = [threading.Thread(target=ask, args=(question,)) for question in questions]
+    for thread in threads:
+        thread.start()
+    try:
+        act()
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(60)
+    return failures
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("window", [10, 100], ids=["learned", "waiting"])
+def test_first_missing_value_is_learned_beside_readers(window, kind, tmp_path):
+    X, y = stream(90, 12, kind)
+    gap = (X[:1] if kind == "dense" else X[:1].toarray()).copy()
+    gap[0, 3] = np.nan
+    base = MLCA(window=window).partial_fit(X, y)
+    after = copy.deepcopy(base).partial_fit(gap, y[:1])
+    known = {model.predict_proba(X[:3]).tobytes() for model in (base, after)}
+    shapes = {model.prototypes_.shape for model in (base, after)}
+    current = [base]
+
+    def predict():
+        assert current[0].predict_proba(X[:3]).tobytes() in known
+
+    def learn_a_copy():
+        assert copy.deepcopy(current[0]).partial_fit(X[:2], y[:2]).n_seen_ > 91
+
+    def save():
+        path = tmp_path / f"{threading.get_ident()}.mlca"
+        current[0].save(path)
+        assert load(path).predict_proba(X[:3]).tobytes() in known
+
+    def read():
+        assert current[0].prototypes_.shape in shapes
+        assert current[0].explain(X[:1]).labels
+
+    def learn_first_missing_values():
+        for _ in range(25):
+            current[0] = copy.deepcopy(base)
+            current[0].partial_fit(gap, y[:1])
+            time.sleep(0.002)
+
+    assert asked_beside([predict, learn_a_copy, save, read], learn_first_missing_values) == []
+    assert_exactly_same(current[0], after)
+
+
+def test_rows_with_missing_values_are_judged_beside_new_labels():
+    X, y = stream(90, 12)
+    gaps = X[:2].copy()
+    gaps[0, 3] = np.nan
+    model = MLCA(window=10).partial_fit(X, y)
+
+    def predict():
+        before = len(model.classes_)
+        assert model.predict_proba(gaps).shape[1] >= before
+
+    def announce():
+        for k in range(150):
+            model.partial_fit(X[k % 90 : k % 90 + 1], [["new"]], classes=[f"new {k}"])
+
+    assert asked_beside([predict, predict], announce) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("kind", KINDS)
+def test_forked_model_predicts_and_learns_as_the_original(kind, tmp_path):
+    """Threads of the parent are not there in the child."""
+    X, y = stream(N, 12, kind)
+    model = MLCA(window=WINDOW, n_jobs=2).fit(X, y)
+    model.predict_proba(X)
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            signal.alarm(30)
+            model.partial_fit(X, y).save(tmp_path / "child.mlca")
+            np.save(tmp_path / "child.npy", model.predict_proba(X))
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    model.partial_fit(X, y)
+    assert_exactly_same(load(tmp_path / "child.mlca"), model)
+    np.testing.assert_array_equal(np.load(tmp_path / "child.npy"), model.predict_proba(X))

@@ -8,9 +8,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from mlca import metrics
-from mlca.metrics import MEASURES, Evaluation, evaluate
+from mlca import MLCA, metrics
+from mlca.metrics import MEASURES, Evaluation, evaluate, scorer
 
 Y = np.array([[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 0]])
 PROBA = np.array([[0.9, 0.2, 0.8], [0.6, 0.3, 0.1], [0.5, 0.4, 0.3], [0.7, 0.6, 0.5]])
@@ -46,7 +49,7 @@ def test_a_perfect_prediction_is_at_the_better_end(name):
 
 def test_predicted_where_the_probability_is_greater_than_the_threshold():
     assert evaluate([[0, 1]], [[0.5, 0.51]]).exact_match == 1.0
-    assert evaluate([[0, 1]], [[0.5, 0.51]], 0.3).exact_match == 0.0
+    assert evaluate([[0, 1]], [[0.5, 0.51]], threshold=0.3).exact_match == 0.0
 
 
 def test_another_decision_rule():
@@ -55,6 +58,78 @@ def test_another_decision_rule():
     assert own.ranking_loss == evaluate(Y, PROBA).ranking_loss
     with pytest.raises(ValueError, match="Y_pred has shape"):
         evaluate(Y, PROBA, Y_pred=Y[:, :2])
+
+
+def test_predictions_are_not_taken_as_thresholds():
+    with pytest.raises(TypeError, match="positional"):
+        evaluate(Y, PROBA, PROBA > 0.5)
+    with pytest.raises(ValueError, match="threshold turns probabilities into labels, and Y_pred are labels; pass one"):
+        evaluate(Y, PROBA, Y_pred=Y, threshold=0.3)
+    with pytest.raises(ValueError, match="pass probabilities as proba, or a model with the rows to predict"):
+        evaluate(Y, Y_pred=Y)
+
+
+class TestModel:
+    ROWS = np.array([[0.0], [0.2], [5.0], [5.3], [9.0]])
+    NAMES = (["sea"], ["sea"], ["sun", "wind"], ["sun"], [])
+    INDICATOR = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 1], [0, 1, 0], [0, 0, 0]])
+
+    def test_decision_of_the_model_is_measured(self):
+        model = MLCA().fit(self.ROWS, self.NAMES)
+        expected = evaluate(self.INDICATOR, model.predict_proba(self.ROWS), Y_pred=model.predict(self.ROWS))
+        for truth in (self.NAMES, self.INDICATOR, pd.DataFrame(self.INDICATOR, columns=["sea", "sun", "wind"])):
+            assert evaluate(truth, model=model, X=self.ROWS) == expected
+        assert expected.exact_match == model.score(self.ROWS, self.NAMES)
+
+    def test_labels_that_the_model_does_not_know_are_missed(self):
+        model = MLCA().fit(self.ROWS, self.NAMES)
+        result = evaluate([["sea", "fog"]], model=model, X=self.ROWS[:1])
+        assert (result.exact_match, result.hamming_loss) == (0.0, 1 / 4)
+
+    def test_classes_and_pipelines(self):
+        y = np.array(["low", "low", "high", "high", "high"])
+        model = make_pipeline(StandardScaler(), MLCA()).fit(self.ROWS, y)
+        assert evaluate(y, model=model, X=self.ROWS).exact_match == model.score(self.ROWS, y)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"model": MLCA()}, "a model needs the rows X that it predicts"),
+            ({"X": ROWS}, "X holds rows for a model, and none was given"),
+            ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "the model predicts by itself: leave out Y_pred"),
+            ({"model": MLCA(), "X": ROWS, "threshold": 0.3}, "leave out threshold"),
+        ],
+    )
+    def test_arguments_that_exclude_each_other(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            evaluate(self.INDICATOR, **arguments)
+
+    def test_as_many_rows_as_labels(self):
+        model = MLCA().fit(self.ROWS, self.NAMES)
+        with pytest.raises(ValueError, match="X has 5 rows but Y_true has 4"):
+            evaluate(self.NAMES[:4], model=model, X=self.ROWS)
+
+
+class TestScorer:
+    def test_cross_validation_with_label_names(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(120, 3))
+        names = [[name for name, value in zip("abc", row, strict=True) if value > 0] for row in X]
+        indicator = (X > 0).astype(int)
+        for measure, known in (("micro_f1", "f1_micro"), ("exact_match", "accuracy")):
+            ours = cross_val_score(MLCA(), X, names, cv=KFold(3), scoring=scorer(measure), n_jobs=2)
+            np.testing.assert_allclose(ours, cross_val_score(MLCA(), X, indicator, cv=KFold(3), scoring=known))
+        search = GridSearchCV(MLCA(), {"vigilance": [0.01, 0.3]}, cv=KFold(3), scoring=scorer("macro_auc"))
+        assert search.fit(X, names).best_score_ > 0.8
+
+    def test_losses_are_negative_so_that_greater_is_better(self):
+        model = MLCA().fit(TestModel.ROWS, TestModel.NAMES)
+        loss = evaluate([["sun"]], model=model, X=[[0.1]]).hamming_loss
+        assert scorer("hamming_loss")(model, [[0.1]], [["sun"]]) == -loss < 0
+
+    def test_unknown_measure_is_rejected(self):
+        with pytest.raises(ValueError, match=r"measure must be one of 'exact_match', .*, not 'f1_micro'"):
+            scorer("f1_micro")
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 1), (3, 4)])
@@ -80,7 +155,7 @@ def test_wide_sparse_labels():
     """Four thousand labels, as in EURLex: the size that densifying would make painful."""
     rng = np.random.default_rng(0)
     true = sp.random_array((500, 4000), density=0.0013, format="csr", rng=rng) > 0
-    result = evaluate(true, rng.random((500, 4000), dtype=np.float32), 0.99)
+    result = evaluate(true, rng.random((500, 4000), dtype=np.float32), threshold=0.99)
     assert result.micro_auc == pytest.approx(0.5, abs=0.03)
     assert result.coverage == pytest.approx(0.8, abs=0.05)
 

@@ -360,6 +360,11 @@ class TestRecords:
         assert result.records[-1].running.exact_match == 1 / 2
         assert result.records[-1].n_labels == 2
 
+    def test_labels_that_the_model_knows_do_not_appear_as_new(self):
+        model = NearestRow().fit([[0.0], [9.0]], [["sea"], ["ice"]])
+        result = prequential(model, [([0.1], ["ice"]), ([8.9], ["ice", "fog"])])
+        assert result.labels_appeared == {"fog": 1}
+
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sp.csr_array])
 @pytest.mark.parametrize("model", [MLCA, MLCAClassifier])
@@ -432,5 +437,5 @@ def test_a_model_of_river_that_cannot_tell_what_is_new_is_watched_for_the_rest()
     result = prequential(MLCAClassifier(decision="bayes"), stream)
     assert result.records[-1].row == 60
     assert {alarm.kind for alarm in result.alarms} <= {"new label", "drift"}
-    with pytest.raises(AttributeError, match='novelty needs decision="calibrated"'):
+    with pytest.raises(AttributeError, match='decision="bayes" does not note how near rows have been'):
         MLCAClassifier(decision="bayes").novelty_one({"a": 1.0})

@@ -1,27 +1,27 @@
-"""A nursery of services for all tests of this folder."""
+"""Services for all tests of this folder, forked from one process that has imported everything."""
 
 import pytest
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
 from tests.browser import browser, open_page  # noqa: F401
-from tests.serve.running import Nursery, Server
+from tests.serve.service_process import ForkServer, Server
 
 
 @pytest.fixture(scope="session")
-def nursery(tmp_path_factory):
-    nursery = Nursery(tmp_path_factory.mktemp("nursery"))
-    yield nursery
-    nursery.close()
+def fork_server(tmp_path_factory):
+    fork_server = ForkServer(tmp_path_factory.mktemp("fork_server"))
+    yield fork_server
+    fork_server.close()
 
 
 @pytest.fixture
-def serve(nursery, tmp_path):
+def serve(fork_server, tmp_path):
     """Return a function that starts a service; all are ended afterwards."""
     servers = []
 
     def start(*words, data="data", ready=True, **options):
-        server = Server(nursery, tmp_path / data, *words, **options)
+        server = Server(fork_server, tmp_path / data, *words, **options)
         servers.append(server)
         return server.start(ready=ready)
 
@@ -31,8 +31,8 @@ def serve(nursery, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def shared(nursery, tmp_path_factory):
+def shared(fork_server, tmp_path_factory):
     """One service for tests that leave it as it is, or only add rows of their own."""
-    server = Server(nursery, tmp_path_factory.mktemp("shared") / "data").start()
+    server = Server(fork_server, tmp_path_factory.mktemp("shared") / "data").start()
     yield server
     server.end()

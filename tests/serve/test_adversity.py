@@ -19,8 +19,8 @@ import pytest
 from mlca.cli import main
 from mlca.client import Client
 from mlca.serve.tokens import add_token
-from tests.serve.running import SECONDS, Server, ask, until
-from tests.serve.streams import fit_log, log_of, make_rows, state_of
+from tests.serve.log_streams import fit_log, log_of, make_rows, state_of
+from tests.serve.service_process import SECONDS, Server, ask, until
 
 LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -47,8 +47,8 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_full_disk_refuses_and_room_heals(nursery, small_disk, tmp_path):
-    server = Server(nursery, small_disk / "data")
+def test_a_full_disk_refuses_and_room_heals(fork_server, small_disk, tmp_path):
+    server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     server.start()
     try:
@@ -79,9 +79,9 @@ def test_a_full_disk_refuses_and_room_heals(nursery, small_disk, tmp_path):
         server.end()
 
 
-def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(nursery, small_disk, tmp_path):
+def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(fork_server, small_disk, tmp_path):
     """Lines are lost there; requests, the state that the page follows, and the end are not."""
-    server = Server(nursery, tmp_path / "data")
+    server = Server(fork_server, tmp_path / "data")
     server.folder = small_disk
     server.start()
     try:
@@ -163,9 +163,9 @@ def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
     assert "Permission denied; the service keeps its log there" in capsys.readouterr().err
 
 
-def test_a_disk_that_is_read_only(nursery, small_disk, tmp_path, capsys):
+def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
     """With a log on it, with an empty folder, and with none: refused, and as good as before when it can be written."""
-    server = Server(nursery, small_disk / "data")
+    server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     try:
         server.start()
@@ -320,28 +320,28 @@ def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
 
     from starlette.requests import Request
 
-    from mlca.serve import bodies
-    from mlca.serve.refusals import RefusalError
+    from mlca.serve import request_bodies
+    from mlca.serve.request_errors import RequestError
 
     async def never():
         await asyncio.sleep(60)
 
-    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(request_bodies, "BODY_SECONDS", 0.05)
     scope = {"type": "http", "mlca.headers": {b"content-type": b"application/json"}, "method": "POST", "path": "/"}
-    with pytest.raises(RefusalError) as caught:
-        asyncio.run(bodies.read_body(Request(scope, never)))
+    with pytest.raises(RequestError) as caught:
+        asyncio.run(request_bodies.read_body(Request(scope, never)))
     assert caught.value.status == 408
 
 
 # 1970, as on a board without a clock of its own, 2201, 1979, 2033, 2106: another with every look.
 CLOCK = """
 import itertools, time
-from mlca.serve import learning
+from mlca.serve import follower
 
 moments = itertools.cycle([0.0, 7.3e9, 3e8, 2e9, 4.3e9])
 time.time = lambda: next(moments)
 time.time_ns = lambda: int(1e9 * time.time())
-learning._SNAPSHOT_ROWS, learning._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
+follower._SNAPSHOT_ROWS, follower._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
 """
 
 
@@ -476,7 +476,7 @@ def test_a_log_of_a_newer_version_is_refused(serve, capsys):
 
 
 def test_the_command_itself_starts_tells_where_and_stops(tmp_path):
-    """Without the nursery: the way users start it."""
+    """Without the fork_server: the way users start it."""
     command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
     with (
         (tmp_path / "err").open("w") as errors,

@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -17,8 +19,8 @@ import pytest
 from mlca import MLCA
 from mlca.cli import main
 from mlca.client import Client, ServiceError
-from tests.serve.running import until
-from tests.serve.streams import log_of, make_rows
+from tests.serve.log_streams import log_of, make_rows
+from tests.serve.service_process import until
 
 
 def test_everything_once(serve):
@@ -170,12 +172,29 @@ def test_nobody_there_is_told_in_time():
 @pytest.mark.parametrize(
     "url",
     ["127.0.0.1:8000", "http://", "ftp://a", "http://a:99999", "http://a:b", "http://a..b", "http://[::1",
-     "http://a/b c", "http://a/\xe9", "http://a:0"],
+     "http://a/b c", "http://a b/", "http://a/\xe9", "http://a:0"],
 )  # fmt: skip
 def test_an_address_that_is_none_is_refused_at_once(url):
     """Some were tried for a minute, and others refused in the words of a codec."""
-    with pytest.raises(ValueError, match="is no address of a service; it looks like"):
+    with pytest.raises(ValueError, match="is not the address of a service; expected something like"):
         Client(url)
+
+
+@contextmanager
+def hostile_service(answer):
+    """Answer one connection with these bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(2**16)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join(10)
 
 
 def test_a_page_in_place_of_an_answer():
@@ -192,11 +211,37 @@ def test_a_page_in_place_of_an_answer():
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with pytest.raises(ServiceError, match="status 200, which is no answer of mlca serve: <html>Log in"):
+        with pytest.raises(ServiceError, match="status 200, which is not an answer of mlca serve: <html>Log in"):
             Client(f"http://127.0.0.1:{server.server_port}").model()
 
 
-def test_it_goes_on_through_a_crash(serve, nursery):
+DEEP = b"[" * 100_000
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (OK + b"\r\n" + DEEP, "status 200, which is not an answer"),
+        (OK + b"\r\n[]", "status 200, which is not an answer"),
+        (b"HTTP/1.1 422 No\r\n\r\n" + DEEP, "status 422, which is not an answer"),
+        (OK + b"Content-Length: 1000\r\n\r\n{}", "cannot be reached"),
+        (OK + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFF\r\nx", "cannot be reached"),
+    ],
+    ids=["deep", "a list", "a deep error", "cut", "a huge chunk"],
+)
+def test_hostile_answer_is_a_service_error(answer, problem):
+    with hostile_service(answer) as url, pytest.raises(ServiceError, match=problem):
+        Client(url, timeout=5, patience=0.0).row_state("a")
+
+
+@pytest.mark.parametrize("data", [b"{not json}", b"\xff", b"1", DEEP], ids=["text", "not UTF-8", "a number", "deep"])
+def test_hostile_event_is_a_service_error(data):
+    with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="answer of"):
+        next(Client(url).events())
+
+
+def test_it_goes_on_through_a_crash(serve, fork_server):
     """Batches in the background, while the service is killed and comes back on the same port."""
     server = serve()
     server._words = ("--port", server.port)

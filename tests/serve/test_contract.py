@@ -15,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlca import MLCA, load
-from mlca.serve.bodies import AT_ONCE, MOST_BYTES, Aside
+from mlca.client import Client
 from mlca.serve.events import MOST_LISTENERS, Events
-from mlca.serve.refusals import RefusalError
+from mlca.serve.request_bodies import MOST_BYTES
+from mlca.serve.request_errors import RequestError
+from mlca.serve.worker_threads import AT_ONCE, SideWorker
 from tests.docs.pages import ROOT, blocks_of
-from tests.serve.running import until
-from tests.serve.streams import log_of, make_rows
+from tests.serve.log_streams import log_of, make_rows
+from tests.serve.service_process import until
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
@@ -75,6 +77,41 @@ def test_predictions_are_those_of_the_same_learner_here(shared):
     assert [set(row["labels"]) for row in answer["rows"]] == model.predict_labels(np.array(asked))
     assert all(list(row["probabilities"].values()) == sorted(row["probabilities"].values(), reverse=True)
                for row in answer["rows"])  # fmt: skip
+
+
+def test_thresholds_and_objectives_are_those_of_the_same_learner_here(serve):
+    server, rows = serve(), make_rows(200)
+    server.learn(rows)
+    labels = [tuple(row["labels"]) for row in rows]
+    model = MLCA(recency=True).fit(np.array([row["x"] for row in rows]), labels)
+    asked = [row["x"] for row in make_rows(30, start=5000)]
+    name = model.classes_[0]
+    wishes = [{"threshold": 0.3}, {"threshold": {name: 0.05}}, {"objective": "f1"}, {"objective": "hamming"}, {}]
+    body = {"rows": [{"x": x} for x in asked], "min_position": 200}
+    client = Client(server.url)
+    for wish in wishes:
+        chosen = model.set_params(objective=wish.get("objective", "exact"))
+        expected = chosen.predict_labels(np.array(asked), threshold=wish.get("threshold"))
+        assert [set(row["labels"]) for row in server.post("/v1/predict", body | wish)["rows"]] == expected
+        found = client.predict(body["rows"], min_position=200, **wish)
+        assert [set(row["labels"]) for row in found["rows"]] == expected
+
+
+@pytest.mark.parametrize(
+    ("wish", "field", "problem"),
+    [
+        ({"threshold": 1.5}, "threshold", "at most 1"),
+        ({"threshold": "0.5"}, "threshold", "finite number"),
+        ({"threshold": None}, "threshold", "finite number"),
+        ({"threshold": {"unheard of": 0.5}}, "threshold", "'unheard of', which the model does not know"),
+        ({"objective": "accuracy"}, "objective", "must be one of"),
+        ({"objective": "f1", "threshold": 0.5}, "threshold", "both"),
+    ],
+    ids=str,
+)
+def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem):
+    error = shared.post("/v1/predict", {"rows": [{"x": [0.0, 0.0, 0.0]}]} | wish, status=422)["error"]
+    assert error["field"] == field and problem in error["problem"]
 
 
 def test_requests_that_are_judged_together_get_each_their_own_answer(serve):
@@ -375,16 +412,16 @@ def test_events_tell_what_happens(serve):
 
 def test_so_many_large_requests_may_wait_and_no_more():
     async def run():
-        aside, begin = Aside(), threading.Event()
-        waiting = [asyncio.create_task(aside(MOST_BYTES, begin.wait, 60)) for _ in range(8)]
+        side, begin = SideWorker(), threading.Event()
+        waiting = [asyncio.create_task(side(MOST_BYTES, begin.wait, 60)) for _ in range(8)]
         await asyncio.sleep(0)
-        with pytest.raises(RefusalError) as caught:
-            await aside(MOST_BYTES, begin.wait, 60)
-        assert (caught.value.status, await aside(9, len, "small")) == (429, 5)
+        with pytest.raises(RequestError) as caught:
+            await side(MOST_BYTES, begin.wait, 60)
+        assert (caught.value.status, await side(9, len, "small")) == (429, 5)
         begin.set()
         assert all(await asyncio.gather(*waiting))
-        assert await aside(MOST_BYTES, len, "again") == 5
-        aside.stop()
+        assert await side(MOST_BYTES, len, "again") == 5
+        side.stop()
 
     asyncio.run(run())
 
@@ -392,12 +429,12 @@ def test_so_many_large_requests_may_wait_and_no_more():
 def test_so_many_may_listen_and_no_more_until_some_have_gone():
     events = Events()
     streams = [events.listen({}) for _ in range(MOST_LISTENERS)]
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(RequestError) as caught:
         events.listen({})
     assert caught.value.status == 429
     streams.pop()  # as when a client has gone before its stream began
     gc.collect()
     streams.append(events.listen({}))
     events.publish("state", {})
-    with pytest.raises(RefusalError):
+    with pytest.raises(RequestError):
         events.listen({})

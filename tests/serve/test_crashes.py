@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from tests.serve.running import ask, until
-from tests.serve.streams import fit_log, log_of, make_rows, state_of
-from tests.serve.tables import make_table
+from tests.serve.log_streams import fit_log, log_of, make_rows, state_of
+from tests.serve.service_process import ask, until
+from tests.serve.table_streams import make_table
 
 
 class Load:

@@ -5,8 +5,15 @@ import struct
 import numpy as np
 import pytest
 
-from tests.serve.running import until
-from tests.serve.streams import fit_log, log_of, make_rows, state_of
+from mlca.serve.follower import Follower
+from mlca.serve.live_model import new_parameters
+from mlca.serve.log import LogView, create_log, open_log
+from mlca.serve.log_changes import Forget, Learn
+from mlca.serve.request_rows import Columns, pack
+from mlca.serve.snapshots import Snapshots
+from mlca.serve.sqlite import SQLite
+from tests.serve.log_streams import fit_log, log_of, make_rows, state_of
+from tests.serve.service_process import until
 
 SECRET = 12345.678901234567
 
@@ -25,7 +32,14 @@ def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
     assert server.post("/v1/predict", {"rows": [{"x": rows[0]["x"]}], "min_position": 300})["generation"] == 0
     gone = ["r7", "r250", "r39", "r39", "nobody"]
     answer = server.post("/v1/forget", {"ids": gone, "wait": True})
-    assert answer == {"position": 300, "generation": 1, "forgotten": 3, "unknown": ["nobody"], "rebuilt": True}
+    assert answer == {
+        "position": 300,
+        "generation": 1,
+        "forgotten": 3,
+        "unknown": ["nobody"],
+        "rebuilt": True,
+        "rebuild": None,
+    }
     never = [row for row in rows if row["id"] not in gone]
     fitted = fit_log([(0, r["id"], np.array(r["x"]), r["labels"]) for r in never], tmp_path / "never.mlca")
     assert served_state(server, tmp_path) == (fitted, 300, 1)
@@ -79,16 +93,16 @@ def contents(server):
 # The first download takes longer than anybody waits, the second fails when its file is written.
 DOWNLOADS = """
 import time
-from mlca.serve import gate
-from mlca.serve.live import LiveModel
+from mlca.serve import asgi
+from mlca.serve.live_model import LiveModel
 
 calls, snapshot = [], LiveModel.snapshot
-gate.ANSWER_SECONDS = 3.0
+asgi.ANSWER_SECONDS = 3.0
 
 def late_or_never(self, path, about):
     calls.append(path)
     if len(calls) == 1:
-        gate.ANSWER_SECONDS = 60.0
+        asgi.ANSWER_SECONDS = 60.0
         time.sleep(5)
     facts = snapshot(self, path, about)
     if len(calls) == 2:
@@ -145,6 +159,99 @@ def test_killed_in_the_middle_of_forgetting(serve, tmp_path):
         server.start()
         fitted = fit_log(log_of(server.data), tmp_path / "fitted.mlca")
         assert served_state(server, tmp_path) == (fitted, 400, turn + 1)
+
+
+class ForgettingView(LogView):
+    """A view of a log from which a row is forgotten whenever the view is read."""
+
+    forgetful, n_forgotten = None, 0
+
+    def read(self, after, limit):
+        if ForgettingView.forgetful is not None:
+            ForgettingView.forgetful.write([Forget([f"r{ForgettingView.n_forgotten}"])])
+            ForgettingView.n_forgotten += 1
+        return super().read(after, limit)
+
+
+@pytest.fixture
+def follower(tmp_path, monkeypatch):
+    """A follower without its thread, of a log of 400 rows of which one is forgotten whenever 50 are read."""
+    log = create_log(SQLite(tmp_path / "log.sqlite"), new_parameters({}), None, None)
+    rows = make_rows(400)
+    packed = pack(np.array([row["x"] for row in rows]))
+    log.write([Learn([row["id"] for row in rows], packed, [tuple(row["labels"]) for row in rows], Columns(3))])
+    monkeypatch.setattr("mlca.serve.log.LogView", ForgettingView)
+    monkeypatch.setattr("mlca.serve.follower._CHAPTER", 50)
+    monkeypatch.setattr(ForgettingView, "forgetful", open_log(SQLite(tmp_path / "log.sqlite")))
+    monkeypatch.setattr(ForgettingView, "n_forgotten", 0)
+    snapshots = Snapshots(tmp_path / "snapshots", log.beginning.identity, pytest.fail)
+    follower = Follower(log, snapshots, None, lambda rows: None, lambda name, facts: None, pytest.fail)
+    yield follower
+    log.database.close()
+
+
+def test_rows_forgotten_faster_than_a_rebuild_takes_are_collected(follower, tmp_path):
+    """Eight rows are forgotten during each rebuild, which ends with the exact model of the generation it began with."""
+    generations = []
+    for turn in range(4):
+        generation = ForgettingView.n_forgotten
+        rows = log_of(tmp_path)
+        follower._recover() if turn == 0 else follower._step()
+        follower.live.snapshot(tmp_path / "served.mlca", {})
+        assert state_of(tmp_path / "served.mlca") == fit_log(rows, tmp_path / "fitted.mlca")
+        assert (follower.live.facts.position, follower.live.facts.generation) == (400, generation)
+        assert follower.rebuild is None
+        generations.append(generation)
+    assert generations == [0, 8, 16, 24]
+    ForgettingView.forgetful.database.close()
+    ForgettingView.forgetful = None
+    follower._step()
+    assert follower.live.facts.generation == follower._log.head.generation == 32
+
+
+def test_how_far_a_rebuild_is_can_be_asked(follower, monkeypatch):
+    seen = []
+    follower._recover()
+    read = ForgettingView.read
+
+    def looking(self, after, limit):
+        seen.append(follower.rebuild)
+        return read(self, after, limit)
+
+    monkeypatch.setattr(ForgettingView, "read", looking)
+    follower._step()
+    assert seen == [(8, position, 400) for position in range(0, 400, 50)]
+    assert str(seen[-1]) == "350 of 400 rows"
+    ForgettingView.forgetful.database.close()
+
+
+SLOW = """
+import time
+from mlca.serve import follower, log
+follower._CHAPTER = 20
+read = log.LogView.read
+log.LogView.read = lambda self, *place: (time.sleep(0.02), read(self, *place))[1]
+"""
+
+
+def test_a_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
+    server = serve(before=SLOW)
+    server.learn(make_rows(400))
+    until(lambda: server.get("/health/ready")["position"] == 400, "learned")
+    generations, told = set(), []
+
+    def forget_another():
+        answer = server.post("/v1/forget", {"ids": [f"r{len(told)}"]})
+        told.append(answer["rebuild"])
+        server.learn(make_rows(1, start=1000 + len(told)))
+        ready = server.get("/health/ready")
+        generations.add(ready["generation"])
+        return len(generations) > 4 and ready["position"] > 400
+
+    until(forget_another, "several generations")
+    assert any(rebuild is not None and rebuild["end"] >= 400 for rebuild in told)
+    until(lambda: served_state(server, tmp_path)[1:] == (400 + len(told), len(told)), "all followed")
+    assert served_state(server, tmp_path)[0] == fit_log(log_of(server.data), tmp_path / "fitted.mlca")
 
 
 @pytest.mark.parametrize("ids", [[], "r1", [1], [""], None])

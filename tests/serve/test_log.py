@@ -11,12 +11,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mlca.serve.changes import Forget, Keep, Label, Learn
 from mlca.serve.committing import Committer
-from mlca.serve.database import LogError
+from mlca.serve.database import DamageError
 from mlca.serve.log import Log, create_log, open_log
-from mlca.serve.refusals import RefusalError
-from mlca.serve.rows import Columns
+from mlca.serve.log_changes import Forget, Keep, Label, Learn
+from mlca.serve.request_errors import RequestError
+from mlca.serve.request_rows import Columns
 from mlca.serve.sqlite import SQLite
 
 IDS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5)
@@ -25,6 +25,11 @@ ONE = Columns(1)
 
 def payload(number):
     return number.to_bytes(8, "little")
+
+
+def rows_of(log):
+    with log.viewing() as view:
+        return view.read(0, 1000)
 
 
 class PlainLog(RuleBasedStateMachine):
@@ -77,7 +82,7 @@ class PlainLog(RuleBasedStateMachine):
     def label(self, ids):
         outcome = self.log.write([Label(ids, [("q",)] * len(ids))])[0]
         if any(id not in self.rows for id in ids):
-            assert isinstance(outcome, RefusalError)
+            assert isinstance(outcome, RequestError)
             assert outcome.row == next(i for i, id in enumerate(ids) if id not in self.rows)
             return
         duplicates = [id for id in ids if not self.learn_plainly(id, self.rows[id]["x"], ("q",))]
@@ -110,12 +115,14 @@ class PlainLog(RuleBasedStateMachine):
 
     @invariant()
     def is_equal(self):
-        chapter = self.log.read(0, 0, 1000)
-        assert chapter.head.position == len(self.order)
-        assert chapter.head.generation == self.generation
-        found = [(row.id, row.x, row.labels, row.predicted) for row in chapter.rows]
+        with self.log.viewing() as view:
+            rows, forgotten = view.read(0, 1000), view.first_forgotten(0)
+        assert view.head.position == len(self.order)
+        assert view.head.generation == self.generation
+        self.log.check()
+        found = [(row.id, row.x, row.labels, row.predicted) for row in rows]
         assert found == [(id, *(self.rows[id][name] for name in ("x", "labels", "predicted"))) for id in self.order]
-        assert (chapter.forgotten is None) == (self.generation == 0)
+        assert (forgotten is None) == (self.generation == 0)
         for id, row in self.rows.items():
             state, position, x = self.log.find(id)
             assert (state, x) == (row["state"], row["x"])
@@ -144,7 +151,7 @@ def test_what_waits_is_committed_together_and_too_much_is_refused(log, tmp_path,
     monkeypatch.setattr(Log, "write", counted)
     committer = Committer(log, lambda problem: None)
     futures = [committer.submit(Learn([f"r{i}"], [payload(i)], [("a",)], ONE)) for i in range(512)]
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(RequestError) as caught:
         committer.submit(Forget(["r1"]))
     assert (caught.value.status, caught.value.retry_after) == (429, 1)
     committer.start()
@@ -162,8 +169,8 @@ def test_one_bad_request_does_not_spoil_the_others_of_its_commit(log):
             Learn(["c"], [payload(3)], [()], ONE),
         ]
     )
-    assert [isinstance(outcome, RefusalError) for outcome in outcomes] == [False, True, True, False]
-    assert [row.id for row in log.read(0, 0, 9).rows] == ["a", "c"]
+    assert [isinstance(outcome, RequestError) for outcome in outcomes] == [False, True, True, False]
+    assert [row.id for row in rows_of(log)] == ["a", "c"]
 
 
 def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
@@ -174,7 +181,7 @@ def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
     futures = [committer.submit(Learn([f"r{i}"], [payload(i)], [()], ONE)) for i in range(3)]
     committer.start()
     for future in futures:
-        with pytest.raises(RefusalError, match="same ids"):
+        with pytest.raises(RequestError, match="same ids"):
             future.result(30)
     lock.execute("ROLLBACK")
     lock.close()
@@ -191,7 +198,7 @@ def test_a_client_that_gave_up_does_not_take_the_others_with_it(log):
     committer.start()
     assert committer.submit(Learn(["b"], [payload(2)], [()], ONE)).result(30).taken == 1
     committer.stop()
-    assert [row.id for row in log.read(0, 0, 9).rows] == ["b"]
+    assert [row.id for row in rows_of(log)] == ["b"]
 
 
 def test_who_began_to_read_before_a_commit_does_not_take_the_log_back(log):
@@ -213,8 +220,8 @@ def test_who_began_to_read_before_a_commit_does_not_take_the_log_back(log):
             yield session
 
     log.database.reading = slowly
-    chapter = log.read(0, 0, 9)
-    assert (chapter.head.position, chapter.head.columns) == (0, None)
+    with log.viewing() as view:
+        assert (view.head.position, view.head.columns) == (0, None)
     assert taken[1].head.position == 1
     assert (log.head.position, log.head.columns) == (1, ONE)
 
@@ -223,8 +230,10 @@ def test_rows_that_are_missing_are_noticed(log):
     log.write([Learn(["a", "b", "c"], [payload(i) for i in range(3)], [()] * 3, ONE)])
     with log.database.writing() as session:
         session.execute("DELETE FROM mlca_rows WHERE position = 2")
-    with pytest.raises(LogError, match="damaged"):
-        log.read(0, 0, 9)
+    with pytest.raises(DamageError, match="2 rows instead of 3 behind position 0"):
+        rows_of(log)
+    with pytest.raises(DamageError, match="notes 3 rows, but has 2 up to 3"):
+        log.check()
 
 
 def test_commits_wait_for_the_disk_and_erased_rows_are_overwritten(log):

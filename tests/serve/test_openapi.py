@@ -9,8 +9,8 @@ from schemathesis.checks import not_a_server_error  # noqa: E402
 from schemathesis.specs.openapi import checks  # noqa: E402
 
 from mlca.serve.openapi import describe_routes  # noqa: E402
-from tests.serve.running import Server  # noqa: E402
-from tests.serve.streams import make_rows  # noqa: E402
+from tests.serve.log_streams import make_rows  # noqa: E402
+from tests.serve.service_process import Server  # noqa: E402
 
 # Rows that the schema allows are refused if they have other columns than those before, or are not known; events
 # never end; what is above the most that the service takes is not sent.
@@ -38,8 +38,8 @@ schema = schemathesis.openapi.from_dict(without_tokens(describe_routes())).exclu
 
 
 @pytest.fixture(scope="module")
-def server(nursery, tmp_path_factory):
-    server = Server(nursery, tmp_path_factory.mktemp("openapi") / "data").start()
+def server(fork_server, tmp_path_factory):
+    server = Server(fork_server, tmp_path_factory.mktemp("openapi") / "data").start()
     server.learn(make_rows(60))
     server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 60})
     assert server.get("/openapi.json") == describe_routes()

@@ -4,7 +4,7 @@ import pytest
 
 from mlca.client import Client
 from tests.browser import CONTRASTS
-from tests.serve.streams import make_rows
+from tests.serve.log_streams import make_rows
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium").expect
 
@@ -25,10 +25,10 @@ def stream(server, start, n=60):
 
 
 @pytest.fixture(scope="module")
-def server(nursery, tmp_path_factory):
-    from tests.serve.running import Server
+def server(fork_server, tmp_path_factory):
+    from tests.serve.service_process import Server
 
-    server = Server(nursery, tmp_path_factory.mktemp("page") / "data").start()
+    server = Server(fork_server, tmp_path_factory.mktemp("page") / "data").start()
     stream(server, 0)
     position = stream(server, 60)
     rows = [{"id": EVIL, "x": {"heat": 0, "wind": 0, "rain": EVIL}, "labels": [EVIL, "x" * 150]}]

@@ -3,15 +3,27 @@
 import http.client
 import json
 import shutil
+import sqlite3
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.serve.cluster import BINARIES, MISSING, Cable, Cluster
-from tests.serve.running import ask, until
-from tests.serve.streams import fit_log, make_rows, reader_of, state_of
-from tests.serve.tables import make_table
+from tests.serve.log_streams import fit_log, make_rows, reader_of, state_of
+from tests.serve.postgresql_cluster import BINARIES, MISSING, Cable, Cluster
+from tests.serve.service_process import Server, ask, until
+from tests.serve.table_streams import make_table
+
+# As mlca 0.2.0 made them.
+OLD_TABLES = {
+    "mlca_log": "version INTEGER NOT NULL, identity TEXT NOT NULL, parameters TEXT NOT NULL, start BYTEA, "
+    "columns TEXT, position BIGINT NOT NULL, generation BIGINT NOT NULL",
+    "mlca_rows": "number BIGSERIAL PRIMARY KEY, id TEXT NOT NULL UNIQUE, position BIGINT UNIQUE, x BYTEA, labels TEXT, "
+    "predicted TEXT, at DOUBLE PRECISION",
+    "mlca_forgettings": "generation BIGINT PRIMARY KEY, first BIGINT NOT NULL",
+}
 
 pytestmark = pytest.mark.skipif(BINARIES is None or not find_spec("psycopg"), reason=MISSING)
 
@@ -100,8 +112,8 @@ def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_pa
     answers = [server.post("/v1/predict", x) for server in servers]
     assert answers[0] == answers[1] == answers[2]
     # What one forgets, all forget; the generation tells who has.
-    generation = servers[2].post("/v1/forget", {"ids": [log[100][1], log[500][1]]})["generation"]
-    assert generation == 1
+    forgotten = {"ids": [log[100][1], log[500][1]]}
+    until(lambda: servers[2].ask("POST", "/v1/forget", forgotten)[0] == 200, "a new connection to the database")
     fitted = fit_log(log_of(url), tmp_path / "fitted.mlca")
     for server in servers:
         assert served(server, 600, 1, tmp_path) == (fitted, 600, 1)
@@ -145,7 +157,7 @@ def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
     assert servers[0].post("/v1/predict", asked) == servers[1].post("/v1/predict", asked)
 
 
-def test_two_that_begin_a_log_at_once_begin_one(nursery, serve, cluster):
+def test_two_that_begin_a_log_at_once_begin_one(fork_server, serve, cluster):
     url = cluster.url("begun")
     servers = [serve("--log", url, data=f"data{number}", ready=False) for number in range(3)]
     for number, server in enumerate(servers):
@@ -231,11 +243,89 @@ def test_a_log_that_has_gone_back_takes_the_model_with_it(serve, cluster, tmp_pa
     server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 80})
     with psycopg.connect(url) as connection:
         connection.execute("DELETE FROM mlca_rows WHERE position > 60")
-        connection.execute("UPDATE mlca_log SET position = 60")
+        connection.execute(
+            "UPDATE mlca_log SET position = 60, checksum = (SELECT checksum FROM mlca_rows WHERE position = 60)"
+        )
     until(lambda: server.get("/health/ready")["position"] == 60, "back")
     assert server.learn(make_rows(30, start=100))["position"] == 90
     assert served(server, 90, 0, tmp_path) == (fit_log(log_of(url), tmp_path / "fitted.mlca"), 90, 0)
     assert "has gone back to position 60" in server.err.read_text()
+
+
+def test_a_log_that_continued_with_other_rows_takes_the_model_with_it(serve, cluster, tmp_path):
+    """As after a change to a standby that went on by itself: position and generation are those of the model or more."""
+    import psycopg
+
+    from mlca.serve.log import read_head
+    from mlca.serve.log_changes import Learn, carry_out
+    from mlca.serve.postgresql import _Session
+    from mlca.serve.request_rows import Columns, pack
+
+    url = cluster.url("exchanged")
+    server = serve("--log", url)
+    server.learn(make_rows(80))
+    before = server.get("/v1/model")["checksum"]
+    until(lambda: server.get("/health/ready")["position"] == 80, "learned")
+    rows = make_rows(20, start=500)
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM mlca_rows WHERE position > 60")
+        connection.execute(
+            "UPDATE mlca_log SET position = 60, checksum = (SELECT checksum FROM mlca_rows WHERE position = 60)"
+        )
+        session = _Session(connection)
+        packed = pack(np.array([row["x"] for row in rows]))
+        change = Learn([row["id"] for row in rows], packed, [tuple(row["labels"]) for row in rows], Columns(3))
+        head = carry_out(session, read_head(session), change)[0]
+        session.execute("UPDATE mlca_log SET position = ?, checksum = ?", (head.position, head.checksum))
+    until(lambda: server.get("/health/ready")["checksum"] == head.checksum.hex() != before, "followed")
+    assert served(server, 80, 0, tmp_path) == (fit_log(log_of(url), tmp_path / "fitted.mlca"), 80, 0)
+    assert "or has other rows" in server.err.read_text()
+    server.stop()
+    server.start()
+    assert server.get("/health/ready")["checksum"] == head.checksum.hex()
+
+
+def test_services_at_the_same_position_have_the_same_checksum(serve, cluster):
+    url = cluster.url("checksums")
+    servers = [serve("--log", url, data=f"data{number}") for number in range(2)]
+    for start in range(0, 60, 20):
+        position = servers[start // 20 % 2].learn(make_rows(20, start=start))["position"]
+        for server in servers:
+            server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": position})
+        assert servers[0].get("/v1/model")["checksum"] == servers[1].get("/v1/model")["checksum"] is not None
+
+
+def test_a_database_that_lost_its_log_does_not_start_a_service_with_snapshots(serve, fork_server, cluster):
+    server = serve("--log", cluster.url("lost"))
+    server.learn(make_rows(80))
+    server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 80})
+    server.stop()
+    other = Server(fork_server, server.data, "--log", cluster.url("empty"), name="other")
+    with pytest.raises(AssertionError):
+        other.start(ready=False)
+    assert "it is of position 80, but there is no log" in other.err.read_text()
+    assert list((server.data / "snapshots").iterdir())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, version):
+    import psycopg
+
+    url = cluster.url(f"version{version}")
+    source = sqlite3.connect(":memory:")
+    source.executescript(Path(__file__).with_name(f"log_of_version_{version}.sql").read_text())
+    with psycopg.connect(url) as connection:
+        for table, columns in OLD_TABLES.items():
+            connection.execute(f"CREATE TABLE {table} ({columns})")
+            for row in source.execute(f"SELECT * FROM {table}"):
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
+    source.close()
+    log = log_of(url)
+    server = serve("--log", url)
+    assert repr(log_of(url)) == repr(log)
+    expected = fit_log(log, tmp_path / "fitted.mlca", decision="calibrated")  # the default of its time
+    assert served(server, len(log), 1, tmp_path) == (expected, len(log), 1)
+    assert serve("--log", url, data="second").get("/v1/model")["checksum"] == server.get("/v1/model")["checksum"]
 
 
 def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):

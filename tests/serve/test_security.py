@@ -1,5 +1,6 @@
 """Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
 
+import asyncio
 import json
 import socket
 import stat
@@ -8,9 +9,11 @@ import threading
 import pytest
 
 from mlca.cli import main
-from mlca.serve.tokens import Tokens, add_token
-from tests.serve.running import until
-from tests.serve.streams import make_rows
+from mlca.serve import tokens as tokens_module
+from mlca.serve.request_errors import RequestError
+from mlca.serve.tokens import TokenGuard, Tokens, add_token
+from tests.serve.log_streams import make_rows
+from tests.serve.service_process import until
 
 ROUTES = [
     ("POST", "/v1/predict", {"rows": [{"x": [1, 2, 3]}]}, "predict"),
@@ -27,14 +30,18 @@ ROUTES = [
 OPEN = ["/health/live", "/health/ready", "/openapi.json", "/"]
 
 
+# Answers to wrong tokens are held for a moment only: these tests send many.
+SHORT_HOLD = "from mlca.serve import tokens; tokens.HOLD_SECONDS = 0.001"
+
+
 @pytest.fixture(scope="module")
-def guarded(nursery, tmp_path_factory):
+def guarded(fork_server, tmp_path_factory):
     """A service that asks for tokens, and a token of each scope."""
-    from tests.serve.running import Server
+    from tests.serve.service_process import Server
 
     folder = tmp_path_factory.mktemp("guarded")
     tokens = {scope: add_token(folder / "tokens.json", scope, [scope]) for scope in ("predict", "learn", "admin")}
-    server = Server(nursery, folder / "data", "--tokens", folder / "tokens.json").start()
+    server = Server(fork_server, folder / "data", "--tokens", folder / "tokens.json", before=SHORT_HOLD).start()
     server.post("/v1/learn", {"rows": make_rows(60)}, token=tokens["learn"])
     yield server, tokens, folder / "tokens.json"
     server.end()
@@ -52,6 +59,20 @@ def test_every_route_asks_for_its_scope_and_no_other_will_do(guarded, method, pa
             assert status == 403, answer
     if path != "/v1/events":  # never ends
         assert server.ask(method, path, body, token=tokens[scope])[0] == 200
+
+
+def test_keep_needs_the_scope_learn(guarded, serve, tmp_path):
+    """A token for predictions alone writes no rows, takes no ids and does not decide on the columns of an empty log."""
+    server, tokens, path = guarded
+    kept = {"rows": [{"id": "order-17", "x": [9, 9, 9]}], "keep": True}
+    status, answer, _ = server.ask("POST", "/v1/predict", kept, token=tokens["predict"])
+    assert (status, answer["error"]["problem"]) == (403, "this token lacks the scope 'learn', which keep needs")
+    assert server.get("/v1/rows?id=order-17", token=tokens["learn"])["state"] == "unknown"
+    both = add_token(path, "keeper", ["predict", "learn"])
+    assert server.post("/v1/predict", kept, token=both)["kept"] == 1
+    empty = serve("--tokens", path)
+    assert empty.ask("POST", "/v1/predict", kept, token=tokens["predict"])[0] == 403
+    assert empty.get("/v1/model", token=tokens["predict"])["columns"] is None
 
 
 def test_what_is_open_tells_nothing(guarded):
@@ -77,11 +98,133 @@ def test_a_token_is_revoked_by_taking_it_out(guarded):
     until(lambda: server.ask("GET", "/v1/model", token=secret)[0] == 401, "revoked")
 
 
+class HeldAnswers:
+    """Takes the place of `asyncio.sleep`: answers are held until they are released."""
+
+    def __init__(self):
+        self.seconds, self.released = [], asyncio.Event()
+
+    async def __call__(self, seconds):
+        self.seconds.append(seconds)
+        await self.released.wait()
+
+
+@pytest.fixture
+def secret(tmp_path):
+    return add_token(tmp_path / "tokens.json", "user", ["predict"])
+
+
+@pytest.fixture
+def guard(tmp_path, secret):
+    failures = []
+    guard = TokenGuard(Tokens(tmp_path / "tokens.json"), lambda address, count: failures.append((address, count)))
+    guard.told = failures
+    return guard
+
+
+def test_wrong_tokens_are_counted_per_address_and_their_answers_held(guard, secret, monkeypatch):
+    async def guess():
+        held = HeldAnswers()
+        monkeypatch.setattr(tokens_module.asyncio, "sleep", held)
+        for number in range(tokens_module.FREE_FAILURES):
+            assert await guard.holder(f"guess {number}", "192.0.2.1") is None
+        assert held.seconds == []
+        held_answers = [
+            asyncio.ensure_future(guard.holder("guess", "192.0.2.1")) for _ in range(tokens_module.MOST_HELD)
+        ]
+        while len(held.seconds) < len(held_answers):
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        assert set(held.seconds) == {tokens_module.HOLD_SECONDS}
+        # Too many answers to this address are held: no token from there is looked at, not even a right one.
+        for guessed in ("guess", secret):
+            with pytest.raises(RequestError) as caught:
+                await guard.holder(guessed, "192.0.2.1")
+            assert (caught.value.status, caught.value.retry_after) == (429, 1)
+        # Other addresses notice nothing, and nothing was counted for them.
+        assert (await guard.holder(secret, "192.0.2.2")).name == "user"
+        assert await guard.holder("guess", "192.0.2.2") is None
+        held.released.set()
+        assert await asyncio.gather(*held_answers) == [None] * len(held_answers)
+        assert (await guard.holder(secret, "192.0.2.1")).name == "user"
+
+    asyncio.run(asyncio.wait_for(guess(), 60))
+    total = tokens_module.FREE_FAILURES + tokens_module.MOST_HELD
+    assert guard.told == [*(("192.0.2.1", count) for count in range(1, total + 1)), ("192.0.2.2", 1)]
+
+
+def test_a_token_that_was_let_in_is_not_locked_out_by_guesses_from_its_address(guard, secret, monkeypatch):
+    """As behind a proxy, whose address all clients share."""
+
+    async def guess():
+        held = HeldAnswers()
+        monkeypatch.setattr(tokens_module.asyncio, "sleep", held)
+        assert (await guard.holder(secret, "192.0.2.1")).name == "user"
+        guesses = tokens_module.FREE_FAILURES + tokens_module.MOST_HELD
+        held_answers = [asyncio.ensure_future(guard.holder("guess", "192.0.2.1")) for _ in range(guesses)]
+        while len(held.seconds) < tokens_module.MOST_HELD:
+            await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+        with pytest.raises(RequestError):
+            await guard.holder("guess", "192.0.2.1")
+        assert (await guard.holder(secret, "192.0.2.1")).name == "user"
+        held.released.set()
+        await asyncio.gather(*held_answers)
+
+    asyncio.run(asyncio.wait_for(guess(), 60))
+
+
+def test_addresses_of_one_ipv6_network_are_counted_together_and_old_failures_forgotten(guard, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(tokens_module.time, "monotonic", lambda: now)
+    asyncio.run(guard.holder("guess", "2001:db8::1"))
+    asyncio.run(guard.holder("guess", "2001:db8::ffff:2"))
+    asyncio.run(guard.holder("guess", "2001:db8:0:1::1"))
+    asyncio.run(guard.holder("guess", "::ffff:192.0.2.9"))
+    now = tokens_module.FORGIVEN_AFTER + 1
+    asyncio.run(guard.holder("guess", "2001:db8::1"))
+    assert guard.told == [
+        ("2001:db8::/64", 1),
+        ("2001:db8::/64", 2),
+        ("2001:db8:0:1::/64", 1),
+        ("192.0.2.9", 1),
+        ("2001:db8::/64", 1),
+    ]
+
+
+def test_the_guard_remembers_a_bounded_number_of_addresses(guard, secret, monkeypatch):
+    monkeypatch.setattr(tokens_module, "_MOST_REMEMBERED", 3)
+
+    async def come():
+        for number in range(5):
+            await guard.holder("guess", f"192.0.2.{number}")
+            await guard.holder(secret, f"192.0.2.{number}")
+
+    asyncio.run(come())
+    assert len(guard._failures) == len(guard._admitted) == 3
+
+
+def test_wrong_tokens_are_logged_and_counted_and_requests_without_one_are_not(serve, tmp_path):
+    secret = add_token(tmp_path / "tokens.json", "user", ["predict"])
+    server = serve("--tokens", tmp_path / "tokens.json", before=SHORT_HOLD)
+    for _ in range(3):
+        assert server.ask("GET", "/v1/model")[0] == 401
+    for number in range(30):
+        assert server.ask("GET", "/v1/model", token=f"mlca_{number}")[0] == 401
+    assert b"mlca_wrong_tokens_total 30\n" in server.ask("GET", "/metrics", token=secret)[1]
+    server.stop()
+    lines = [json.loads(line) for line in server.err.read_text().splitlines()]
+    wrong = [(line["address"], line["failures"]) for line in lines if line["event"] == "wrong token"]
+    assert wrong == [("127.0.0.1", count) for count in range(1, 31)]
+    assert "mlca_0" not in server.err.read_text()
+
+
 def test_a_row_of_the_log_is_explained_only_to_who_may_send_rows(guarded):
     server, tokens, path = guarded
     assert server.ask("POST", "/v1/explain", {"x": [1, 2, 3]}, token=tokens["predict"])[0] == 200
     status, answer, _ = server.ask("POST", "/v1/explain", {"id": "r7"}, token=tokens["predict"])
-    assert (status, answer["error"]["problem"]) == (403, "this token is not good for 'learn'")
+    assert (status, answer["error"]["problem"]) == (
+        403,
+        "this token lacks the scope 'learn', which an explanation by id needs",
+    )
     # Nor does the refusal tell whether there is such a row.
     assert server.ask("POST", "/v1/explain", {"id": "never"}, token=tokens["predict"])[0] == 403
     both = add_token(path, "both", ["predict", "learn"])
@@ -173,14 +316,41 @@ def test_tokens_that_are_made_at_once_are_all_there(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_without_tokens_only_this_machine_may_ask(shared, nursery, tmp_path, capsys):
+def test_without_tokens_only_this_machine_may_ask(shared, fork_server, tmp_path, capsys):
     assert main(["serve", "--data", str(tmp_path / "d"), "--host", "0.0.0.0"]) == 1
     assert "--tokens FILE" in capsys.readouterr().err
-    assert "nobody else" in shared.out.read_text()
+    assert "only requests from this machine" in shared.out.read_text()
     for host in ("evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", ""):
         assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 421
     for host in ("localhost", "LOCALHOST:1234", "127.0.0.1", "[::1]:80"):
         assert shared.ask("GET", "/v1/model", headers={"Host": host})[0] == 200
+
+
+def send_raw(server, *headers):
+    """Ask for the model with these header lines and no others; return the status."""
+    request = "\r\n".join(["GET /v1/model HTTP/1.1", *headers, "Connection: close", "", ""])
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(request.encode())
+        return int(connection.recv(1000).split()[1])
+
+
+def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
+    assert send_raw(shared, "Host: 127.0.0.1") == 200
+    assert send_raw(shared, "Host: evil.example", "Host: 127.0.0.1") == 400
+    assert send_raw(shared, "Host: 127.0.0.1", "Host: evil.example") == 400
+    assert send_raw(shared, "Host: 127.0.0.1", "Host: 127.0.0.1") == 400
+    assert send_raw(shared) == 421
+
+
+def test_headers_that_decide_must_not_be_repeated(guarded):
+    """Which of two would count is for nobody to guess: proxies and servers differ in it."""
+    server, tokens, _ = guarded
+    right, wrong = f"Authorization: Bearer {tokens['predict']}", "Authorization: Bearer mlca_wrong"
+    assert send_raw(server, "Host: x", right) == 200
+    assert send_raw(server, "Host: x", wrong, right) == 400
+    assert send_raw(server, "Host: x", right, wrong) == 400
+    assert send_raw(server, "Host: x", "Host: y", right) == 400
+    assert send_raw(server, "Host: x", "Origin: http://x", "Origin: http://evil.example", right) == 400
 
 
 def test_pages_of_other_sites_may_not(shared):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from mlca import MLCA
-from mlca.serve.live import Learned, LiveModel
+from mlca.serve.live_model import Learned, LiveModel
 from mlca.serve.log import LoggedRow
-from mlca.serve.rows import Columns, pack
+from mlca.serve.request_rows import Columns, pack
 from mlca.serve.snapshots import Snapshots
-from tests.serve.running import until
-from tests.serve.streams import fit_log, log_of, make_rows, state_of
+from tests.serve.log_streams import FittingView, fit_log, log_of, make_rows, state_of
+from tests.serve.service_process import until
 
 
 @pytest.fixture
@@ -29,21 +29,17 @@ def grow(live, n):
     rows = make_rows(n, start)
     packed = pack(np.array([row["x"] for row in rows]))
     logged = [
-        LoggedRow(start + 1 + i, x, tuple(row["labels"]), ("red",), row["id"], 0.0)
+        LoggedRow(start + 1 + i, x, tuple(row["labels"]), ("red",), row["id"], 0.0, b"")
         for i, (row, x) in enumerate(zip(rows, packed, strict=True))
     ]
     live.learn(logged, Columns(3))
-
-
-def always(position, generation):
-    return True
 
 
 def test_what_was_saved_comes_back_and_goes_on(snapshots, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 70)
     path = snapshots.save(live)
-    again = snapshots.newest(always)
+    again = snapshots.newest(FittingView())
     assert (again.position, again.generation) == (70, 0)
     with live.measures() as measures:
         assert again.measures.to_json() == measures.to_json()
@@ -70,7 +66,7 @@ def test_any_damage_falls_back_to_the_one_before(snapshots, told, tmp_path):
         damaged = bytearray(content)
         damaged[place] ^= 0x41
         path.write_bytes(damaged)
-        found = snapshots.newest(always)
+        found = snapshots.newest(FittingView())
         if found.position == 70:  # a byte that means nothing, such as a time stamp of the archive
             found.model.save(tmp_path / "again.mlca")
             assert state_of(tmp_path / "again.mlca") == good
@@ -81,14 +77,14 @@ def test_any_damage_falls_back_to_the_one_before(snapshots, told, tmp_path):
     assert fallen > 20
     assert all("cannot be used" in sentence for sentence in told)
     path.write_bytes(content[: len(content) // 2])
-    assert snapshots.newest(always).position == 60
+    assert snapshots.newest(FittingView()).position == 60
 
 
 def test_one_of_another_log_is_not_believed(snapshots, told, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 60)
     snapshots.save(live)
-    assert Snapshots(tmp_path / "snapshots", "another log", told.append).newest(always) is None
+    assert Snapshots(tmp_path / "snapshots", "another log", told.append).newest(FittingView()) is None
     assert "another log" in told[0]
 
 

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from mlca.client import Client, ServiceError
-from tests.serve.running import ask
-from tests.serve.streams import make_rows
+from tests.serve.log_streams import make_rows
+from tests.serve.service_process import ask
 
 SECONDS = float(os.environ.get("MLCA_SOAK_SECONDS", "30"))
 # Beside other tests clients leave the processor to those most of the time; `make soak` has it for itself.

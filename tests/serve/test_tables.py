@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 
 from mlca import MLCA, load
 from mlca.client import Client
-from mlca.serve.live import Learned, LiveModel
+from mlca.serve.live_model import Learned, LiveModel, new_model, new_parameters
 from mlca.serve.log import LoggedRow
-from mlca.serve.refusals import RefusalError
-from mlca.serve.rows import TABLE, pack_rows
+from mlca.serve.request_errors import RequestError
+from mlca.serve.request_rows import TABLE, pack_rows
 from mlca.serve.snapshots import Snapshots
-from mlca.serve.tablelearning import TableLearner
-from mlca.serve.tablerows import LONGEST_TEXT, MOST_CELLS, check_cells, read_cells
+from mlca.serve.table_cells import LONGEST_TEXT, cells_of_rows, check_cells, read_cells
+from mlca.tables import TableLearner
 from mlca.tables import columns as deciding
-from tests.serve.running import until
-from tests.serve.streams import fit_log, log_of, state_of
-from tests.serve.tables import frame_of, make_table
+from mlca.tables.table_learner import MOST_CELLS
+from tests.serve.log_streams import FittingView, fit_log, log_of, state_of
+from tests.serve.service_process import until
+from tests.serve.table_streams import frame_of, make_table
 
 
 @pytest.fixture
@@ -41,11 +42,11 @@ def saved(model):
 def learned(rows, cuts=()):
     """The model of rows that come in portions, as the log has them."""
     model = MLCA(recency=True)
-    table = TableLearner(model)
+    table = TableLearner(model, "missing")
     for start, stop in zip([0, *cuts], [*cuts, len(rows)], strict=True):
         if stop > start:
             cells = [dict(sorted(row["x"].items())) for row in rows[start:stop]]
-            table.learn(cells, [tuple(row["labels"]) for row in rows[start:stop]])
+            table.learn(cells_of_rows(cells), [tuple(row["labels"]) for row in rows[start:stop]])
     return model
 
 
@@ -89,7 +90,8 @@ def test_whatever_passes_the_door_is_learned_for_ever(rows, first_rows, cuts):
         model = learned(rows, cuts)
         assert model.n_seen_ == len(rows)
         assert saved(model) == saved(learned(rows))
-        model.judge(TableLearner(model).encode([row["x"] for row in rows]))
+        live = Learned(model)
+        model.predict_details(live.encode([row["x"] for row in rows]))
     finally:
         deciding.FIRST_ROWS = before
 
@@ -99,13 +101,13 @@ def test_a_cell_that_the_settled_recipe_cannot_read_is_refused_at_the_door_and_a
     good = learned(rows)
     layout = TableLearner(good).layout
     for cells, place in [({"temp": "warm"}, "x['temp']"), ({"urgent": 7}, "x['urgent']")]:
-        with pytest.raises(RefusalError) as caught:
+        with pytest.raises(RequestError) as caught:
             check_cells([{"temp": 1}, cells], layout)
         assert (caught.value.status, caught.value.row, caught.value.field) == (422, 1, place)
         assert "null" in caught.value.remedy
     check_cells([{"temp": "3.5", "site": 7, "urgent": "yes", "new": "x"}, {"temp": None}, {"temp": "?"}], layout)
     full = {f"c{i}": 1 for i in range(MOST_CELLS)}
-    with pytest.raises(RefusalError, match="one too many"):
+    with pytest.raises(RequestError, match="one too many"):
         check_cells([full], layout)
     one, other = ({"id": "z", "x": {"temp": cell, "site": "A"}, "labels": ["north"]} for cell in ("warm", None))
     assert saved(learned([*rows, one])) == saved(learned([*rows, other]))
@@ -134,7 +136,7 @@ def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tm
     rows = make_table(130)
 
     logged = [
-        LoggedRow(place, x, tuple(row["labels"]), None, row["id"], 0.0)
+        LoggedRow(place, x, tuple(row["labels"]), None, row["id"], 0.0, b"")
         for place, (row, x) in enumerate(zip(rows, pack_rows([row["x"] for row in rows]), strict=True), 1)
     ]
     live = LiveModel(Learned(MLCA(recency=True)))
@@ -144,7 +146,7 @@ def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tm
     assert live.facts.settled
     snapshots = Snapshots(tmp_path / "snapshots", "this log", print)
     snapshots.save(live)
-    again = LiveModel(snapshots.newest(lambda position, generation: True))
+    again = LiveModel(snapshots.newest(FittingView()))
     assert again.facts == live.facts
     again.learn(logged[95:130], TABLE)
     again.snapshot(tmp_path / "again.mlca", {})
@@ -172,7 +174,7 @@ def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tm
     ids=lambda value: repr(value)[:20],
 )
 def test_cells_that_are_none_are_refused(x, field):
-    with pytest.raises(RefusalError) as caught:
+    with pytest.raises(RequestError) as caught:
         read_cells(x, 3)
     assert (caught.value.status, caught.value.row, caught.value.field) == (422, 3, field)
 
@@ -282,7 +284,8 @@ def test_a_log_from_before_there_were_tables(serve, tmp_path):
     columns = server.get("/v1/model")["columns"]
     assert (columns["table"], columns["names"]) == (False, ["heat", "wind", "rain"])
     here = [row for row in log_of(server.data) if row[2] is not None]
-    model = MLCA(recency=True).fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
+    model = MLCA(decision="calibrated", recency=True)  # the default of its time
+    model.fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
     assert (len(here), served(server, 60, tmp_path)) == (59, saved(model))
     server.learn([{"id": "n1", "x": {"wind": 1, "heat": 2, "rain": 3}, "labels": []}])
     server.learn([{"id": "n2", "x": [1, 2, 3], "labels": []}])
@@ -290,15 +293,33 @@ def test_a_log_from_before_there_were_tables(serve, tmp_path):
     for x, field in [({"heat": 1}, "x['wind']"), ({"heat": 1, "wind": 1, "rain": "no"}, "x['rain']")]:
         assert server.learn([{"id": "n3", "x": x, "labels": []}], 422)["error"]["field"] == field
     version = sqlite3.connect(server.data / "log.sqlite").execute("SELECT version FROM mlca_log").fetchone()
-    assert version == (1,)
+    assert version == (3,)
 
 
 def test_the_log_keeps_one_form_and_tells_its_version(serve):
     server = serve()
     server.learn([{"id": "a", "x": {"b": 1, "a": "ä", "c": None}, "labels": []}])
     connection = sqlite3.connect(server.data / "log.sqlite")
-    assert connection.execute("SELECT version FROM mlca_log").fetchone() == (2,)
+    assert connection.execute("SELECT version FROM mlca_log").fetchone() == (3,)
     packed = connection.execute("SELECT x FROM mlca_rows").fetchone()[0]
     connection.close()
     assert packed == '{"a":"ä","b":1,"c":null}'.encode()
     assert json.loads(packed) == {"a": "ä", "b": 1, "c": None}
+
+
+@pytest.mark.parametrize("portion", [1, 7, 60])
+def test_kinds_of_columns_can_be_set(portion):
+    chosen = {"columns": {"id": "ignore", "code": "category", "note": "number"}, "text_features": 128}
+    parameters = json.loads(json.dumps(new_parameters(chosen)))
+    cells = [{"code": i % 3, "id": i, "note": "n/a" if i % 5 else "?!", "size": i / 7} for i in range(60)]
+    rows = [
+        LoggedRow(place, x, ("a",) if place % 3 else (), None, f"r{place}", 0.0, b"")
+        for place, x in enumerate(pack_rows(cells), 1)
+    ]
+    service = Learned(new_model(parameters, None))
+    for start in range(0, 60, portion):
+        service.learn(rows[start : start + portion], TABLE)
+    kinds = {column.name: (column.kind, column.width) for column in service.facts().layout.columns}
+    assert kinds["code"] == ("categorical", 1) and kinds["id"][1] == 0
+    assert kinds["note"] == ("text", 128)  # no cell is a number, and nothing may fail
+    assert service.model.n_seen_ == 60

@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import pickle
 import struct
 import tracemalloc
 import zipfile
@@ -17,8 +18,10 @@ from mlca import MLCA, load
 from mlca.limits import MOST_FEATURES
 from mlca.storage import HEADER
 from mlca.storage.archive import read_archive
-from tests.learner.states import assert_same_state
+from tests.learner.model_comparison import assert_same_state
 from tests.storage.archives import members_of, npy, pack, signed, unpack, write_members
+
+pytestmark = pytest.mark.traced
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +133,9 @@ FORGERIES = {
     "rows that wrap": ("learned", set_array("counts", lambda a: a * 0 + 2**62), "'counts' counts more"),
     "fewer nodes": ("learned", set_array("counts", lambda a: a[:-1]), "'counts' has shape"),
     "negative tally": ("learned", set_array("tally", lambda a: -a), "'tally' holds no four counts"),
-    "uncountable": ("learned", set_array("tally", lambda a: a * 0 + 2**53), "more instances than can be counted"),
+    "uncountable": ("learned", set_array("tally", lambda a: a * 0 + 2**53), "more rows than can be counted"),
     "votes of one": ("learned", set_array("tally", lambda a: a[[0, 1, 3, 2]]), "'tally' has nodes that never voted"),
-    "no node": ("learned", set_array("tally", lambda a: put(a, 0, 0)), "'tally' has instances, but no node"),
+    "no node": ("learned", set_array("tally", lambda a: put(a, 0, 0)), "'tally' has rows, but no node"),
     "votes too many": ("learned", set_array("tally", lambda a: put(a, 2, a[2] + 1)), "'tally' does not add up"),
     "votes of several": ("learned", set_array("tally", lambda a: put(a, 0, 1)), "'tally' has votes among several"),
     "votes of the first": (
@@ -193,7 +196,7 @@ FORGERIES = {
     ),
     "labels in no form": ("learned", set_header(form="sets"), "in the form 'sets'"),
     "a form of classes": ("learned", set_header(single=True, form="names"), "in the form 'names'"),
-    "two classes a row": ("learned", set_header(single=True, form=None), "does not give every instance one class"),
+    "two classes a row": ("learned", set_header(single=True, form=None), "does not give every row one class"),
     "waiting classes": ("waiting", set_header(single=True, form=None), "without exactly one class"),
 }
 
@@ -308,6 +311,7 @@ ZIPS = {
     "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "cut short"),
     "empty": (lambda raw: b"", "not an mlca model"),
     "text": (lambda raw: b"not a model", "not an mlca model"),
+    "pickle": (lambda raw: pickle.dumps(MLCA()), r"a pickle, not an mlca model; .* write it with model\.save\(path\)"),
     "bare end": (lambda raw: raw[-22:], "not an mlca model|cut short|without"),
 }
 

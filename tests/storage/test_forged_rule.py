@@ -8,19 +8,24 @@ import pytest
 from scipy import sparse
 
 from mlca import MLCA, load
-from tests.learner.rules import RULES, stream_of
+from tests.learner.algorithm_options import VARIANTS
+from tests.learner.random_streams import late_label_stream
 from tests.storage.archives import pack, unpack
+
+pytestmark = pytest.mark.traced
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    X, Y = stream_of("grid", 140, 4, 3, seed=2)
-    for name, rule in RULES.items():
+    X, Y = late_label_stream("grid", 140, 4, 3, seed=2)
+    for name, rule in VARIANTS.items():
         MLCA(**rule | {"vigilance": "auto", "window": 20}).fit(X, Y).save(folder / name)
-    MLCA(window=20).fit(sparse.csr_array((X > 0).astype(float)), Y).save(folder / "binary")
-    MLCA(vigilance="auto", window=20).fit(X[:9], Y[:9]).save(folder / "waiting")
-    MLCA(window=20, max_nodes=30, drift="follow").fit(X, Y).save(folder / "bounded")
+    calibrated = {"decision": "calibrated", "window": 20}
+    MLCA(**calibrated).fit(sparse.csr_array((X > 0).astype(float)), Y).save(folder / "binary")
+    MLCA(**calibrated, vigilance="auto").fit(X[:9], Y[:9]).save(folder / "waiting")
+    MLCA(**calibrated, max_nodes=30, drift="follow").fit(X, Y).save(folder / "bounded")
+    MLCA(window=20).fit(X[:9], Y[:9]).save(folder / "mixed waiting")
     return folder
 
 
@@ -53,6 +58,30 @@ def many_rows(n):
     return change
 
 
+def one_linear_weight(arrays):
+    """A feature has a weight that no step has given it."""
+    arrays["linear.features"] = np.zeros(1, "i4")
+    arrays["linear.kinds"] = np.zeros(1, "u1")
+    arrays["linear.values"] = np.zeros(1)
+    arrays["linear.weights"] = np.zeros((1, len(arrays["decision.arrived"]) + 2), "f4")
+    arrays["linear.squares"] = 1 + arrays["linear.weights"]
+
+
+def two_cells(then=None):
+    """Nodes are kept in two cells; then something else is changed."""
+
+    def change(arrays):
+        arrays["cells.centres"] = np.zeros((2, 4), "i2")
+        arrays["cells.nodes"] = np.arange(arrays["tally"][0], dtype="i4") % 2
+        if then is not None:
+            then(arrays)
+
+    return change
+
+
+LINEAR = "the linear models contradict themselves"
+CELLS = "the cells do not fit the nodes"
+OTHER_NODES = "the learned similarity was computed from other nodes"
 SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
 NOT_FINITE = "holds numbers that are not finite"
 ANOTHER_TIME = "'similarity.tally' has the similarity computed anew at another time"
@@ -152,7 +181,7 @@ FORGERIES = {
     "a past beyond the nodes": ("drift", setting("drift.first", -1, LAST), DECISION),
     "segments of nothing": ("drift", setting("drift.parts", 0, 0), DECISION),
     "segments that wrap": ("drift", setting("drift.parts", slice(None), LAST), DECISION),
-    "too many segments": ("drift", replacing("drift.first", lambda a: np.arange(17)), "too many segments"),
+    "too many segments": ("drift", replacing("drift.first", lambda a: np.arange(17)), DECISION),
     "trust too large": ("drift", setting("drift.trust", 0, 1.01), DECISION),
     "trust that is no number": ("drift", setting("drift.trust", 0, np.nan), NOT_FINITE),
     "faded to nothing": ("drift", setting("fading.counts", 0, 0.99), DECISION),
@@ -165,6 +194,79 @@ FORGERIES = {
     "faded bounds that wrap": ("drift", setting("fading.indptr", 1, FIRST), "'fading.indptr' has bounds"),
     "faded bounds beyond": ("drift", setting("fading.indptr", 1, LAST), "'fading.indptr' has bounds"),
     "fewer that fade": ("drift", replacing("fading.counts", lambda a: a[:-1]), "'fading.counts' has another"),
+    "trust of other segments": ("drift", replacing("drift.trust", lambda a: a[:-1]), DECISION),
+    "parts of other segments": ("drift", replacing("drift.parts", lambda a: a[:-1]), DECISION),
+    "a mean rank less": ("mixed", replacing("similarity.middles", lambda a: a[:-1]), SIMILARITY),
+    "no mean ranks": ("mixed", replacing("similarity.middles", lambda a: a[:0]), SIMILARITY),
+    "a mean rank below all": ("mixed", setting("similarity.middles", 0, -0.5), SIMILARITY),
+    "a mean rank above all": ("mixed", setting("similarity.middles", 0, 34.0 * 2**17 + 1), SIMILARITY),
+    "a mean rank that is no number": ("mixed", setting("similarity.middles", 0, np.nan), NOT_FINITE),
+    "mean ranks before nodes": (
+        "mixed waiting",
+        replacing("similarity.middles", lambda a: np.zeros(4)),
+        "'similarity.middles' are there before a node",
+    ),
+    "an input too strong": ("mixed", setting("mixer.weights", 0, 1001.0), DECISION),
+    "an input of no number": ("mixed", setting("mixer.weights", 0, np.nan), "'mixer.weights' " + NOT_FINITE),
+    "an input less": ("mixed", replacing("mixer.weights", lambda a: a[:-1]), "'mixer.weights' has another"),
+    "a lopsided curvature": ("mixed", setting("mixer.curvature", (0, 1), 1.0), DECISION),
+    "a curvature that falls": ("mixed", setting("mixer.curvature", (3, 3), -1.0), DECISION),
+    "a curvature of nothing": ("mixed", setting("mixer.curvature", slice(None), 0.0), DECISION),
+    "an endless curvature": ("mixed", setting("mixer.curvature", (0, 0), 1e300), DECISION),
+    "a curvature of no number": ("mixed", setting("mixer.curvature", (0, 0), np.nan), NOT_FINITE),
+    "curvatures less": (
+        "mixed",
+        replacing("mixer.curvature", lambda a: a[:-1].copy()),
+        "'mixer.curvature' has another",
+    ),
+    "more hits than rows": ("mixed", setting("mixer.hits", 0, 141), DECISION),
+    "fewer hits than none": ("mixed", setting("mixer.hits", 5, FIRST), DECISION),
+    "a margin less": ("mixed", replacing("mixer.hits", lambda a: a[:-1]), "'mixer.hits' has another"),
+    "more F1 than rows": ("mixed", setting("mixer.f1", 0, 140 * 2**20 + 1), DECISION),
+    "less F1 than none": ("mixed", setting("mixer.f1", 0, -1), DECISION),
+    "a threshold less": ("mixed", replacing("mixer.f1", lambda a: a[:-1]), "'mixer.f1' has another"),
+    "a linear weight too large": ("mixed", setting("linear.weights", (1, 0), 64.5), LINEAR),
+    "a linear weight too low": ("mixed", setting("linear.weights", (1, 0), -64.5), LINEAR),
+    "a linear weight of no number": ("mixed", setting("linear.weights", (1, 0), np.nan), NOT_FINITE),
+    "a square below the start": ("mixed", setting("linear.squares", (1, 0), 0.5), LINEAR),
+    "an endless square": ("mixed", setting("linear.squares", (1, 0), np.inf), NOT_FINITE),
+    "a huge square": ("mixed", setting("linear.squares", (1, 0), 3e38), LINEAR),
+    "a linear model less": (
+        "mixed",
+        replacing("linear.weights", lambda a: a[:, :-1].copy()),
+        "'linear.weights' has shape",
+    ),
+    "a row of squares less": ("mixed", replacing("linear.squares", lambda a: a[:-1]), "'linear.squares' has shape"),
+    "a linear feature twice": ("mixed", setting("linear.features", slice(None), 0), LINEAR),
+    "a linear feature beyond": ("mixed", setting("linear.features", -1, 4), LINEAR),
+    "a linear feature below": ("mixed", setting("linear.features", 0, -2), LINEAR),
+    "a feature of no kind": ("mixed", setting("linear.kinds", -1, 11), LINEAR),
+    "a bias of another kind": ("mixed", setting("linear.kinds", 0, 9), LINEAR),
+    "a category of a number": ("mixed", setting("linear.kinds", -1, 10), LINEAR),
+    "a kind less": ("mixed", replacing("linear.kinds", lambda a: a[:-1]), "'linear.kinds' has shape"),
+    "a number with a category": ("mixed", setting("linear.values", -1, 1.0), LINEAR),
+    "a category of no number": ("mixed", setting("linear.values", -1, np.nan), "'linear.values' " + NOT_FINITE),
+    "weights before the first step": ("mixed waiting", one_linear_weight, "'linear.features' are there before"),
+    "a cell too far out": ("mixed cells", two_cells(setting("cells.centres", (1, 2), 2**15 - 1)), CELLS),
+    "a cell too far down": ("mixed cells", two_cells(setting("cells.centres", (0, 0), -(2**15))), CELLS),
+    "cells of other features": (
+        "mixed cells",
+        two_cells(replacing("cells.centres", lambda a: a[:, :-1].copy())),
+        "'cells.centres' has shape",
+    ),
+    "cells of no node": (
+        "mixed cells",
+        two_cells(replacing("cells.nodes", lambda a: a[:0])),
+        "'cells.nodes' has shape",
+    ),
+    "nodes of no cell": ("cells", replacing("cells.nodes", lambda a: np.zeros(3, "i4")), "'cells.nodes' has shape"),
+    "a node in a third cell": ("cells", two_cells(setting("cells.nodes", 0, 2)), "'cells.nodes' names cells"),
+    "a node before the cells": ("cells", two_cells(setting("cells.nodes", -1, -1)), "'cells.nodes' names cells"),
+    "cells of a sparse similarity": ("cells", two_cells(setting("similarity.tally", 2, 1)), CELLS),
+    "nodes that were never made": ("mixed drift", setting("drift.births", -1, LAST), OTHER_NODES),
+    "nodes before the first": ("mixed drift", setting("drift.births", 0, -1), OTHER_NODES),
+    "the same node twice": ("mixed drift", setting("drift.births", slice(None), 0), OTHER_NODES),
+    "a similarity of no node": ("mixed drift", replacing("drift.births", lambda a: a[:0]), OTHER_NODES),
     "unlabelled below none": ("learned bayes", setting("unlabelled", 0, -1), "'unlabelled' holds an impossible count"),
     "unlabelled that wraps": (
         "learned bayes",
@@ -192,8 +294,8 @@ FORGERIES = {
     ),
     "totals below the nodes": ("bounded", setting("reservoir.totals", 0, 0), "'reservoir.totals' holds impossible"),
     "totals above all rows": ("bounded", setting("reservoir.totals", 0, LAST), "'reservoir.totals' holds impossible"),
-    "more rows than add up": ("learned bayes", many_rows(2**40), "more instances than can be counted exactly"),
-    "more rows than can be calibrated": ("calibrated", many_rows(2**40), "more instances than can be counted exactly"),
+    "more rows than add up": ("learned bayes", many_rows(2**40), "more rows than can be counted exactly"),
+    "more rows than can be calibrated": ("calibrated", many_rows(2**40), "more rows than can be counted exactly"),
 }
 
 

@@ -15,8 +15,11 @@ from scipy import sparse
 from mlca import MLCA, load
 from mlca.merging import merge
 from mlca.model import extras_of, set_extra
-from tests.learner.states import assert_same_state
-from tests.learner.streams import all_parameters, streams
+from tests.learner.algorithm_options import any_options
+from tests.learner.model_comparison import assert_same_state
+from tests.learner.random_streams import streams
+
+pytestmark = pytest.mark.traced
 
 GOLDEN = Path(__file__).parents[1] / "data"
 
@@ -29,7 +32,7 @@ def small_model(**chosen):
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(streams(max_rows=130), all_parameters(), st.booleans(), st.floats(0, 1))
+@given(streams(max_rows=130), any_options(), st.booleans(), st.floats(0, 1))
 def test_a_loaded_model_goes_on_exactly_as_the_original(tmp_path, stream, chosen, thin, cut):
     X, Y = stream
     rows = sparse.csr_array(X) if thin else X
@@ -69,7 +72,7 @@ def test_labels_that_a_file_cannot_hold_are_named(tmp_path):
 
 
 def golden():
-    answers = {version: json.loads((GOLDEN / f"golden_v{version}.json").read_text()) for version in (1, 2, 3)}
+    answers = {version: json.loads((GOLDEN / f"golden_v{version}.json").read_text()) for version in (1, 2, 3, 4)}
     return [
         pytest.param(version, name, found, id=f"{version} {name}")
         for version, names in answers.items()
@@ -147,7 +150,7 @@ def test_what_load_would_refuse_is_not_saved(tmp_path):
 
 
 @settings(max_examples=40)
-@given(streams(max_rows=60), all_parameters(), st.booleans(), st.data())
+@given(streams(max_rows=60), any_options(), st.booleans(), st.data())
 def test_whatever_learning_and_merging_make_is_believed(tmp_path_factory, stream, chosen, thin, data):
     """`load` refuses what no learner makes; this looks for what a learner makes and `load` refuses."""
     X, Y = stream

@@ -13,6 +13,8 @@ import pytest
 from mlca import MLCA, load
 from mlca.replacing import replacing
 
+pytestmark = pytest.mark.traced
+
 needs_posix = pytest.mark.skipif(os.name != "posix", reason="of POSIX: permissions, FIFOs, devices, SIGKILL")
 
 

@@ -7,13 +7,13 @@ import pytest
 
 from mlca.cli.tablefiles import FORMATS
 from mlca.tables.batches import TableFile
+from mlca.tables.byte_streams import ByteStream
 from mlca.tables.cells import as_text, plain_numbers
 from mlca.tables.columns import Wishes
 from mlca.tables.encoding import encode_growing
 from mlca.tables.formats import READERS, open_source
 from mlca.tables.kinds import Boolean, Categorical, Date, Ignored, Numeric, OneHot, Text
 from mlca.tables.layout import LabelLayout, TableLayout
-from mlca.tables.streams import ByteStream
 
 
 @pytest.fixture
@@ -61,7 +61,8 @@ def table(columns):
         (["非常紧急", "不紧急"] * 10, Categorical("x", ("不紧急", "非常紧急"))),
         (["打印机没有墨粉了需要更换", "会议室没有无线网络"] * 10, Text("x", 4096)),
         ([f"id{i % 100:02}" for i in range(300)], Categorical("x", tuple(f"id{i:02}" for i in range(100)))),
-        ([f"id{i % 101}" for i in range(300)], Text("x", 4096)),
+        ([f"id{i % 101}" for i in range(300)], Categorical("x", tuple(sorted(f"id{i}" for i in range(101))), 100_000)),
+        ([f"{i % 101} to {i % 7}" for i in range(300)], Text("x", 4096)),
     ],
 )
 def test_kinds_of_columns(layout_of, cells, expected):

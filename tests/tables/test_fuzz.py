@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from mlca.tables.batches import TableFile
+from mlca.tables.byte_streams import ByteStream
 from mlca.tables.columns import Wishes
 from mlca.tables.formats import open_source
-from mlca.tables.streams import ByteStream
-from tests.damage import read_damaged
+from tests.damaged_files import read_damaged
 
 GROWTH = 100
 INTERPRETER = 1_000_000  # what Python and NumPy take for themselves, whatever the file

@@ -1,6 +1,8 @@
 """Rows of cells out of files: every row with its line, every fault in its place."""
 
 import gzip
+import os
+import threading
 from datetime import date
 
 import numpy as np
@@ -8,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mlca.tables.byte_streams import ByteStream
 from mlca.tables.formats import open_source
 from mlca.tables.sources import Fault
-from mlca.tables.streams import ByteStream
 
 
 def read(path, format=None):
@@ -162,6 +164,36 @@ class TestParquet:
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
         assert rows[0] == (1, ["a"]) and rows[1][1].startswith("byte 0xe9 of column 't' is not UTF-8")
+
+    def test_text_that_all_rows_refer_to_is_read_once(self, tmp_path):
+        text = "wide " * 1000
+        pq.write_table(pa.table({"t": [text, None, text], "b": [b"x"] * 3}), tmp_path / "t.parquet")
+        _, rows = read(tmp_path / "t.parquet")
+        assert rows == [(1, [text, b"x"]), (2, [None, b"x"]), (3, [text, b"x"])]
+        assert rows[0][1][0] is rows[2][1][0]
+
+    def test_too_long_text_is_a_fault_of_its_rows(self, tmp_path):
+        """A file of a kilobyte with one text of 20 MB in 1,000 rows took more than 6 GB."""
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), pa.array(["a" * (2**20 + 1), "b"]))
+        pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd")
+        _, rows = read(tmp_path / "t.parquet")
+        assert rows[1] == (2, ["b"])
+        assert rows[0][1] == rows[2][1] == "column 't' holds a text of 1,048,577 characters; at most 1,048,576 are read"
+
+    def test_row_group_that_grows_beyond_measure_is_rejected(self, tmp_path):
+        texts = ["a" * 2**19] * 200
+        pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
+        with pytest.raises(ValueError, match="a row group grows to more than 50 times the size of the file"):
+            read(tmp_path / "t.parquet")
+
+    def test_pipe_is_read_as_a_whole(self, tmp_path):
+        pq.write_table(pa.table({"a": [1.5, 2.5]}), tmp_path / "t.parquet")
+        os.mkfifo(tmp_path / "pipe")
+        content = (tmp_path / "t.parquet").read_bytes()
+        feeder = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,), daemon=True)
+        feeder.start()
+        assert read(tmp_path / "pipe") == (("a",), [(1, [1.5]), (2, [2.5])])
+        feeder.join(10)
 
 
 def test_the_fraction_read_is_known_for_files(write):

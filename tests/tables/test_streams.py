@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 
 from mlca.datasets import LabelledTable, read_arff, read_mulan_xml, read_xc
-from mlca.tables import streams
+from mlca.tables import byte_streams
+from mlca.tables.byte_streams import ByteStream
 from mlca.tables.formats import READERS, open_source
 from mlca.tables.sources import Fault
-from mlca.tables.streams import ByteStream
 
 TEXTS = {
     "csv": "a,b\n1,2\n",
@@ -63,7 +63,7 @@ class TestCompressed:
             READ[name](path)
 
     def test_growing_beyond_measure(self, tmp_path, name, pack, monkeypatch):
-        monkeypatch.setattr(streams, "SMALL", 1000)
+        monkeypatch.setattr(byte_streams, "SMALL", 1000)
         path = tmp_path / "bomb"
         path.write_bytes(pack(text_of(name) + b"\n" * 3_000_000))
         with pytest.raises(ValueError, match=r"bomb, line \d+: the file grows to more than 50 times"):
@@ -79,7 +79,7 @@ class TestPlain:
             READ[name](path)
 
     def test_lines_longer_than_could_be_meant(self, tmp_path, name, monkeypatch):
-        monkeypatch.setattr(streams, "LONGEST_LINE", 1000)
+        monkeypatch.setattr(byte_streams, "LONGEST_LINE", 1000)
         path = tmp_path / "file"
         path.write_bytes(text_of(name) + b"1" * 2000)
         with pytest.raises(ValueError, match=r"file, line \d+: longer than 1000 characters"):
@@ -106,7 +106,7 @@ def test_all_text_formats_are_here():
 
 
 def test_standard_input_is_bounded_too(monkeypatch):
-    monkeypatch.setattr(streams, "SMALL", 1000)
+    monkeypatch.setattr(byte_streams, "SMALL", 1000)
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
     with pytest.raises(ValueError, match=r"standard input, line \d+: the file grows"):

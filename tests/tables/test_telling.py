@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 
+from mlca.frames import _telling_places
+from mlca.tables.feature_names import FeatureNames
 from mlca.tables.kinds import Categorical, Numeric, OneHot
 from mlca.tables.layout import LabelLayout, TableLayout, XcLayout
-from mlca.tables.telling import TellingColumns, dense_row
+from mlca.tables.telling import TellingColumns, beside, dense_row
 
 LAYOUT = TableLayout(
     (Numeric("size"), OneHot("colour", ("blue", "red")), Numeric("weight")),
@@ -19,7 +23,7 @@ NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_the_least_ordinary_columns_come_in_the_order_of_the_table(form):
-    telling = TellingColumns(LAYOUT, form(NODES))
+    telling = TellingColumns(FeatureNames(LAYOUT), form(NODES))
     row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 spreads away, size 0 is 1.6 below the mean, the weight as ever
     assert telling.of(row, 1) == [1]
     assert telling.of(row, 2) == [0, 1]
@@ -35,7 +39,7 @@ def test_the_least_ordinary_columns_come_in_the_order_of_the_table(form):
 def test_codes_are_as_telling_as_numbers_of_0_and_1(form):
     nodes = np.column_stack([NODES[:, 0], 1 + NODES[:, 2], NODES[:, 3]])
     nodes[0] = np.nan
-    telling = TellingColumns(CODED, form(nodes))
+    telling = TellingColumns(FeatureNames(CODED), form(nodes))
     row = np.array([5.0, 2.0, np.nan])
     assert telling.of(row, 1) == [1]
     assert [telling.in_words(row, k) for k in range(3)] == ["5", "red", "missing"]
@@ -43,9 +47,23 @@ def test_codes_are_as_telling_as_numbers_of_0_and_1(form):
 
 
 def test_numbered_attributes():
-    telling = TellingColumns(XcLayout(4, 1), sparse.csr_array(NODES))
+    telling = TellingColumns(FeatureNames(XcLayout(4, 1)), sparse.csr_array(NODES))
     row = dense_row(sparse.csr_array(NODES), 7)
     assert [(telling.name(k), telling.in_words(row, k)) for k in telling.of(row, 2)] == [
         ("attribute 2", "0"),
         ("attribute 3", "1"),
     ]
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.floats(0, 0.4))
+def test_features_that_all_nodes_lack_need_not_be_looked_at(seed, n_features, density):
+    rng = np.random.default_rng(seed)
+    ordinary = sparse.random_array((7, n_features), density=density, rng=rng, format="csr")
+    row = np.where(rng.random(n_features) < 0.3, rng.normal(size=n_features), 0.0)
+    row[rng.random(n_features) < 0.1] = np.nan
+
+    def telling(places):
+        layout = TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist()))
+        return beside(FeatureNames(layout), ordinary[:, places], [row[places]], 12)
+
+    assert telling(_telling_places(ordinary)) == telling(np.arange(n_features))

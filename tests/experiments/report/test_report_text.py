@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from mlca.experiments.report import Figure, Report, Section, Table, write_report
-from mlca.experiments.report.cells import columns_of
+from mlca.experiments.report.html import html_page
 from mlca.experiments.report.markdown import markdown_page
-from mlca.experiments.report.names import name_sections
-from mlca.experiments.report.page import html_page
+from mlca.experiments.report.rounding import columns_of
+from mlca.experiments.report.sections import name_sections
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><path id="a" d="M0 0"/></svg>\n'
 SMALL = Report(

@@ -1,0 +1,162 @@
+"""Cells: equal to the reference, and a function of the rows alone."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load
+from mlca.learner.core import Learner
+from mlca.learner.widening import widened
+from mlca.options import CELL_LIMITS, CellLimits
+from tests.learner.algorithm_options import VARIANTS
+from tests.learner.model_comparison import FEW_NODES, assert_same_arrays, learned, parameters_of, state
+from tests.learner.reference_comparison import FORMS, assert_equals_reference, assert_same_state, reference_of
+
+CELLS = {name: options for name, options in VARIANTS.items() if options.get("search") == "cells"}
+MIXED = VARIANTS["mixed cells"] | {"vigilance": 0.1, "window": 20}
+
+
+def stream(n=260, d=4, seed=0):
+    """Return rows around six centres, with labels that depend on the centre and on a feature."""
+    rng = np.random.default_rng(seed)
+    cluster = rng.integers(6, size=n)
+    X = np.round(rng.normal(0, 2, (6, d))[cluster] + rng.normal(0, 0.6, (n, d)), 2)
+    return X, np.column_stack([cluster % 2 == 0, cluster > 3, X[:, 0] > 0]).astype(int)
+
+
+def n_cells(learner):
+    return len(learner.state()["cells.centres"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("variant", CELLS)
+def test_cells_equal_the_reference(variant, n_jobs, form):
+    options = CELLS[variant] | {"vigilance": 0.1, "window": 20}
+    learner = assert_equals_reference(*stream(), options, form, n_jobs=n_jobs)
+    assert 10 < n_cells(learner) < learner.n_nodes
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rule", ["released", "text"])
+def test_cells_under_other_rules(rule, form):
+    assert n_cells(assert_equals_reference(*stream(), MIXED | {"rule": rule, "vigilance": 0.3}, form)) > 0
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cells_with_bounded_nodes(form):
+    learner = assert_equals_reference(*stream(), MIXED | {"max_nodes": 40}, form)
+    assert n_cells(learner) == 6
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_cells_with_missing_values_and_categories(form):
+    X, Y = stream()
+    X[:, 3] = np.round(X[:, 3]) % 3
+    X[150::7, 1] = np.nan
+    assert n_cells(assert_equals_reference(X, Y, MIXED | {"categorical_features": [3]}, form)) > 0
+    assert n_cells(assert_equals_reference(X, Y, MIXED, form)) > 0
+
+
+def test_rows_with_missing_values_are_predicted_by_visited_nodes():
+    X, Y = stream()
+    queries = X[:9].copy()
+    queries[np.arange(9), np.arange(9) % 4] = np.nan
+    assert_equals_reference(X, Y, MIXED, queries=queries)
+
+
+def test_sparse_similarities_have_no_cells():
+    X, Y = stream()
+    X[np.arange(len(X)) % 5 > 0, 1:] = 0
+    assert n_cells(assert_equals_reference(X, Y, MIXED | {"vigilance": 0.0})) == 0
+
+
+@pytest.mark.parametrize("other", [{"similarity": "correntropy", "decision": "bayes"}, {"drift": "follow"}])
+def test_search_is_exact_where_there_are_no_cells(other):
+    X, Y = stream(120)
+    exact, cells = (learned(MIXED | other | {"search": search}, X, Y) for search in ("exact", "cells"))
+    assert_same_arrays(exact.state(), cells.state())
+
+
+def test_visiting_all_cells_is_an_exact_search():
+    X, Y = stream()
+    every = CellLimits(above=15, least=10**6, per_root=0)
+    exact = state(learned(MIXED | {"search": "exact"}, X, Y))
+    cells = state(learned(MIXED, X, Y, cell_limits=every))
+    assert_same_arrays(exact, {name: array for name, array in cells.items() if not name.startswith("cells.")})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_search_visits_as_many_nodes_as_vote(form):
+    """Bayes' rule divides by the number of voters, so few visited nodes would change probabilities."""
+    options = {"similarity": "learned", "decision": "bayes", "search": "cells", "n_neighbors": 20, "window": 20}
+    X, Y = stream(60)
+    learner = assert_equals_reference(X, Y, options, form)
+    assert n_cells(learner) > 0 and len(learner.explain(X[0])["nodes"]) == 20
+
+
+def test_some_voters_are_missed():
+    X, Y = stream()
+    exact, cells = (learned(MIXED | {"search": search}, X, Y) for search in ("exact", "cells"))
+    assert exact.n_nodes == cells.n_nodes
+    assert (exact.answers(X).probabilities != cells.answers(X).probabilities).any()
+
+
+def test_chunks_threads_and_storage_do_not_matter():
+    X, Y = stream(400)
+    whole = learned(MIXED, X, Y)
+    parts = Learner(parameters_of(MIXED), X.shape[1], False, cell_limits=FEW_NODES)
+    for low in range(0, len(X), 37):
+        labels = sparse.csr_array(Y[low : low + 37])
+        parts.learn(X[low : low + 37], labels.indptr.astype(np.int64), labels.indices.astype(np.int32), 3, 1 + low % 3)
+        parts.answers(X[:2])
+    assert_same_arrays(whole.state(), parts.state())
+    assert_same_arrays(state(whole), state(learned(MIXED, sparse.csr_array(X), Y, n_jobs=2)))
+
+
+def test_order_of_columns_does_not_matter():
+    X, Y = stream()
+    order = [2, 0, 3, 1]
+    first, second = learned(MIXED, X, Y).state(), learned(MIXED, np.ascontiguousarray(X[:, order]), Y).state()
+    np.testing.assert_array_equal(first["cells.nodes"], second["cells.nodes"])
+    np.testing.assert_array_equal(first["cells.centres"][:, order], second["cells.centres"])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_nodes": 60}], ids=["all nodes", "bounded"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_learner_continues_from_its_state(form, options):
+    X, Y = stream(300)
+    whole = learned(MIXED | options, FORMS[form](X), Y)
+    first = learned(MIXED | options, FORMS[form](X[:170]), Y[:170])
+    resumed = Learner.from_state(first.parameters, 4, 3, form == "sparse", first.state(), cell_limits=FEW_NODES)
+    for learner in (first.copy(), resumed):
+        labels = sparse.csr_array(Y[170:])
+        learner.learn(FORMS[form](X[170:]), labels.indptr.astype(np.int64), labels.indices.astype(np.int32), 3, 1)
+        assert_same_arrays(whole.state(), learner.state())
+
+
+def test_first_missing_value_keeps_the_cells():
+    X, Y = stream()
+    X[-1, 2] = np.nan
+    assert_same_state(learned(MIXED, X, Y), reference_of(X, Y, MIXED))
+
+
+def test_widened_learners_keep_their_cells():
+    X, Y = stream()
+    narrow = learned(MIXED, X, Y)
+    wide = widened(narrow.copy(), 6)
+    assert wide.state()["cells.centres"].shape == (n_cells(narrow), 6)
+
+
+def test_models_save_cells_and_explain_them(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(21_000, 3))
+    y = (X > 0).astype(int)
+    model = MLCA(search="cells", vigilance=0.0).fit(X, y)
+    model.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.search == "cells"
+    assert_same_arrays(model._learner.state(), again._learner.state())
+    explanation = again.explain(X[0])
+    assert CELL_LIMITS.least <= explanation.n_compared < explanation.n_nodes == model.n_nodes_ == 21_000
+    assert f"compared with {explanation.n_compared:,} of the 21,000 nodes" in str(explanation)

@@ -1,0 +1,166 @@
+"""The life of a model file that shells and Python update in turn: it is that of the rows, however they came."""
+
+import contextlib
+import copy
+import io
+import json
+import tempfile
+from multiprocessing import get_context
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from mlca import MLCA, load, reference
+from mlca.cli import main
+from mlca.frames import recipe_of
+from tests.learner.model_comparison import assert_exactly_same
+from tests.learner.reference_comparison import assert_same_state
+from tests.lives import FEW_AND_MANY, run_lives
+
+OPTIONS = {"vigilance": 0.1, "window": 12}
+ALWAYS = {
+    "temp": st.sampled_from([0.5, 1.5, -2.25, 3.0, 40.0, None]),
+    "site": st.sampled_from(["north", "south", "east", "west", "far", None]),
+    "urgent": st.sampled_from(["yes", "no"]),
+}
+LATE = {"wind": st.sampled_from([0.25, 1.5, 9.0, None]), "colour": st.sampled_from(["red", "green", None])}
+LABELS = st.sets(st.sampled_from("abcde"), max_size=3).map(sorted)
+FIRST = [
+    ({"temp": temp, "site": site, "urgent": urgent}, [label])
+    for temp, site, urgent, label in zip(
+        [0.5, 1.5, -2.25, 3.0] * 3, ["north", "south"] * 6, ["yes", "no", "no"] * 4, "aab" * 4, strict=True
+    )
+]
+
+
+def portions(columns):
+    return st.lists(st.tuples(st.fixed_dictionaries(columns), LABELS), min_size=1, max_size=10)
+
+
+# Files and frames have the same columns in all of their rows; a late column is in some of them.
+PORTION = st.sampled_from([ALWAYS] * 4 + [ALWAYS | LATE, ALWAYS | {"wind": LATE["wind"]}]).flatmap(portions)
+
+
+def frame_of(portion):
+    frame = pd.DataFrame([x for x, _ in portion])
+    return frame.astype({name: float for name in ("temp", "wind") if name in frame})
+
+
+def write_table(portion, path):
+    """Write a portion as CSV or as JSON lines, by the name of the file."""
+    frame = frame_of(portion).assign(tags=["|".join(labels) for _, labels in portion])
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    return path
+
+
+def shell(*words):
+    """Run a command in this process and return what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main([str(word) for word in words])
+    assert code == 0, err.getvalue()
+    return out.getvalue()
+
+
+class Life(RuleBasedStateMachine):
+    """A model file, and a model in memory that learned the same rows."""
+
+    def __init__(self, processes):
+        super().__init__()
+        self.processes = processes
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name)
+        self.file, self.learned, self.widened = self.path / "model.mlca", [], False
+
+    @initialize(portion=portions(ALWAYS), suffix=st.sampled_from(["csv", "jsonl"]))
+    def begin(self, portion, suffix):
+        self.learned = [*FIRST, *portion]
+        table = write_table(self.learned, self.path / f"first.{suffix}")
+        options = ["--vigilance", OPTIONS["vigilance"], "--window", OPTIONS["window"]]
+        shell("train", table, "--labels", "tags", "--separator", "|", "--out", self.file, *options)
+        self.plain = MLCA(**OPTIONS).fit(frame_of(self.learned), [labels for _, labels in self.learned])
+
+    def note(self, portion):
+        """Let the model in memory learn, row by row unless there are new columns, which all rows decide."""
+        frame, labels = frame_of(portion), [labels for _, labels in portion]
+        is_wider = not set(frame.columns) <= {column.name for column in recipe_of(self.plain).layout.columns}
+        step = len(frame) if is_wider else 1
+        for low in range(0, len(frame), step):
+            self.plain.partial_fit(frame[low : low + step], labels[low : low + step])
+        self.widened |= is_wider
+        self.learned = [*self.learned, *portion]
+
+    # ---- learning
+
+    @rule(portion=PORTION, suffix=st.sampled_from(["csv", "jsonl"]))
+    def update_by_shell(self, portion, suffix):
+        shell("update", self.file, write_table(portion, self.path / f"more.{suffix}"))
+        self.note(portion)
+
+    @rule(portion=PORTION)
+    def update_in_python(self, portion):
+        model = load(self.file).partial_fit(frame_of(portion), [labels for _, labels in portion])
+        model.save(self.file)
+        self.note(portion)
+
+    @rule(first=portions(ALWAYS), second=portions(ALWAYS))
+    def update_by_two_shells_at_once(self, first, second):
+        """Each learns on top of the other, whoever is first."""
+        tables = [write_table(part, self.path / f"{n}.csv") for n, part in enumerate((first, second))]
+        assert [len(out) > 0 for out in self.processes.starmap(shell, [("update", self.file, t) for t in tables])]
+        before = copy.deepcopy(self.plain), self.learned
+        self.note([*first, *second])
+        if load(self.file).predict_proba(self.asked()).tobytes() != self.plain.predict_proba(self.asked()).tobytes():
+            self.plain, self.learned = before
+            self.note([*second, *first])
+
+    @rule(portion=PORTION)
+    def update_with_a_faulty_row(self, portion):
+        table, before = write_table(portion, self.path / "faulty.csv"), self.file.read_bytes()
+        header, *lines = table.read_text().splitlines()
+        cells = ["hot" if name == "temp" else "" for name in header.split(",")]
+        table.write_text("\n".join([header, *lines, ",".join(cells)]) + "\n")
+        with contextlib.redirect_stderr(io.StringIO()):
+            assert main(["update", str(self.file), str(table)]) == 1
+        assert self.file.read_bytes() == before
+
+    # ---- what holds
+
+    def asked(self):
+        return frame_of(self.learned[-3:])[list(ALWAYS)].assign(**dict.fromkeys(set(LATE) & self.columns(), 1.5))
+
+    def columns(self):
+        return {column.name for column in recipe_of(self.plain).layout.columns}
+
+    @rule()
+    def predict(self):
+        rows = [(dict.fromkeys(ALWAYS) | x, []) for x, _ in self.learned[-3:]]
+        asked, out = write_table(rows, self.path / "asked.csv"), self.path / "predicted.jsonl"
+        shell("predict", self.file, asked, "--out", out)
+        chosen = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [set(line["labels"]) for line in chosen] == self.plain.predict_labels(frame_of(rows))
+
+    def teardown(self):
+        if self.learned:
+            model = load(self.file)
+            assert recipe_of(model).layout.columns == recipe_of(self.plain).layout.columns
+            assert_exactly_same(model, self.plain)
+            if not self.widened:
+                recipe, labels = recipe_of(self.plain), [labels for _, labels in self.learned]
+                plainest = reference.MLCA(**OPTIONS, categorical_features=recipe.layout.nominal)
+                plainest.partial_fit(recipe.transform(frame_of(self.learned)), labels)
+                assert_same_state(model._learner.settled(), plainest.settled())
+        self.folder.cleanup()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("thorough", FEW_AND_MANY)
+def test_model_file_is_that_of_its_rows(thorough):
+    with get_context("forkserver").Pool(2) as processes:
+        run_lives(lambda: Life(processes), 8, 200, 8, thorough)

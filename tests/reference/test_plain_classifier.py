@@ -1,0 +1,100 @@
+"""`mlca.reference.MLCA` by itself: no compiled code, the defaults of `mlca.MLCA`, and properties of its predictions."""
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mlca
+from mlca.reference import MLCA
+from mlca.reference.decision import Novelty
+
+WITHOUT_COMPILED_CODE = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class NoKernels(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("mlca._kernels"):
+            raise ImportError(f"{name} must not be imported")
+
+sys.meta_path.insert(0, NoKernels())
+from mlca.reference import MLCA
+
+X = [[0.0, 1.0], [9.0, 8.0]] * 30
+model = MLCA().partial_fit(X, [["calm"], ["storm", "alarm"]] * 30)
+assert model.predict([[9.0, 9.0], [0.0, 0.0]]).tolist() == [[0, 1, 1], [1, 0, 0]]
+assert "mlca.kernels" not in sys.modules
+"""
+
+
+def test_no_compiled_code_is_needed():
+    done = subprocess.run([sys.executable, "-c", WITHOUT_COMPILED_CODE], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_options_and_defaults_are_those_of_the_compiled_classifier():
+    own, compiled = (inspect.signature(kind).parameters for kind in (MLCA, mlca.MLCA))
+    both = own.keys() & compiled.keys()
+    assert {name for name in both if own[name].default != compiled[name].default} == set()
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in own.values())
+    assert own.keys() - compiled.keys() == {"cell_limits"}  # for tests, which have few nodes
+    assert compiled.keys() - own.keys() == {"columns", "epochs", "n_jobs", "text_features", "verbose"}
+
+
+def test_labels_of_any_form_and_rows_of_any_form():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (70, 3)), (rng.random((70, 2)) < 0.4).astype(int)
+    X[X < 0] = 0.0
+    names = [[name for name, has in zip("ab", row, strict=True) if has] for row in Y]
+    whole = MLCA().partial_fit(X, Y).predict_proba(X)
+    in_parts = MLCA().partial_fit(sparse.csr_array(X[:20]), Y[:20]).partial_fit(X[20:], sparse.csr_array(Y[20:]))
+    np.testing.assert_array_equal(in_parts.predict_proba(sparse.csr_array(X)), whole)
+    by_name = MLCA().partial_fit(X, names)
+    order = [by_name.classes_.tolist().index(name) for name in "ab"]
+    np.testing.assert_array_equal(by_name.predict_proba(X)[:, order], whole)
+    np.testing.assert_array_equal(by_name.predict(X)[:, order], mlca.MLCA().fit(X, Y).predict(X))
+
+
+def test_classes_of_single_labels_are_rejected():
+    with pytest.raises(ValueError, match="indicator matrix or lists of label names"):
+        MLCA().partial_fit([[0.0], [1.0]], [0, 1])
+
+
+@pytest.mark.parametrize("similarity", ["learned", "correntropy"])
+def test_a_row_far_from_everything_gets_the_frequencies(similarity):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(0, 1, (60, 2)), (rng.random((60, 3)) < 0.3).astype(int)
+    model = MLCA(similarity=similarity).partial_fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba([[1e300, -1e300]])[0], Y.sum(axis=0) / 60)
+
+
+def test_a_binary_row_that_shares_nothing_gets_the_frequencies():
+    X, Y = np.eye(12)[np.arange(40) % 10], np.eye(5, dtype=int)[np.arange(40) % 5]
+    model = MLCA().partial_fit(X, Y)
+    assert model.predict_proba([np.eye(12)[11], np.zeros(12)]).tolist() == [[0.2] * 5] * 2
+    assert model.predict_proba([np.eye(12)[4] + np.eye(12)[11]])[0, 4] > 0.5
+
+
+def test_novelty_is_the_share_of_rows_that_were_nearer():
+    novelty = Novelty()
+    assert (novelty.of(0.0), novelty.of(0.1)) == (0.0, 1.0)
+    for distance in (0.0, 0.25, 0.25 + 1 / 128, 0.5):
+        novelty.learn(distance)
+    shares = {0.0: 0.0, 0.25: 0.25, 0.25 + 1 / 128: 0.5, 0.3: 0.75, 0.5: 0.75, 0.6: 1.0, 1.0: 1.0}
+    assert {distance: novelty.of(distance) for distance in shares} == shares
+
+
+@pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
+def test_automatic_vigilance_follows_how_close_rows_are(attributes):
+    rng = np.random.default_rng(0)
+    plane, wide = rng.random((50, 2)), rng.random((50, 30))
+    repeated = np.repeat(plane[:5], 10, axis=0)
+    plane, wide, repeated = (
+        MLCA(vigilance="auto", attributes=attributes).partial_fit(X, [["a"]] * 50).vigilance_
+        for X in (plane, wide, repeated)
+    )
+    assert 0.01 == repeated < plane < wide <= 0.3

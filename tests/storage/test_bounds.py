@@ -1,0 +1,102 @@
+"""Whatever is saved can be loaded, and a file costs no more than it accounts for: counts and features at bounds."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load, merge
+from mlca.limits import MOST_FEATURES, MOST_ROWS, MOST_ROWS_OF_OUR_RULE
+from tests.storage.archives import pack, unpack
+
+
+def with_rows(path, n_rows, **parameters):
+    """Save a model whose only node counts so many rows, as no stream is long enough to make it; return it loaded."""
+    model = MLCA(window=2, **parameters).fit(np.zeros((3, 2)), [["a"]] * 3)
+    assert model.n_nodes_ == 1
+    model.save(path)
+    header, arrays = unpack(path)
+    more = n_rows - 3
+    arrays["tally"][1] += more
+    arrays["counts"][0] += more
+    arrays["label_counts.data"][0] += more
+    if "with" in arrays:
+        arrays["tally"][3] += more
+        arrays["with"][:, -1] += more
+    if "decision.totals" in arrays:
+        arrays["decision.totals"][1] += more
+    if "similarity.tally" in arrays:
+        arrays["similarity.tally"][0] = n_rows + 1
+    pack(path, header, arrays)
+    return load(path)
+
+
+PAPER = {"similarity": "correntropy", "decision": "bayes"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "most"),
+    [
+        (PAPER, MOST_ROWS),
+        ({"similarity": "learned", "decision": "bayes"}, MOST_ROWS_OF_OUR_RULE),
+        ({"similarity": "correntropy", "decision": "calibrated"}, MOST_ROWS_OF_OUR_RULE),
+    ],
+)
+def test_models_with_too_many_rows_are_not_merged(tmp_path, parameters, most):
+    half = with_rows(tmp_path / "half.mlca", most // 2, **parameters)
+    less = with_rows(tmp_path / "less.mlca", most // 2 - 1, **parameters)
+    with pytest.raises(ValueError, match="more than can be counted exactly"):
+        merge([half, load(tmp_path / "half.mlca")])
+    assert half.n_seen_ == most // 2  # both are as they were
+    both = merge([half, less])
+    assert both.n_seen_ == most - 1
+    both.save(tmp_path / "both.mlca")
+    assert load(tmp_path / "both.mlca").n_seen_ == most - 1
+
+
+def test_a_model_that_has_learned_too_many_rows_is_not_saved(tmp_path):
+    path = tmp_path / "model.mlca"
+    model = with_rows(path, MOST_ROWS - 1, **PAPER)
+    before = path.read_bytes()
+    model.partial_fit(np.zeros((1, 2)), [["a"]])
+    with pytest.raises(ValueError, match="more than can be counted exactly"):
+        model.save(path)
+    assert path.read_bytes() == before
+
+
+# In a process of its own, since memory that a process has had is not given back to be measured.
+EXPLAINING = """
+import resource, sys
+import numpy as np
+from scipy import sparse
+from mlca import MLCA, load
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+model = load(sys.argv[1])
+n_features = model.n_features_in_
+row = sparse.csr_array(([1.0, 2.0], ([0, 0], [3, n_features - 1])), shape=(1, n_features))
+before = peak()
+print(str(model.explain(row)).count("x3 "), peak() - before)
+"""
+
+
+def test_a_small_file_that_announces_many_features_is_explained_with_little_memory(tmp_path):
+    """It took a gigabyte and seven seconds: a description of each feature was made."""
+    path = tmp_path / "wide.mlca"
+    X = sparse.random_array((60, 9), density=0.5, rng=0, format="csr")
+    MLCA(window=10, **PAPER).fit(X, [["a"], ["b"]] * 30).save(path)
+    header, arrays = unpack(path)
+    header["n_features"] = MOST_FEATURES
+    pack(path, header, arrays)
+    assert path.stat().st_size < 50_000
+    done = subprocess.run(
+        [sys.executable, "-c", EXPLAINING, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    shown, megabytes = map(int, done.stdout.split())
+    assert shown >= 1
+    assert megabytes < 50 * 8  # a few rows with a float64 for each feature are 32 each

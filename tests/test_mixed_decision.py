@@ -1,0 +1,131 @@
+"""`decision="mixed"` through the public classifier: objectives, thresholds, files, late columns and missing values."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from mlca import MLCA, load
+from mlca.reference.mixed import sigmoid
+
+pytestmark = pytest.mark.traced
+
+
+@pytest.fixture(scope="module")
+def stream():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 4))
+    return X, (X[:, :3] + rng.normal(0, 0.5, (160, 3)) > 0.4).astype(int)
+
+
+def test_saved_model_continues_as_the_original(stream, tmp_path):
+    X, Y = stream
+    model = MLCA(decision="mixed").fit(X[:120], Y[:120])
+    model.save(tmp_path / "model.mlca")
+    loaded = load(tmp_path / "model.mlca")
+    for continued in (model, loaded):
+        continued.partial_fit(X[120:], Y[120:])
+    np.testing.assert_array_equal(model.predict_proba(X), loaded.predict_proba(X))
+
+
+@pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
+def test_objectives_choose_from_the_same_probabilities(stream, objective):
+    X, Y = stream
+    model = MLCA(decision="mixed", objective=objective).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_proba(X), MLCA(decision="mixed").fit(X, Y).predict_proba(X))
+    if objective == "hamming":
+        np.testing.assert_array_equal(model.predict(X), model.predict(X, threshold=0.5))
+
+
+def test_thresholds_of_labels_decide_and_bad_ones_are_rejected(stream):
+    X, Y = stream
+    sets = [[name for name, true in zip("abc", row, strict=True) if true] for row in Y]
+    model = MLCA().partial_fit(X, sets, classes=["a", "b", "c"])
+    names, p = model.classes_.tolist(), model.predict_proba(X)
+    cuts = np.array([{"a": 0.1, "c": 0.8}.get(name, 0.5) for name in names])
+    np.testing.assert_array_equal(model.predict(X, threshold={"a": 0.1, "c": 0.8}), p > cuts)
+    np.testing.assert_array_equal(model.predict(X, threshold=0.3), p > 0.3)
+    for wrong, message in [
+        ({"d": 0.1}, "the label 'd', which the model does not know; it knows 'a', 'b', 'c'"),
+        ({"a": 1.5}, "threshold of the label 'a' must be at least 0 and at most 1, not 1.5"),
+        (float("nan"), "threshold must be a finite number, not nan; or a mapping of labels"),
+        ("0.5", "threshold must be a finite number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            model.predict(X, threshold=wrong)
+
+
+def test_the_likeliest_labels_have_their_probabilities(stream):
+    X, Y = stream
+    model = MLCA().fit(X, Y)
+    p = model.predict_proba(X)
+    for row, top in zip(p, model.predict_top(X, k=2), strict=True):
+        assert [value for _, value in top] == sorted(row.tolist(), reverse=True)[:2]
+        assert all(row[label] == value for label, value in top)
+
+
+@pytest.mark.parametrize("recency", [False, True])
+@pytest.mark.parametrize("single", [False, True], ids=["label sets", "one class per row"])
+def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, recency, single):
+    X, Y = stream
+    model = MLCA(recency=recency).fit(X, Y.argmax(axis=1) if single else Y)
+    for x, predicted in zip(X[:20], model.predict_proba(X[:20]), strict=True):
+        explanation = model.explain(x)
+        total = np.zeros(len(predicted) + 1)
+        for added in explanation.contributions.T:
+            total += added
+        np.testing.assert_array_equal(total, explanation.logits)
+        p = sigmoid(total)[1:]
+        np.testing.assert_array_equal(p / p.sum() if single else p, predicted)
+        np.testing.assert_array_equal(explanation.posterior, predicted)
+
+
+def test_late_columns_and_missing_values_are_learned(stream):
+    X, Y = stream
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = MLCA(decision="mixed").partial_fit(frame[:100], Y[:100])
+    model.partial_fit(frame[100:].assign(e=1.5), Y[100:])
+    gaps = frame.assign(e=np.nan).mask(frame.assign(e=0.0) > 1.0)
+    model.partial_fit(gaps, Y)
+    assert model.n_seen_ == 320
+    assert np.isfinite(model.predict_proba(gaps)).all()
+
+
+def test_linear_models_hold_eight_bytes_per_feature_and_label_that_occurred():
+    """Of 100,000 hashed features and 300 labels, those that no row had cost nothing."""
+    rng = np.random.default_rng(0)
+    n, d, q = 120, 100_000, 300
+    X = sparse.csr_array((np.ones(20 * n), rng.integers(0, d, 20 * n), np.arange(0, 20 * n + 1, 20)), shape=(n, d))
+    labels = rng.integers(0, 40, n)
+    model = MLCA().partial_fit(X, [[int(label)] for label in labels], classes=range(q))
+    state = model._learner.state()
+    weights, squares = state["linear.weights"], state["linear.squares"]
+    n_labels, n_features = len(set(labels.tolist())), len(np.unique(X.indices))
+    # Beside labels there are models of "none" and "unseen", beside features the bias.
+    assert len(weights) <= n_features + 1 < d / 40
+    assert weights.shape == squares.shape == (len(state["linear.features"]), n_labels + 2)
+    assert weights.nbytes + squares.nbytes == 8 * weights.size
+    assert sum(array.nbytes for name, array in state.items() if name.startswith("linear.")) < 9 * weights.size
+
+
+def test_ranges_of_numbers_are_named_once_there_are_cells():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2100, 2))
+    model = MLCA(vigilance=0.1).fit(X, (X > 0).astype(int))
+    edges = model._learner.cell_edges()
+    assert edges.shape == (2, 9) and (np.diff(edges) > 0).all()
+    reasons = model.explain(X[0]).reasons(0)
+    assert any(" from " in name for name, _ in reasons)
+
+
+def test_segments_are_followed_only_on_demand(stream):
+    X, Y = stream
+    segments = MLCA(drift="follow").fit(X, Y)._learner.segments()
+    assert segments and segments[0][0] == 0 and all(0 <= trust <= 1 for _, trust in segments)
+    assert MLCA().fit(X, Y)._learner.segments() == ()
+
+
+def test_answers_can_be_cut(stream):
+    X, Y = stream
+    answers = MLCA().fit(X, Y).predict_details(X)
+    np.testing.assert_array_equal(answers.between(2, 5).probabilities, answers.probabilities[2:5])

@@ -1,0 +1,55 @@
+"""Plain wording: phrases that readers found odd do not enter new text.
+
+`tests/wording.json` counts the phrases that are still left in older files. A file may lose some, but not gain any; a
+file that is not listed has none. After cleaning a file, run `python -m tests.test_wording` to lower the counts.
+"""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+COUNTS = Path(__file__).with_name("wording.json")
+FOLDERS = {"docs": ("*.md",), "examples": ("*.py",), "src": ("*.py", "*.hpp", "*.cpp"), "tests": ("*.py",)}
+PHRASES = {
+    r"\banew\b": "again, or re-",
+    r"\b(?:nobody|everybody|whoever)\b": "name the actor",
+    r"\b(?:is|are|was|were) told\b": "reported, raised, shown",
+    r"\b(?:goes?|going) on (?:learning|from)\b": "continue training, resume",
+    r"\bso many\b": "that many, or the number",
+    r"(?<!there )\b(?:is|are) no (?!longer|more|less|better|worse|different)[a-z]": "is not a",
+    r"\b(?:rows?|list|line|set|one|thread|label) a (?:core|row|second|node|call|column)\b": "per",
+    r"\bare (?:always )?welcome\b": "supported",
+}
+# Places that name the phrases themselves, or quote others.
+EXEMPT = {"tests/test_wording.py"}
+
+
+def counted() -> dict[str, int]:
+    """Return the number of odd phrases by file, without files that have none."""
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    files += [path for folder, kinds in FOLDERS.items() for kind in kinds for path in (ROOT / folder).rglob(kind)]
+    found = {}
+    for path in sorted(files):
+        name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        number = sum(len(re.findall(phrase, text, re.IGNORECASE)) for phrase in PHRASES)
+        if number and name not in EXEMPT:
+            found[name] = number
+    return found
+
+
+def test_new_text_has_no_odd_phrases():
+    allowed = json.loads(COUNTS.read_text(encoding="utf-8"))
+    more = {name: number for name, number in counted().items() if number > allowed.get(name, 0)}
+    assert not more, f"write it plainly ({', '.join(PHRASES.values())}): odd phrases by file, {more}"
+
+
+def test_phrases_are_found_where_they_stand():
+    odd = ["a float is no name", "computed anew", "Nobody asks", "the user is told", "rows a second"]
+    plain = ["there is no name", "it is no longer slow", "rows per second", "a call continues training"]
+    assert [any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES) for text in odd] == [True] * len(odd)
+    assert not any(re.search(phrase, text, re.IGNORECASE) for phrase in PHRASES for text in plain)
+
+
+if __name__ == "__main__":
+    COUNTS.write_text(json.dumps(counted(), indent=1) + "\n", encoding="utf-8")

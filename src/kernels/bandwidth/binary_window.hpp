@@ -1,9 +1,9 @@
 // The common bandwidth of a window that holds only zeros and ones: count, and add up only near the median.
 //
-// Take a window of m rows and an attribute with c ones among them. Its squared deviations add up to c (m - c) / m, but
-// for rounding: the number of ones decides, and their order only the last bits. So the attributes fall into classes,
-// e = min(c, m - c). Counting how many attributes are in each finds the class that the median lies in, or for an
-// even number of attributes the two; only their members are added up, in the order of the stream and by the operations
+// Take a window of m rows and a feature with c ones among them. Its squared deviations add up to c (m - c) / m, but
+// for rounding: the number of ones decides, and their order only the last bits. So the features fall into classes,
+// e = min(c, m - c). Counting how many features are in each finds the class that the median lies in, or for an
+// even number of features the two; only their members are added up, in the order of the stream and by the operations
 // of `bandwidth`, and the median is selected among them. The bits are those of the general way.
 //
 // Why the order between classes is certain. With u = 2^-53: the sum of the ones is exact, the mean is c / m within a
@@ -11,15 +11,15 @@
 // these terms, none negative, errs by m u more. So the computed sum of squares is within a relative 4 (m + 2) u of
 // c (m - c) / m, whatever the order. From one class to the next, e (m - e) grows by m - 2 e - 1, at least 1, and it is
 // m^2 / 4 at most: by a relative 4 / m^2 or more. For m up to LONGEST_COUNTED = 2^12 that is 2^-22, and twice the error
-// is below 2^-37. Constant attributes, e = 0, have the smallest deviation of all, as any other is about m^-1/2 >= 2^-6 or
+// is below 2^-37. Constant features, e = 0, have the smallest deviation of all, as any other is about m^-1/2 >= 2^-6 or
 // more. What turns a sum of squares into a bandwidth (a division, a root, two products) never puts two of them into
 // another order, rounded or not; so the median may be selected among sums. A zero may be -0.0: added to a sum, or less a
 // mean and squared, it gives what 0.0 gives.
 //
-// An attribute with a single one needs no adding up, either: its sum depends only on where in the window the one is,
-// which is the latest one that came, and is kept for the next attribute that has it there.
+// A feature with a single one needs no adding up, either: its sum depends only on where in the window the one is,
+// which is the latest one that came, and is kept for the next feature that has it there.
 //
-// Gained on Bibtex (1,836 attributes, windows of 50): 8 microseconds a bandwidth instead of 62.
+// Gained on Bibtex (1,836 features, windows of 50): 8 microseconds a bandwidth instead of 62.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ namespace mlca::MLCA_LEVEL {
 // The longest window for which the order of classes is proved.
 inline constexpr std::int64_t LONGEST_COUNTED = 4096;
 
-// How many ones each attribute has in the rows of a window, and in which row of the stream the latest is.
+// How many ones each feature has in the rows of a window, and in which row of the stream the latest is.
 struct Ones {
     Array<std::int32_t> counts;
     Array<std::int64_t> latest;
@@ -40,8 +40,8 @@ struct Ones {
 
 class BinaryMedian {
 public:
-    // The median bandwidth of d attributes over the m rows from `low` on. Attributes beyond those of `ones` are zero
-    // in all of them. `add_up(members, n, squares)` fills in sums of squares of attributes that have several ones.
+    // The median bandwidth of d features over the m rows from `low` on. Features beyond those of `ones` are zero
+    // in all of them. `add_up(members, n, squares)` fills in sums of squares of features that have several ones.
     template <class AddUp>
     double operator()(const Ones& ones, std::int64_t d, std::int64_t m, std::int64_t low, const Silverman& silverman, AddUp add_up) {
         if (static_cast<std::int64_t>(lone_.size()) != m) lone_.assign(static_cast<std::size_t>(m), UNKNOWN);
@@ -65,7 +65,7 @@ private:
 
     static std::int64_t class_of(std::int64_t count, std::int64_t m) noexcept { return std::min(count, m - count); }
 
-    // The classes of the middle attribute, or of the middle two, and how many are in classes before them.
+    // The classes of the middle feature, or of the middle two, and how many are in classes before them.
     Middle middle_classes(const Array<std::int32_t>& counts, std::int64_t d, std::int64_t m) {
         sizes_.assign(static_cast<std::size_t>(m / 2 + 1), 0);
         for (const std::int64_t count : counts) ++sizes_[static_cast<std::size_t>(class_of(count, m))];
@@ -112,7 +112,7 @@ private:
         if (several > 0) add_up(members_.data(), static_cast<std::int64_t>(several), squares_.data() + known);
     }
 
-    // The sum of squared deviations of an attribute whose only one is at a place of the window.
+    // The sum of squared deviations of a feature whose only one is at a place of the window.
     double lone_squares(std::int64_t m, std::int64_t place) {
         double& kept = lone_[static_cast<std::size_t>(place)];
         if (kept != UNKNOWN) return kept;

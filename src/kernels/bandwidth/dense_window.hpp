@@ -46,7 +46,7 @@ public:
 
     class Walker {
     public:
-        // The median of the attributes' bandwidths in the window of a position, none before the one asked about last.
+        // The median of the features' bandwidths in the window of a position, none before the one asked about last.
         double common_bandwidth(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             const Silverman& silverman = rule(high - low, window.d_);
@@ -59,7 +59,7 @@ public:
             return median_(squares_.data(), window.d_, silverman);
         }
 
-        // Each attribute's bandwidth.
+        // Each feature's bandwidth.
         void bandwidths(const DenseWindow& window, std::int64_t position, double* out) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             fill_in(window, low, high);
@@ -67,7 +67,7 @@ public:
             std::copy_n(squares_.data(), window.d_, out);
         }
 
-        // The attributes' means.
+        // The features' means.
         const Array<double>& means(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             means_.resize(static_cast<std::size_t>(window.d_));
@@ -123,7 +123,7 @@ public:
         }
 
         static bool is_binary(const double* row, std::int64_t d) {
-            constexpr std::int64_t GLANCE = 64;  // attributes that are looked at before it is asked
+            constexpr std::int64_t GLANCE = 64;  // features that are looked at before it is asked
             for (std::int64_t low = 0; low < d; low += GLANCE) {
                 std::int64_t others = 0;
                 for (std::int64_t i = low; i < std::min(low + GLANCE, d); ++i) others += (row[i] != 0.0) & (row[i] != 1.0);

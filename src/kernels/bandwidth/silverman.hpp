@@ -1,8 +1,8 @@
-// Bandwidths from a window of instances: Silverman's rule for each attribute.
+// Bandwidths from a window of rows: Silverman's rule for each feature.
 //
 // A window is read in the order of the stream in two passes: other formulas would differ in the last bits, and the bits
-// decide. Loops run over attributes inside and over instances outside, so that each attribute is added up in the same
-// order while the vector units work on several of them at once. Sums of 32 attributes stay in registers for a whole pass,
+// decide. Loops run over features inside and over rows outside, so that each feature is added up in the same
+// order while the vector units work on several of them at once. Sums of 32 features stay in registers for a whole pass,
 // and their part of a window in the first cache for the second. With the medians below, learning Scene takes 36.6
 // microseconds a row instead of 39.4, Yeast 16.1 instead of 16.8.
 #pragma once
@@ -21,14 +21,14 @@ namespace mlca::MLCA_LEVEL {
 // `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: take rows in, return one, estimate
 // bandwidths. A walker is the working space of one thread that moves along the stream, and remembers counts of the last window.
 
-// Where the window of the instance at a position begins and ends. It ends with the instance itself; but the first
-// instances of a stream share the window of the first `size` (or of all that have come). So its length is the smaller of
+// Where the window of the row at a position begins and ends. It ends with the row itself; but the first
+// rows of a stream share the window of the first `size` (or of all that have come). So its length is the smaller of
 // `filled` and `size` everywhere.
 inline Stretch window_around(std::int64_t position, std::int64_t filled, std::int64_t size) {
     return {std::max<std::int64_t>(0, position - size + 1), std::max(position + 1, std::min(size, filled))};
 }
 
-// The deviation of an attribute that is constant in the window.
+// The deviation of a feature that is constant in the window.
 inline constexpr double SMALLEST_DEVIATION = 1e-6;
 
 // Rows of a window that lie one behind the other.
@@ -40,7 +40,7 @@ struct DenseRows {
     const double* operator[](std::int64_t j) const noexcept { return rows + j * width; }
 };
 
-// Turns sums of squared deviations over m instances of d attributes into bandwidths
+// Turns sums of squared deviations over m rows of d features into bandwidths
 // S = (4 / (2 + d))^(1 / (4 + d)) G m^(-1 / (4 + d)).
 struct Silverman {
     Silverman() = default;
@@ -49,7 +49,7 @@ struct Silverman {
           factor(std::pow(4.0 / (2.0 + static_cast<double>(d)), 1.0 / (4.0 + static_cast<double>(d)))),
           shrinking(std::pow(static_cast<double>(n_rows), -1.0 / (4.0 + static_cast<double>(d)))) {}
 
-    // Sums of constant attributes are negative. An attribute that varies so little that its variance vanishes is as good as
+    // Sums of constant features are negative. A feature that varies so little that its variance vanishes is as good as
     // constant: no bandwidth may be 0.
     double bandwidth(double squares) const {
         const double variance = squares > 0.0 ? squares / static_cast<double>(m - 1) : 0.0;
@@ -60,7 +60,7 @@ struct Silverman {
     double factor = 0.0, shrinking = 0.0;
 };
 
-inline constexpr double CONSTANT = -1.0;  // in place of a constant attribute's sum of squares
+inline constexpr double CONSTANT = -1.0;  // in place of a constant feature's sum of squares
 
 inline void add_up(const DenseRows& window, std::int64_t low, std::int64_t high, double* __restrict means) {
     std::fill(means + low, means + high, 0.0);
@@ -84,9 +84,9 @@ inline void add_up_squares(const DenseRows& window, std::int64_t low, std::int64
     }
 }
 
-// Both passes over a few neighbouring attributes, whose sums fit into registers.
+// Both passes over a few neighbouring features, whose sums fit into registers.
 //
-// Vectors are written out: the compiler keeps arrays in memory. Every lane does what the loops above do for its attribute.
+// Vectors are written out: the compiler keeps arrays in memory. Every lane does what the loops above do for its feature.
 struct FewColumns {
     static constexpr std::int64_t N = 32;
     typedef double Four __attribute__((vector_size(32)));
@@ -123,20 +123,20 @@ inline double squares_of_rounding(double mean, double m) {
     return m * rounding * rounding;
 }
 
-// Whether an attribute has one value in the whole window.
+// Whether a feature has one value in the whole window.
 //
-// Its mean may miss that value, but by rounding only; so an attribute with larger squares need not be looked at. Squares
-// can also underflow to 0 although the attribute varies: it is as good as constant then.
-inline bool is_constant(const DenseRows& window, std::int64_t attribute, double mean, double squares) {
+// Its mean may miss that value, but by rounding only; so a feature with larger squares need not be looked at. Squares
+// can also underflow to 0 although the feature varies: it is as good as constant then.
+inline bool is_constant(const DenseRows& window, std::int64_t feature, double mean, double squares) {
     if (squares > squares_of_rounding(mean, static_cast<double>(window.n_rows))) return false;
     if (squares == 0.0) return true;
     for (std::int64_t j = 1; j < window.n_rows; ++j) {
-        if (window[j][attribute] != window[0][attribute]) return false;
+        if (window[j][feature] != window[0][feature]) return false;
     }
     return true;
 }
 
-// Fill in the sum of squared deviations of every attribute of a window, CONSTANT for constant ones, and the means.
+// Fill in the sum of squared deviations of every feature of a window, CONSTANT for constant ones, and the means.
 inline void squared_deviations(const DenseRows& window, double* squares, double* means) {
     std::int64_t low = 0;
     for (; low + FewColumns::N <= window.width; low += FewColumns::N) {
@@ -144,7 +144,7 @@ inline void squared_deviations(const DenseRows& window, double* squares, double*
     }
     add_up(window, low, window.width, means);
     add_up_squares(window, low, window.width, means, squares);
-    // As a rule no attribute is constant, and one pass by vectors says so.
+    // As a rule no feature is constant, and one pass by vectors says so.
     const auto m = static_cast<double>(window.n_rows);
     std::int64_t small = 0;
     for (std::int64_t i = 0; i < window.width; ++i) small += squares[i] <= squares_of_rounding(means[i], m);

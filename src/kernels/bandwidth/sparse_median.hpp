@@ -1,17 +1,17 @@
 // Where the median of a sparse window's bandwidths lies: rough sums of squares tell, so that exact ones are few.
 //
-// An attribute's squared deviations add up to A = Q - M^2 / m, with M the sum of its values and Q that of their squares. Both
+// A feature's squared deviations add up to A = Q - M^2 / m, with M the sum of its values and Q that of their squares. Both
 // are kept while rows come and go, so a slide of the window costs its two rows; sums in the order of the stream, whose bits
-// count, are made of the attributes near the median alone.
+// count, are made of the features near the median alone.
 //
-// Why the order is certain. With u = 2^-53 and `top` the largest Q since the attribute was last zero in the whole
+// Why the order is certain. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole
 // window: t steps change Q by rounding by t u top at the most, and M by t u sqrt(m top), that is M^2 / m by 2 t u top. The exact
 // way errs by (m + 5) u top. Sums are made anew after MOST_STEPS rows, so for windows up to LONGEST_COUNTED rows t is 2^13 at
 // the most, and A is within 2^-37 top of what the exact way gives. Where `top` is at most 2^16 A, that is a relative 2^-21: two
-// attributes whose A differ by a relative 2^-18 are in the right order. Others are vague, and either surely far from the
+// features whose A differ by a relative 2^-18 are in the right order. Others are vague, and either surely far from the
 // median or the rough sums say nothing. Those of TINY or less may be as good as constant: the median is not sought there.
 //
-// Attributes are counted by the leading bits of A (exponent and five more), and the count of those below the median's class
+// Features are counted by the leading bits of A (exponent and five more), and the count of those below the median's class
 // moves along with them. On rows of EURLex-4K's shape a bandwidth takes 13 microseconds instead of 131.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace mlca::MLCA_LEVEL {
 
 class SparseMedian {
 public:
-    // The attributes that the middle values are among, and which of their exact sums of squares, in order, is the upper one.
+    // The features that the middle values are among, and which of their exact sums of squares, in order, is the upper one.
     struct Middle {
         std::int64_t n = 0, upper = 0;
     };
@@ -35,7 +35,7 @@ public:
     bool runs() const noexcept { return n_steps_ > 0; }
     void stop() noexcept { n_steps_ = 0; }
 
-    // Begin with an empty window of m rows of d attributes, only the first n of which appear.
+    // Begin with an empty window of m rows of d features, only the first n of which appear.
     void start(std::int64_t d, std::int64_t m, std::int64_t n) {
         share_ = 1.0 / static_cast<double>(m);
         tiny_ = TINY * static_cast<double>(m);
@@ -49,7 +49,7 @@ public:
         n_steps_ = 1;
     }
 
-    // Make sure that a row of attributes below n can come.
+    // Make sure that a row of features below n can come.
     void make_room(std::int64_t n) {
         vague_.reserve(static_cast<std::size_t>(n));
         grow_to(moments_, n, Moments{});
@@ -70,7 +70,7 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // A row goes; `is_left(attribute)` tells whether others have the attribute.
+    // A row goes; `is_left(feature)` tells whether others have the feature.
     template <class Row, class IsLeft>
     void remove(const Row& row, const IsLeft& is_left) noexcept {
         for (std::int64_t p = 0; p < row.n; ++p) {
@@ -87,10 +87,10 @@ public:
         if (++n_steps_ > MOST_STEPS) stop();
     }
 
-    // Write down the attributes that the middle two of d are among, or the middle one. None if the rough sums cannot tell.
-    Middle narrow(std::int64_t d, Array<std::int64_t>& attributes) {
+    // Write down the features that the middle two of d are among, or the middle one. None if the rough sums cannot tell.
+    Middle narrow(std::int64_t d, Array<std::int64_t>& features) {
         const std::int64_t upper = d / 2, lower = (d - 1) / 2;
-        attributes.clear();
+        features.clear();
         // Vague ones are nearly always all but constant.
         const std::int64_t counted_lower = lower - static_cast<std::int64_t>(vague_.size());
         if (n_extreme_ > 0 || counted_lower < 0) return {};
@@ -106,7 +106,7 @@ public:
         while (low > 0 && squares(low) <= squares(low - 1) * APART) --low;
         while (high + 1 < n && squares(high + 1) <= squares(high) * APART) ++high;
         if (low == 0 || high + 1 == n) return {};
-        for (std::int64_t k = low; k <= high; ++k) attributes.push_back(near_[static_cast<std::size_t>(k)].attribute);
+        for (std::int64_t k = low; k <= high; ++k) features.push_back(near_[static_cast<std::size_t>(k)].feature);
         return {high - low + 1, last - low};
     }
 
@@ -116,7 +116,7 @@ private:
     };
     struct Near {
         double squares;
-        std::int64_t attribute;
+        std::int64_t feature;
     };
     // Classes of A by the leading bits of a float; class 0 is for what may be as good as constant.
     static constexpr int DROPPED_BITS = 18;
@@ -134,8 +134,8 @@ private:
     double rough(const Moments& moments) const noexcept { return moments.squares - moments.sum * moments.sum * share_; }
 
     // Those that are vague are counted in no class.
-    void classify(std::int32_t attribute, const Moments& moments) noexcept {
-        std::uint16_t& kept = classes_[static_cast<std::size_t>(attribute)];
+    void classify(std::int32_t feature, const Moments& moments) noexcept {
+        std::uint16_t& kept = classes_[static_cast<std::size_t>(feature)];
         const double squares = rough(moments);
         std::uint16_t now = 0;
         if (moments.top > MOST_TOP * squares) {
@@ -145,13 +145,13 @@ private:
         }
         if (now == kept) return;
         if (kept == VAGUE) {
-            vague_.erase(std::find(vague_.begin(), vague_.end(), attribute));
+            vague_.erase(std::find(vague_.begin(), vague_.end(), feature));
         } else {
             --sizes_[kept];
             below_ -= kept < middle_;
         }
         if (now == VAGUE) {
-            vague_.push_back(attribute);
+            vague_.push_back(feature);
         } else {
             ++sizes_[now];
             below_ += now < middle_;
@@ -159,7 +159,7 @@ private:
         kept = now;
     }
 
-    // List the attributes of the median's class and of its neighbours; return how many are surely below all of them, or so many
+    // List the features of the median's class and of its neighbours; return how many are surely below all of them, or so many
     // that no place is left if a vague one may be among them.
     std::int64_t gather() {
         const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);
@@ -197,7 +197,7 @@ private:
 
     std::int64_t n_steps_ = 0;  // rows that came and went since the start
     double share_ = 0.0, tiny_ = 0.0;
-    Array<Moments> moments_;        // of each attribute
+    Array<Moments> moments_;        // of each feature
     Array<std::uint16_t> classes_;
     Array<std::int32_t> vague_;
     Array<std::int64_t> sizes_;     // of the classes

@@ -1,14 +1,14 @@
 // The window of a sparse stream, at the cost of its non-zeros.
 //
-// An attribute that is zero in the whole window has the bandwidth of a constant; only the others are laid out
+// A feature that is zero in the whole window has the bandwidth of a constant; only the others are laid out
 // side by side and estimated, by the operations of `bandwidth` on the same numbers in the same order: zeros add
 // nothing to a sum but are part of each column. So the bits are those of the dense window.
 //
-// Where fewer than half of the attributes appear in the window, the common bandwidth, a median, is nearly always that of
-// a constant. It is certain if each attribute that appears has a zero somewhere and only values of SURELY_VARIES or more:
+// Where fewer than half of the features appear in the window, the common bandwidth, a median, is nearly always that of
+// a constant. It is certain if each feature that appears has a zero somewhere and only values of SURELY_VARIES or more:
 // with a 0 and a v its squares add up to v^2 / 2 at least, a deviation of 1e-4 / sqrt(2 (m - 1)) > 1e-6 for
 // m <= LONGEST_COUNTED. Then nothing is laid out at all: a slide of the window costs one row in and one row out. Otherwise
-// rough sums of squares tell which attributes the median is among (see bandwidth/sparse_median.hpp), and only these are laid out.
+// rough sums of squares tell which features the median is among (see bandwidth/sparse_median.hpp), and only these are laid out.
 //
 // While values are missing in the window, or where features are nominal, bandwidths are those of the values that are present
 // (docs/mixed.md): the same two passes in the order of the stream over all features that appear, where a missing value adds 0.
@@ -196,7 +196,7 @@ public:
             for (std::int64_t j = low; j < high; ++j) median_.add(window.row(j));
         }
 
-        // The median bandwidth from the exact sums of squares of the attributes that the middle ones are among.
+        // The median bandwidth from the exact sums of squares of the features that the middle ones are among.
         double of_middle(const SparseMedian::Middle& middle, std::int64_t d, const Silverman& silverman) {
             partition(squares_.data(), middle.n, middle.upper);
             const double above = silverman.bandwidth(squares_[static_cast<std::size_t>(middle.upper)]);
@@ -204,7 +204,7 @@ public:
             return (silverman.bandwidth(*std::max_element(squares_.begin(), squares_.begin() + middle.upper)) + above) / 2.0;
         }
 
-        // Exact sums of squares of the attributes in `columns_`.
+        // Exact sums of squares of the features in `columns_`.
         void add_up(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             const auto n = static_cast<std::int64_t>(columns_.size());
             lay_out(window, low, high, false);
@@ -213,7 +213,7 @@ public:
             squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
         }
 
-        // Estimate the bandwidths of all attributes that appear in the window; `columns_` says which they are.
+        // Estimate the bandwidths of all features that appear in the window; `columns_` says which they are.
         void estimate(const SparseWindow& window, std::int64_t low, std::int64_t high, const Silverman& silverman) {
             columns_.clear();
             lay_out(window, low, high, true);
@@ -224,7 +224,7 @@ public:
             turn_into_bandwidths(squares_.data(), n, silverman);
         }
 
-        // Lay the window's values of some attributes, or of all that appear, side by side.
+        // Lay the window's values of some features, or of all that appear, side by side.
         void lay_out(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
             grow_to(column_of_, static_cast<std::int64_t>(ones_.counts.size()), std::int32_t{-1});
             for (std::size_t k = 0; k < columns_.size(); ++k) column_of_[static_cast<std::size_t>(columns_[k])] = static_cast<std::int32_t>(k);

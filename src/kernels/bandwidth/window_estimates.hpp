@@ -1,4 +1,4 @@
-// What the window tells of the instance at a position: bandwidths, and the groups of attributes with alike means; of the first
+// What the window tells of the row at a position: bandwidths, and the groups of features with alike means; of the first
 // window as a whole, the vigilance.
 #pragma once
 
@@ -47,7 +47,7 @@ public:
         return bandwidths_.data();
     }
 
-    // The groups after the round that is due with instance `number`, the next of the window.
+    // The groups after the round that is due with row `number`, the next of the window.
     Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window, window.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window.size);
@@ -80,12 +80,12 @@ double vigilance_of_window(const Settings& settings, const Window& window, Estim
     for (std::int64_t k = 0; k < n; ++k) {
         stop.check();
         const double* bandwidths = estimates.bandwidths(window, k, usual);
-        const typename ModelHere::Instance instance{window.row(k), {nullptr, 0}};
-        plain.prepare(instance, work.found, false, work);
-        plain.reserve_node(k + 1, instance.x);
-        plain.create_node(k, instance.x, bandwidths);
+        const typename ModelHere::LabelledRow row{window.row(k), {nullptr, 0}};
+        plain.prepare(row, work.found, false, work);
+        plain.reserve_node(k + 1, row.x);
+        plain.create_node(k, row.x, bandwidths);
         work.found.clear();
-        plain.become_node(instance, bandwidths, work.found, work.voting, work);
+        plain.become_node(row, bandwidths, work.found, work.voting, work);
     }
     Array<double> nearest;
     for (std::int64_t k = 0; k < n; ++k) {

@@ -88,22 +88,22 @@ template <int N>
     return std::bit_cast<std::int64_t>(ROUND_TO_UNITS + term) - std::bit_cast<std::int64_t>(ROUND_TO_UNITS);
 }
 
-// 1 - k in units: what one attribute adds under a common bandwidth.
+// 1 - k in units: what one feature adds under a common bandwidth.
 [[gnu::always_inline]] inline std::int64_t dissimilarity(double difference, double r) { return in_units(1.0 - kernel(difference, r)); }
 
-// sqrt(1 - k) in units: what one attribute adds under its own bandwidth.
+// sqrt(1 - k) in units: what one feature adds under its own bandwidth.
 [[gnu::always_inline]] inline std::int64_t root_dissimilarity(double difference, double r) {
     return in_units(std::sqrt(1.0 - kernel(difference, r)));
 }
 
-// The sum of 1 - k over the attributes, in units. Inlined into a larger loop it can lose its vector instructions.
+// The sum of 1 - k over the features, in units. Inlined into a larger loop it can lose its vector instructions.
 [[gnu::noinline]] inline std::int64_t common_sum(const double* __restrict x, const double* __restrict y, std::int64_t d, double r) {
     std::int64_t total = 0;
     for (std::int64_t i = 0; i < d; ++i) total += dissimilarity(x[i] - y[i], r);
     return total;
 }
 
-// The sum of sqrt(1 - k) over the attributes, each with its own r, in units.
+// The sum of sqrt(1 - k) over the features, each with its own r, in units.
 [[gnu::noinline]] inline std::int64_t individual_sum(const double* __restrict x, const double* __restrict y, const double* __restrict r,
                                                      std::int64_t d) {
     std::int64_t total = 0;

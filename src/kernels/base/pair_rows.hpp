@@ -12,7 +12,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The non-zeros of a row: attributes in ascending order, and their values.
+// The non-zeros of a row: features in ascending order, and their values.
 struct SparseRow {
     const std::int32_t* keys;
     const double* values;

@@ -74,7 +74,7 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
 Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
                        const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
                        std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, CellLimits cells, const In<std::uint8_t, 1>& nominal) {
-    if (nominal.size() > 0 && static_cast<std::int64_t>(nominal.size()) != n_features) throw std::invalid_argument("nominal must have a flag for each attribute");
+    if (nominal.size() > 0 && static_cast<std::int64_t>(nominal.size()) != n_features) throw std::invalid_argument("nominal must have a flag for each feature");
     if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
     if (decision == "mixed" && similarity != "learned") throw std::invalid_argument("linear models need the ranks of a learned similarity");
     if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
@@ -102,7 +102,7 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
 class CheckedRows {
 public:
     CheckedRows(const In<double, 2>& rows, std::int64_t n_features) {
-        if (static_cast<std::int64_t>(rows.shape(1)) != n_features) throw std::invalid_argument("rows have another number of attributes than the learner");
+        if (static_cast<std::int64_t>(rows.shape(1)) != n_features) throw std::invalid_argument("rows have another number of features than the learner");
         input.n = static_cast<std::int64_t>(rows.shape(0));
         input.dense = {without_nan(rows.data(), rows.size()), input.n, n_features};
     }
@@ -116,7 +116,7 @@ public:
             std::int64_t last = -1;
             for (std::int64_t p = indptr.data()[j]; p < indptr.data()[j + 1]; ++p) {
                 const std::int64_t key = indices.data()[p];
-                if (key <= last || key >= n_features) throw std::invalid_argument("attributes of a row do not ascend within range");
+                if (key <= last || key >= n_features) throw std::invalid_argument("features of a row do not ascend within range");
                 if (values[p] == 0.0) throw std::invalid_argument("a row stores a zero");
                 last = key;
             }
@@ -364,10 +364,10 @@ private:
         const std::int64_t d = n_features();
         Array<bool> seen(static_cast<std::size_t>(d), false);
         for (const std::int64_t i : result) {
-            if (i < 0 || i >= d || seen[static_cast<std::size_t>(i)]) throw std::invalid_argument("a round needs each attribute once");
+            if (i < 0 || i >= d || seen[static_cast<std::size_t>(i)]) throw std::invalid_argument("a round needs each feature once");
             seen[static_cast<std::size_t>(i)] = true;
         }
-        if (result.size() != seen.size()) throw std::invalid_argument("a round needs each attribute once");
+        if (result.size() != seen.size()) throw std::invalid_argument("a round needs each feature once");
         return result;
     }
 

@@ -60,10 +60,10 @@ inline void put_similarity(nb::dict& result, const State& state, bool mixes) {
     result["similarity.knot_starts"] = to_numpy(learned.ranks.starts);
     result["similarity.knot_counts"] = to_numpy(learned.ranks.up_to);
     result["background.indptr"] = to_numpy(learned.background.starts);
-    result["background.indices"] = to_numpy(learned.background.attributes);
+    result["background.indices"] = to_numpy(learned.background.features);
     result["background.data"] = to_numpy(learned.background.coefficients);
     result["background.means"] = to_numpy(learned.background.means);
-    result["similarity.trait_attributes"] = to_numpy(learned.traits.attributes);
+    result["similarity.trait_attributes"] = to_numpy(learned.traits.features);
     result["similarity.trait_values"] = to_numpy(learned.traits.values);
     result["background.centres"] = to_numpy(learned.background.centres);
     result["background.deviations"] = to_numpy(learned.background.deviations);
@@ -84,10 +84,10 @@ inline void take_similarity(const nb::dict& arrays, State& state, bool mixes) {
     learned.ranks.starts = from_numpy<std::int64_t>(arrays, "similarity.knot_starts");
     learned.ranks.up_to = from_numpy<std::uint8_t>(arrays, "similarity.knot_counts");
     learned.background.starts = from_numpy<std::int64_t>(arrays, "background.indptr");
-    learned.background.attributes = from_numpy<std::int32_t>(arrays, "background.indices");
+    learned.background.features = from_numpy<std::int32_t>(arrays, "background.indices");
     learned.background.coefficients = from_numpy<std::int32_t>(arrays, "background.data");
     learned.background.means = from_numpy<std::int64_t>(arrays, "background.means");
-    learned.traits.attributes = from_numpy<std::int32_t>(arrays, "similarity.trait_attributes");
+    learned.traits.features = from_numpy<std::int32_t>(arrays, "similarity.trait_attributes");
     learned.traits.values = from_numpy<double>(arrays, "similarity.trait_values");
     learned.background.centres = from_numpy<std::int64_t>(arrays, "background.centres");
     learned.background.deviations = from_numpy<double>(arrays, "background.deviations");
@@ -117,8 +117,8 @@ inline void take_mixer(const nb::dict& arrays, Mixer& mixer) {
 
 // One row per feature: what it is, and the weights and sums of squared gradients of "unseen", "none" and the labels that arrived.
 inline void put_linear(nb::dict& result, LinearState state) {
-    const std::size_t n = state.attributes.size(), n_columns = static_cast<std::size_t>(state.n_columns);
-    result["linear.features"] = to_numpy(std::move(state.attributes));
+    const std::size_t n = state.features.size(), n_columns = static_cast<std::size_t>(state.n_columns);
+    result["linear.features"] = to_numpy(std::move(state.features));
     result["linear.kinds"] = to_numpy(std::move(state.kinds));
     result["linear.values"] = to_numpy(std::move(state.values));
     result["linear.weights"] = to_numpy(std::move(state.weights), {n, n_columns});
@@ -128,7 +128,7 @@ inline void put_linear(nb::dict& result, LinearState state) {
 inline LinearState linear_from(const nb::dict& arrays, std::int64_t n_columns) {
     LinearState state;
     state.n_columns = n_columns;
-    state.attributes = from_numpy<std::int32_t>(arrays, "linear.features");
+    state.features = from_numpy<std::int32_t>(arrays, "linear.features");
     state.kinds = from_numpy<std::uint8_t>(arrays, "linear.kinds");
     state.values = from_numpy<double>(arrays, "linear.values");
     state.weights = from_numpy<float>(arrays, "linear.weights");

@@ -37,7 +37,7 @@ NewDoubles common_bandwidths(Window& window, std::int64_t n, const typename Wind
     return result.hand_over();
 }
 
-// All attributes' bandwidths at a position.
+// All features' bandwidths at a position.
 template <class Window>
 NewDoubles bandwidths(Window& window, std::int64_t n, std::int64_t d, const typename Window::Source& rows, std::int64_t position) {
     require(position >= 0 && position < n, "position: not a row");
@@ -64,22 +64,22 @@ void require_tile(const Table<const float>& tile, std::int64_t d) {
 // BitmapCounts as one list of nodes sees them: nodes come at the end and go from there.
 class BoundBitmapCounts {
 public:
-    void enter(const Numbers<const std::int32_t>& attributes) {
-        require_below(attributes, INT32_MAX, "attributes");
-        overlaps_.reserve(n_nodes_, attributes.data(), length(attributes));
-        overlaps_.enter(n_nodes_++, attributes.data(), length(attributes));
-        entered_.emplace_back(attributes.data(), attributes.data() + length(attributes));
+    void enter(const Numbers<const std::int32_t>& features) {
+        require_below(features, INT32_MAX, "features");
+        overlaps_.reserve(n_nodes_, features.data(), length(features));
+        overlaps_.enter(n_nodes_++, features.data(), length(features));
+        entered_.emplace_back(features.data(), features.data() + length(features));
     }
     void withdraw() {
         require(n_nodes_ > 0, "no node is there");
         overlaps_.withdraw(--n_nodes_, entered_.back().data(), static_cast<std::int64_t>(entered_.back().size()));
         entered_.pop_back();
     }
-    nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> count(const Numbers<const std::int32_t>& attributes, std::int64_t n_nodes) const {
-        require_below(attributes, INT32_MAX, "attributes");
+    nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>> count(const Numbers<const std::int32_t>& features, std::int64_t n_nodes) const {
+        require_below(features, INT32_MAX, "features");
         require(n_nodes >= 0 && n_nodes <= n_nodes_, "n_nodes: more than there are");
         BitmapCounts::Space space;
-        overlaps_.count(attributes.data(), length(attributes), n_nodes, space);
+        overlaps_.count(features.data(), length(features), n_nodes, space);
         Result<std::int32_t, 1> result({n_nodes});
         std::copy_n(space.counts.data(), n_nodes, result.data());
         return result.hand_over();
@@ -196,7 +196,7 @@ void bind_rough_sums(nb::module_& module) {
     module.attr("ROOT_FIT_ERROR") = ROOT_FIT_ERROR;
     module.def("rough_kernel_at", &rough_kernel_at, nb::arg("difference"), nb::arg("r"));
     module.def("rough_root_kernel_at", &rough_root_kernel_at, nb::arg("difference"), nb::arg("r"));
-    module.def("rough_error", &rough_error, nb::arg("n_attributes"), nb::arg("fit_error"), nb::arg("scaled_norm"), nb::arg("largest_sum"));
+    module.def("rough_error", &rough_error, nb::arg("n_features"), nb::arg("fit_error"), nb::arg("scaled_norm"), nb::arg("largest_sum"));
     module.def(
         "rough_root_sums",
         [](const Numbers<const float>& x, const Table<const float>& tile, const Table<const float>& factors) {
@@ -220,9 +220,9 @@ void bind_probes(nb::module_& module) {
     bind_rough_sums(probes);
     nb::class_<BoundBitmapCounts>(probes, "BitmapCounts")
         .def(nb::init<>())
-        .def("enter", &BoundBitmapCounts::enter, as_is("attributes"))
+        .def("enter", &BoundBitmapCounts::enter, as_is("features"))
         .def("withdraw", &BoundBitmapCounts::withdraw)
-        .def("count", &BoundBitmapCounts::count, as_is("attributes"), nb::arg("n_nodes"));
+        .def("count", &BoundBitmapCounts::count, as_is("features"), nb::arg("n_nodes"));
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -19,12 +19,12 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// An instance's labels; or those of many instances at one place, and how many of them had each, and how many none.
+// A row's labels; or those of many rows at one place, and how many of them had each, and how many none.
 struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
     const std::int64_t* counts = nullptr;
-    std::int64_t unlabelled = -1;  // of many instances; negative: it is a single one
+    std::int64_t unlabelled = -1;  // of many rows; negative: it is a single one
 
     std::int64_t count(std::int64_t place) const noexcept { return counts == nullptr ? 1 : counts[place]; }
     std::int64_t count_none() const noexcept { return unlabelled < 0 ? n == 0 : unlabelled; }
@@ -54,13 +54,13 @@ public:
     LabelMemory(Vote vote, std::int64_t n_neighbors, double smoothing) : vote_(vote), n_neighbors_(n_neighbors), smoothing_(smoothing) {}
 
     std::int64_t n_labels = 0;         // labels that are known
-    std::int64_t n_learned = 0;        // instances
+    std::int64_t n_learned = 0;        // rows
     std::int64_t n_voted = 0;          // counter updates with N > 1
     std::int64_t n_voted_alone = 0;    // and with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
-    Array<std::int64_t> node_counts;   // how many instances each node stands for
+    Array<std::int64_t> node_counts;   // how many rows each node stands for
     Array<std::int64_t> unlabelled;    // how many of them had no label
-    Array<std::int64_t> totals;        // instances of each label
+    Array<std::int64_t> totals;        // rows of each label
 
     // Make sure that so many labels can be known.
     void reserve_labels(std::int64_t n) {
@@ -89,7 +89,7 @@ public:
         unlabelled[static_cast<std::size_t>(node)] += labels.count_none();
     }
 
-    // f(slot, instances) for what the instances of a node had: slot 0 is "none", label i has slot i + 1.
+    // f(slot, rows) for what the rows of a node had: slot 0 is "none", label i has slot i + 1.
     template <class F>
     void for_each_slot(std::int64_t node, F f) const {
         if (const std::int64_t none = unlabelled.data()[node]; none > 0) f(std::int64_t{0}, none);
@@ -123,8 +123,8 @@ public:
         return static_cast<std::int64_t>(std::floor(scaled + 0.5));
     }
 
-    // Count every label in its bin, with or without belonging to each of `count` instances, and clear the votes.
-    // The winner or the new node has the instances' own labels, so each of them has a vote.
+    // Count every label in its bin, with or without belonging to each of `count` rows, and clear the votes.
+    // The winner or the new node has the rows' own labels, so each of them has a vote.
     void count(const LabelRow& labels, std::int64_t count, Votes& votes) noexcept {
         if (votes.n_voters == 1) {
             n_voted_alone += count;
@@ -146,7 +146,7 @@ public:
         votes.clear();
     }
 
-    // The bin that most instances of a label fell in.
+    // The bin that most rows of a label fell in.
     std::int64_t usual_bin(std::int64_t label) const noexcept {
         std::int64_t usual = 0;
         for (std::int64_t bin = 1; bin < n_bins(); ++bin) {
@@ -154,12 +154,12 @@ public:
         }
         return usual;
     }
-    // Count instances of a label that no node stands for, in a bin. They are among those that n_voted counts.
-    void count_lost(std::int64_t label, std::int64_t bin, std::int64_t instances) noexcept {
-        totals[static_cast<std::size_t>(label)] += instances;
-        with(label, bin) += instances;
-        without(label, 0) -= instances;
-        updates_with_[static_cast<std::size_t>(label)] += instances;
+    // Count rows of a label that no node stands for, in a bin. They are among those that n_voted counts.
+    void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
+        totals[static_cast<std::size_t>(label)] += rows;
+        with(label, bin) += rows;
+        without(label, 0) -= rows;
+        updates_with_[static_cast<std::size_t>(label)] += rows;
     }
 
     // Count the rows of another memory, whose labels have these numbers here: totals and, where votes are counted, counters add up.
@@ -239,7 +239,7 @@ private:
     std::int64_t n_neighbors_;
     double smoothing_;
     Array<std::int64_t> with_, without_;  // n_bins a label
-    Array<std::int64_t> updates_with_;    // counter updates by instances that had the label
+    Array<std::int64_t> updates_with_;    // counter updates by rows that had the label
 };
 
 }  // namespace mlca::MLCA_LEVEL

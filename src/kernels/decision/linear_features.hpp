@@ -23,15 +23,15 @@ inline constexpr std::int64_t CELLS_FROM = 2000;
 inline constexpr std::int64_t MOST_CELLED = 64;
 inline constexpr std::int64_t N_CELLS = 8;
 
-// What a weight belongs to. The bias has no attribute.
+// What a weight belongs to. The bias has no feature.
 struct FeatureKey {
     static constexpr std::uint8_t NUMBER = 0, FIRST_CELL = 1, MISSING_VALUE = FIRST_CELL + N_CELLS, CATEGORY = MISSING_VALUE + 1;
 
-    std::int32_t attribute = -1;
+    std::int32_t feature = -1;
     std::uint8_t kind = NUMBER;
     double value = 0.0;  // of a category
 
-    auto ordered() const noexcept { return std::tuple(attribute, kind, value); }
+    auto ordered() const noexcept { return std::tuple(feature, kind, value); }
     bool operator<(const FeatureKey& other) const noexcept { return ordered() < other.ordered(); }
 };
 
@@ -44,7 +44,7 @@ inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
 
 inline double limited_feature(double f) noexcept { return std::min(std::max(f, -1024.0), 1024.0); }
 
-// Working space: a row scattered over all attributes, zero between uses, and its ranks.
+// Working space: a row scattered over all features, zero between uses, and its ranks.
 struct FeatureSpace {
     Array<double> values;
     Array<std::int32_t> ranks;
@@ -70,7 +70,7 @@ inline std::uint8_t cell_of(std::int32_t rank, std::int64_t one) noexcept {
 // f(key, value) for the numbers of a row that has all of them, in the third case.
 template <class F>
 void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks, bool cells, F f) {
-    const std::int64_t d = learned.n_attributes(), one = learned.ranks.one();
+    const std::int64_t d = learned.n_features(), one = learned.ranks.one();
     for (std::int64_t j = 0; j < d; ++j) {
         const double value = centred_feature(learned, j, ranks[j]);
         if (value != 0.0) f(FeatureKey{static_cast<std::int32_t>(j)}, value);
@@ -81,22 +81,22 @@ void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks,
 // f(key, value) for every feature of a dense row that is not 0. The space must have room.
 template <class F>
 void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
-    const std::int64_t d = learned.n_attributes(), one = learned.ranks.one();
+    const std::int64_t d = learned.n_features(), one = learned.ranks.one();
     const bool centred = is_centred(learned);
     for (std::int64_t j = 0; j < d; ++j) {
-        const auto attribute = static_cast<std::int32_t>(j);
+        const auto feature = static_cast<std::int32_t>(j);
         if (is_missing(x[j])) {
-            f(FeatureKey{attribute, FeatureKey::MISSING_VALUE}, 1.0);
+            f(FeatureKey{feature, FeatureKey::MISSING_VALUE}, 1.0);
         } else if (is_nominal(learned.nominal, j)) {
-            f(FeatureKey{attribute, FeatureKey::CATEGORY, x[j]}, 1.0);
+            f(FeatureKey{feature, FeatureKey::CATEGORY, x[j]}, 1.0);
         } else if (centred) {
             const std::int32_t rank = learned.ranks(j, x[j]) + learned.ranks.zeros.data()[j];
             const double value = centred_feature(learned, j, rank);
-            if (value != 0.0) f(FeatureKey{attribute}, value);
-            if (cells) f(FeatureKey{attribute, cell_of(rank, one)}, 0.5);
+            if (value != 0.0) f(FeatureKey{feature}, value);
+            if (cells) f(FeatureKey{feature, cell_of(rank, one)}, 0.5);
         } else if (x[j] != 0.0) {
             const double value = uncentred_feature(learned, j, x[j]);
-            if (value != 0.0) f(FeatureKey{attribute}, value);
+            if (value != 0.0) f(FeatureKey{feature}, value);
         }
     }
 }
@@ -104,8 +104,8 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
 // The same of a row of either form. Dense rows have no categories; only rows to predict have missing values.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
-    if (!is_centred(learned) || has_missing(x, learned.n_attributes())) return for_each_feature_dense(learned, x, cells, f);
-    learned.ranks.rank_row(x, learned.n_attributes(), space.ranks.data());
+    if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);
+    learned.ranks.rank_row(x, learned.n_features(), space.ranks.data());
     for_each_centred_feature(learned, space.ranks.data(), cells, f);
 }
 template <class F>
@@ -126,7 +126,7 @@ void for_each_feature(const Learned& learned, const SparseRow& x, bool cells, Fe
                 if (value != 0.0) f(FeatureKey{x.keys[p]}, value);
             }
         }
-        for (const std::int32_t j : learned.nominal_attributes) {
+        for (const std::int32_t j : learned.nominal_features) {
             if (!is_missing(values[j])) f(FeatureKey{j, FeatureKey::CATEGORY, values[j]}, 1.0);
         }
     }
@@ -139,7 +139,7 @@ void for_each_feature(const Learned& learned, const SparseRow& x, bool cells, Fe
 // may be other than 0.
 template <class F>
 void for_each_possible_key(const Learned& learned, const double* x, F f) {
-    for (std::int64_t j = 0; j < learned.n_attributes() && !is_centred(learned); ++j) {
+    for (std::int64_t j = 0; j < learned.n_features() && !is_centred(learned); ++j) {
         if (x[j] != 0.0) f(FeatureKey{static_cast<std::int32_t>(j)});
     }
 }
@@ -154,12 +154,12 @@ void for_each_possible_key(const Learned& learned, const SparseRow& x, F f) {
             f(FeatureKey{x.keys[p]});
         }
     }
-    for (const std::int32_t j : learned.nominal_attributes) f(FeatureKey{j, FeatureKey::CATEGORY, 0.0});
+    for (const std::int32_t j : learned.nominal_features) f(FeatureKey{j, FeatureKey::CATEGORY, 0.0});
 }
 
-inline std::int64_t n_entries_of(const Learned& learned, const double*) noexcept { return learned.n_attributes(); }
+inline std::int64_t n_entries_of(const Learned& learned, const double*) noexcept { return learned.n_features(); }
 inline std::int64_t n_entries_of(const Learned& learned, const SparseRow& x) noexcept {
-    return is_centred(learned) ? learned.n_attributes() : x.n + static_cast<std::int64_t>(learned.nominal_attributes.size());
+    return is_centred(learned) ? learned.n_features() : x.n + static_cast<std::int64_t>(learned.nominal_features.size());
 }
 
 }  // namespace mlca::MLCA_LEVEL

@@ -29,7 +29,7 @@ namespace mlca::MLCA_LEVEL {
 
 // Linear models as arrays: features in ascending order, those whose weights are as at the start left out.
 struct LinearState {
-    Array<std::int32_t> attributes;
+    Array<std::int32_t> features;
     Array<std::uint8_t> kinds;
     Array<double> values;
     std::int64_t n_columns = 0;
@@ -165,7 +165,7 @@ public:
             }
             std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return keys.data()[a] < keys.data()[b]; });
             for (const std::int64_t row : order) {
-                state.attributes.push_back(keys.data()[row].attribute);
+                state.features.push_back(keys.data()[row].feature);
                 state.kinds.push_back(keys.data()[row].kind);
                 state.values.push_back(keys.data()[row].value);
                 state.weights.insert(state.weights.end(), weights[row], weights[row] + n_columns);
@@ -176,19 +176,19 @@ public:
     };
     Draft draft() const { return {weights_.shared(), keys_, n_columns_, stride_}; }
 
-    // Whether a state could be that of d attributes and so many columns: whatever passes can be computed with.
+    // Whether a state could be that of d features and so many columns: whatever passes can be computed with.
     static bool is_sound(const LinearState& state, std::int64_t d, const Nominal& nominal, std::int64_t n_columns) noexcept {
-        const std::size_t n = state.attributes.size();
+        const std::size_t n = state.features.size();
         if (state.n_columns != n_columns || state.kinds.size() != n || state.values.size() != n) return false;
         if (state.weights.size() != n * static_cast<std::size_t>(n_columns) || state.squares.size() != state.weights.size()) return false;
         for (std::size_t i = 0; i < n; ++i) {
-            const FeatureKey key{state.attributes[i], state.kinds[i], state.values[i]};
-            if (i > 0 && !(FeatureKey{state.attributes[i - 1], state.kinds[i - 1], state.values[i - 1]} < key)) return false;
-            const bool is_bias = key.attribute == -1;
-            if (key.attribute < -1 || key.attribute >= d || (is_bias && key.kind != FeatureKey::NUMBER)) return false;
+            const FeatureKey key{state.features[i], state.kinds[i], state.values[i]};
+            if (i > 0 && !(FeatureKey{state.features[i - 1], state.kinds[i - 1], state.values[i - 1]} < key)) return false;
+            const bool is_bias = key.feature == -1;
+            if (key.feature < -1 || key.feature >= d || (is_bias && key.kind != FeatureKey::NUMBER)) return false;
             const bool is_category = key.kind == FeatureKey::CATEGORY;
             if (key.kind > FeatureKey::CATEGORY || (!is_category && key.value != 0.0)) return false;
-            if (!is_bias && key.kind != FeatureKey::MISSING_VALUE && is_category != is_nominal(nominal, key.attribute)) return false;
+            if (!is_bias && key.kind != FeatureKey::MISSING_VALUE && is_category != is_nominal(nominal, key.feature)) return false;
         }
         const auto possible = [](float w) { return w >= -LARGEST_WEIGHT && w <= LARGEST_WEIGHT; };
         return std::all_of(state.weights.begin(), state.weights.end(), possible) &&
@@ -198,8 +198,8 @@ public:
     // Know what a sound state says; labels arrived in this order.
     void restore(const LinearState& state, const Array<std::int32_t>& arrived, std::int64_t n_slots) {
         reserve_columns(state.n_columns, n_slots);
-        for (std::size_t i = 0; i < state.attributes.size(); ++i) {
-            const std::int64_t row = row_for({state.attributes[i], state.kinds[i], state.values[i]});
+        for (std::size_t i = 0; i < state.features.size(); ++i) {
+            const std::int64_t row = row_for({state.features[i], state.kinds[i], state.values[i]});
             const auto start = static_cast<std::int64_t>(i) * state.n_columns;
             std::copy_n(state.weights.data() + start, state.n_columns, weights_[row]);
             std::copy_n(state.squares.data() + start, state.n_columns, weights_[row] + stride_);
@@ -263,11 +263,11 @@ private:
     };
 
     struct Category {
-        std::int32_t attribute;
+        std::int32_t feature;
         double value;
         std::int32_t row;
 
-        auto ordered() const noexcept { return std::tuple(attribute, value); }
+        auto ordered() const noexcept { return std::tuple(feature, value); }
         bool operator<(const Category& other) const noexcept { return ordered() < other.ordered(); }
     };
 
@@ -278,14 +278,14 @@ private:
 
     // The row of a feature, NO_ROW if it has none.
     std::int32_t find(const FeatureKey& key) const noexcept {
-        if (key.attribute < 0) return 0;
-        if (key.kind == FeatureKey::NUMBER) return numbers_.data()[key.attribute];
-        if (key.kind == FeatureKey::MISSING_VALUE) return missing_.empty() ? NO_ROW : missing_.data()[key.attribute];
+        if (key.feature < 0) return 0;
+        if (key.kind == FeatureKey::NUMBER) return numbers_.data()[key.feature];
+        if (key.kind == FeatureKey::MISSING_VALUE) return missing_.empty() ? NO_ROW : missing_.data()[key.feature];
         if (key.kind < FeatureKey::MISSING_VALUE) return cells_.empty() ? NO_ROW : cells_.data()[cell_place(key)];
-        const auto place = std::lower_bound(categories_.begin(), categories_.end(), Category{key.attribute, key.value, 0});
-        return place != categories_.end() && place->attribute == key.attribute && place->value == key.value ? place->row : NO_ROW;
+        const auto place = std::lower_bound(categories_.begin(), categories_.end(), Category{key.feature, key.value, 0});
+        return place != categories_.end() && place->feature == key.feature && place->value == key.value ? place->row : NO_ROW;
     }
-    static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.attribute + key.kind - FeatureKey::FIRST_CELL; }
+    static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.feature + key.kind - FeatureKey::FIRST_CELL; }
 
     // The same; one that has none gets one.
     std::int64_t row_for(const FeatureKey& key) {
@@ -296,13 +296,13 @@ private:
         if (key.kind == FeatureKey::CATEGORY) categories_.reserve(categories_.size() + 1);
         const std::int32_t row = add_row(key);
         if (key.kind == FeatureKey::NUMBER) {
-            numbers_.data()[key.attribute] = row;
+            numbers_.data()[key.feature] = row;
         } else if (key.kind == FeatureKey::MISSING_VALUE) {
-            missing_.data()[key.attribute] = row;
+            missing_.data()[key.feature] = row;
         } else if (key.kind < FeatureKey::MISSING_VALUE) {
             cells_.data()[cell_place(key)] = row;
         } else {
-            const Category category{key.attribute, key.value, row};
+            const Category category{key.feature, key.value, row};
             categories_.insert(std::upper_bound(categories_.begin(), categories_.end(), category), category);
         }
         return row;

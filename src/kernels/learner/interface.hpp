@@ -56,7 +56,7 @@ struct InputLabels {
 struct Host {
     // Whether the user has interrupted; may be empty.
     std::function<bool()> interrupted;
-    // The order of d attributes in a round of grouping (clustered only).
+    // The order of d features in a round of grouping (clustered only).
     std::function<Array<std::int64_t>(std::int64_t)> order_of_round;
 };
 
@@ -91,7 +91,7 @@ struct Explained {
     double novelty = 0.0;
     bool far = false;
     std::int32_t fallback = -1;
-    // Under the learned similarity: the background's probability of each slot (empty if there is none yet), and the attributes
+    // Under the learned similarity: the background's probability of each slot (empty if there is none yet), and the features
     // in which the voters agree most with the row, with how much of the weight they agree in.
     Array<double> background, agreement;
     Array<std::int64_t> agreeing;

@@ -65,7 +65,7 @@ public:
     using Source = typename Window::Source;
     using Row = typename Nodes::Row;
     using ModelHere = Model<Nodes>;
-    using Instance = typename ModelHere::Instance;
+    using LabelledRow = typename ModelHere::LabelledRow;
     using PredictionHere = Prediction<ModelHere>;
     using Speculation = SpeculativeLearning<ModelHere>;
 
@@ -193,7 +193,7 @@ public:
         const std::lock_guard<Lock> ours(lock_);
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
-        // The other's latest instances follow: together they end with the last `window` of both parts.
+        // The other's latest rows follow: together they end with the last `window` of both parts.
         const std::int64_t low = other.window_.latest().low;
         take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
         window_.learned = window_.filled;
@@ -346,11 +346,11 @@ private:
         if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
         renew_screen(model);
         const std::int64_t position = window_.learned;
-        const Instance instance{window_.row(position), labels};
+        const LabelledRow row{window_.row(position), labels};
         work_.found.clear();
-        Query<Row> query{.x = instance.x, .found = &work_.found};
+        Query<Row> query{.x = row.x, .found = &work_.found};
         if (model.n_nodes > 0) {
-            query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
+            query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work_.found, work_.grouping, work_.space);
             model.nodes.nearest(&query, 1, work_.space.nodes, stop);
         }
         model.ask_to_learn(query, work_.grouping, work_.voting, work_.space, stop);
@@ -358,7 +358,7 @@ private:
         const bool joining = ModelHere::joins(work_.found, threshold);
         const double* bandwidths = joining ? nullptr : estimates_.bandwidths(window_, position, settings());
         const std::lock_guard<Lock> guard(lock_);
-        model.commit(instance, threshold, joining, bandwidths, work_);
+        model.commit(row, threshold, joining, bandwidths, work_);
         ++window_.learned;
         renew_at_once(model);
     }
@@ -367,8 +367,8 @@ private:
         if (model.settings.finds_vigilance()) model.settings.vigilance = vigilance_of_window<ModelHere>(settings(), window_, estimates_, host, stop);
     }
 
-    // Hold a round of grouping if the next instance is due for one; return where the next may be due. Its groups are part
-    // of the model only with that instance.
+    // Hold a round of grouping if the next row is due for one; return where the next may be due. Its groups are part
+    // of the model only with that row.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if (model.settings.mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;

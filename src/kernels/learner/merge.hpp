@@ -1,4 +1,4 @@
-// One model takes in another. Each node of the other is learned as all the instances it stands for (`replay`), or put beside the
+// One model takes in another. Each node of the other is learned as all the rows it stands for (`replay`), or put beside the
 // nodes that are here without a search (`append`, in time linear in the nodes). What nodes do not show (counts of decisions, rows
 // that no node stands for) is added up.
 #pragma once
@@ -114,7 +114,7 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the other's instances that none of its nodes stands for; for Bayes' rule, where most of their label fell.
+// Count the other's rows that none of its nodes stands for; for Bayes' rule, where most of their label fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);
@@ -130,27 +130,27 @@ template <class ModelHere>
     model.n_candidates += other.n_candidates - other.n_nodes;
 }
 
-// Learn a node of another model as all the instances it stands for.
+// Learn a node of another model as all the rows it stands for.
 template <class ModelHere>
 void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const std::int32_t* columns, typename ModelHere::Work& work, Stop& stop) {
     const auto& label_counts = other.labels.at_nodes[node];
     Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    // Sparse instances have ascending attributes, and searches make room by the last one; a node that has moved has them in any order.
+    // Sparse rows have ascending features, and searches make room by the last one; a node that has moved has them in any order.
     using RowsHere = RowsOfState<typename ModelHere::Row>;
     StateRows in_order;
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
     const auto source = RowsHere::source(in_order, model.settings.n_features);
-    const typename ModelHere::Instance instance{source[0],
+    const typename ModelHere::LabelledRow row{source[0],
                                                 {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
                                                 other.labels.node_counts[static_cast<std::size_t>(node)],
                                                 true};
-    auto query = model.query_to_learn(instance.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
+    auto query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
     model.nodes.nearest(&query, 1, work.space.nodes, stop);
     if (!model.decision) model.ask_to_learn(query, work.grouping, work.voting, work.space, stop);
     const std::int64_t threshold = model.settings.threshold(work.grouping);
-    model.commit(instance, threshold, ModelHere::joins(work.found, threshold), other.bandwidths[node], work);
+    model.commit(row, threshold, ModelHere::joins(work.found, threshold), other.bandwidths[node], work);
 }
 
 // Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either, or would

@@ -2,10 +2,10 @@
 //
 // A step has a part that only reads (a search by the nodes, and who votes) and a part that changes the model: `prepare` makes
 // all room that may be needed and may fail, the rest cannot. Learning takes steps one after the other; looking ahead searches
-// for a block of instances before it commits them; merging replays the nodes of another model, each as all the instances
+// for a block of rows before it commits them; merging replays the nodes of another model, each as all the rows
 // it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
 // keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
-// c = 1 every step is that of a single instance.
+// c = 1 every step is that of a single row.
 //
 // Nodes are made by correntropy in any case. Who votes is found by it too, or by the learned similarity (similarity/rank_index.hpp);
 // votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration (decision/calibrated.hpp).
@@ -34,15 +34,15 @@ struct Model {
     using Row = typename Nodes::Row;
     using RankIndexOfNodes = typename Nodes::RankIndexOfNodes;
 
-    // An instance, or many at one place.
-    struct Instance {
+    // A row, or many at one place.
+    struct LabelledRow {
         Row x;
         LabelRow labels;
         std::int64_t count = 1;
         bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
     };
 
-    // Who votes on an instance, where it is not the nearest by correntropy under Bayes' rule.
+    // Who votes on a row, where it is not the nearest by correntropy under Bayes' rule.
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
@@ -68,7 +68,7 @@ struct Model {
         Voting voting;
         Votes votes;
         Ballot ballot;
-        Array<std::int32_t> slots;  // of the instance's labels
+        Array<std::int32_t> slots;  // of the row's labels
         LinearSpace linear;
         MixerSpace mixing;
     };
@@ -87,13 +87,13 @@ struct Model {
     std::int64_t n_nodes = 0;
     Nodes nodes;
     LabelMemory labels;
-    Rows<double> bandwidths;       // one a node, or one an attribute
+    Rows<double> bandwidths;       // one per node, or one per feature
     Array<double> bandwidth_sums;  // over the nodes, in the order of their making
     RunningMedian median_bandwidth;
     Groups groups;
-    std::optional<Groups> next_groups;  // of the round that the next instance is due for: they come into force with it
+    std::optional<Groups> next_groups;  // of the round that the next row is due for: they come into force with it
     std::optional<RankIndexOfNodes> as_learned;  // once there is a node, where the similarity is learned
-    std::int64_t similarity_due = 1;    // after so many instances it is computed anew
+    std::int64_t similarity_due = 1;    // after so many rows it is computed anew
     // Where trust decides which nodes count: the births of those that the similarity was computed from, and whether too many differ.
     Array<std::int64_t> similarity_births;
     bool is_outdated = false;
@@ -104,7 +104,7 @@ struct Model {
     NodeIds births;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;
-    std::int64_t n_candidates = 0;      // instances that became nodes, or would have
+    std::int64_t n_candidates = 0;      // rows that became nodes, or would have
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
     // The number of a node among those that are kept, which is what others know it by.
@@ -112,14 +112,14 @@ struct Model {
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 
-    // Which node of a full model the next instance that would be one takes the place of; -1: of none. A reservoir: each of
-    // the s instances so far is a node with the same probability, drawn by the number of rows alone.
+    // Which node of a full model the next row that would be one takes the place of; -1: of none. A reservoir: each of
+    // the s rows so far is a node with the same probability, drawn by the number of rows alone.
     std::int64_t drawn() const noexcept {
         const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
         return number < n_kept() ? kept_node(number) : -1;
     }
 
-    // Say how an instance is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
+    // Say how a row is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
@@ -138,13 +138,13 @@ struct Model {
         return query;
     }
 
-    // The factor of the common bandwidth that the next instance will meet.
+    // The factor of the common bandwidth that the next row will meet.
     double learning_r() const noexcept { return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0; }
 
-    // Whether the nearest node takes an instance in.
+    // Whether the nearest node takes a row in.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // Who votes on instances under the learned similarity: instance q among the first n[q] nodes, ascending numbers.
+    // Who votes on rows under the learned similarity: row q among the first n[q] nodes, ascending numbers.
     // `with_scores`: fill in the background, too.
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
@@ -164,7 +164,7 @@ struct Model {
         });
     }
 
-    // Who votes on an instance by correntropy, whose nearest nodes are listed already.
+    // Who votes on a row by correntropy, whose nearest nodes are listed already.
     void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
         bool summed = false;
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const TopK& {
@@ -182,7 +182,7 @@ struct Model {
         decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, births, learning, nearest_in);
     }
 
-    // Who votes on the next instance, before it is learned; `query` is what it was searched by.
+    // Who votes on the next row, before it is learned; `query` is what it was searched by.
     void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
         const std::int64_t n = query.n_nodes;
         if (n == 0) {
@@ -210,16 +210,16 @@ struct Model {
         nodes.withdraw(n_nodes);
     }
 
-    // Make room for all else that committing an instance may need.
-    void prepare(const Instance& instance, const TopK& found, bool joining, Work& work) {
+    // Make room for all else that committing a row may need.
+    void prepare(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         std::int64_t n_labels = labels.n_labels;
-        for (std::int64_t place = 0; place < instance.labels.n; ++place) n_labels = std::max(n_labels, instance.labels.labels[place] + std::int64_t{1});
+        for (std::int64_t place = 0; place < row.labels.n; ++place) n_labels = std::max(n_labels, row.labels.labels[place] + std::int64_t{1});
         labels.reserve_labels(n_labels);
         work.votes.reserve(n_labels);
-        if (decision) prepare_decision(instance.labels, n_labels, work);
-        if (linear && !instance.is_replayed) prepare_linear(instance, found, joining, work);
+        if (decision) prepare_decision(row.labels, n_labels, work);
+        if (linear && !row.is_replayed) prepare_linear(row, found, joining, work);
         if (!joining) {
-            labels.reserve_node(instance.labels);
+            labels.reserve_node(row.labels);
             bandwidths.reserve(n_nodes + 1);
             median_bandwidth.reserve();
             if (settings.max_nodes > 0 && gone.size() == gone.capacity()) {
@@ -229,42 +229,42 @@ struct Model {
             return;
         }
         const std::int64_t winner = found.nodes[0];
-        labels.reserve_join(winner, instance.labels);
-        nodes.reserve_move(winner, instance.x);
-        if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], instance.x);
+        labels.reserve_join(winner, row.labels);
+        nodes.reserve_move(winner, row.x);
+        if (settings.rule != Rule::text && found.size() > 1) nodes.reserve_move(found.nodes[1], row.x);
         if (settings.rule == Rule::text) {
-            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], instance.x, winner);
+            for (std::int64_t j = 1; j < n_moved(found); ++j) nodes.reserve_move(found.nodes[static_cast<std::size_t>(j)], row.x, winner);
         }
     }
 
     // Finish the step of a row whose nearest nodes, and voters, `work` has: the nearest node takes it in, or it becomes a node.
     // Either all of it happens or, if memory fails, nothing. The model is locked.
-    void commit(const Instance& instance, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
+    void commit(const LabelledRow& row, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
         const bool replaces = !joining && is_full();
         const std::int64_t given_up = replaces ? drawn() : -1;
-        prepare(instance, work.found, joining, work);
+        prepare(row, work.found, joining, work);
         if (joining) {
-            join_winner(instance, threshold, work.found, work.voting, work);
+            join_winner(row, threshold, work.found, work.voting, work);
         } else if (replaces && given_up < 0) {
-            pass_by(instance, work.found, work.voting, work);
+            pass_by(row, work.found, work.voting, work);
         } else {
-            reserve_node(n_nodes + 1, instance.x);
-            create_node(n_nodes, instance.x, node_bandwidths);
-            become_node(instance, node_bandwidths, work.found, work.voting, work, given_up);
+            reserve_node(n_nodes + 1, row.x);
+            create_node(n_nodes, row.x, node_bandwidths);
+            become_node(row, node_bandwidths, work.found, work.voting, work, given_up);
         }
     }
 
-    // Case I: an instance that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
+    // Case I: a row that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
     // for it.
-    void become_node(const Instance& instance, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
+    void become_node(const LabelledRow& row, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
                      std::int64_t given_up = -1) noexcept {
-        const bool decides = decision && !instance.is_replayed;
-        if (decides) decide(instance, voting, work);
+        const bool decides = decision && !row.is_replayed;
+        if (decides) decide(row, voting, work);
         if (given_up >= 0) give_up(given_up);
         std::copy_n(node_bandwidths, bandwidths.width(), bandwidths[n_nodes]);
         for (std::int64_t i = 0; i < bandwidths.width(); ++i) bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
         if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
-        labels.open_node(instance.labels, instance.count);
+        labels.open_node(row.labels, row.count);
         if (settings.max_nodes > 0) {
             births.numbers.push_back(births.n_made++);
             gone.push_back(0);
@@ -272,33 +272,33 @@ struct Model {
         ++n_nodes;
         ++n_candidates;
         if (decides) decision->place(births[n_nodes - 1], true, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
-        if (!decision && n_nodes > 1) {  // the very first instance changes no counter
+        if (!decision && n_nodes > 1) {  // the very first row changes no counter
             TopK& neighbours = settings.learned ? voting.neighbours : found;
             neighbours.put_first(n_nodes - 1);
-            count(instance, neighbours, work.votes);
+            count(row, neighbours, work.votes);
         }
-        finish(instance, work);
+        finish(row, work);
     }
 
     // The model is full, and no node is given up: only the counters learn.
-    void pass_by(const Instance& instance, const TopK& found, Voting& voting, Work& work) noexcept {
-        if (decision && !instance.is_replayed) decide(instance, voting, work);
-        if (!decision) count(instance, settings.learned ? voting.neighbours : found, work.votes);
+    void pass_by(const LabelledRow& row, const TopK& found, Voting& voting, Work& work) noexcept {
+        if (decision && !row.is_replayed) decide(row, voting, work);
+        if (!decision) count(row, settings.learned ? voting.neighbours : found, work.votes);
         ++n_candidates;
-        finish(instance, work);
+        finish(row, work);
     }
 
-    // Cases II and III: the nearest node takes the instance in.
-    void join_winner(const Instance& instance, std::int64_t threshold, const TopK& found, Voting& voting, Work& work) noexcept {
-        const bool decides = decision && !instance.is_replayed;
-        if (decides) decide(instance, voting, work);
-        labels.join_node(found.nodes[0], instance.labels);
-        move(instance, found, found.size() > 1 && found.sums[1] <= threshold);
+    // Cases II and III: the nearest node takes the row in.
+    void join_winner(const LabelledRow& row, std::int64_t threshold, const TopK& found, Voting& voting, Work& work) noexcept {
+        const bool decides = decision && !row.is_replayed;
+        if (decides) decide(row, voting, work);
+        labels.join_node(found.nodes[0], row.labels);
+        move(row, found, found.size() > 1 && found.sums[1] <= threshold);
         if (decides) decision->place(births[found.nodes[0]], false, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision) {
-            count(instance, settings.learned ? voting.neighbours : found, work.votes);
+            count(row, settings.learned ? voting.neighbours : found, work.votes);
         }
-        finish(instance, work);
+        finish(row, work);
     }
 
     // Whether the learned similarity is to be computed anew before anything else is learned or asked.
@@ -363,21 +363,21 @@ private:
     // Under the rule as printed so many of the nearest move.
     std::int64_t n_moved(const TopK& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
 
-    void move(const Instance& instance, const TopK& found, bool second_fits) noexcept {
+    void move(const LabelledRow& row, const TopK& found, bool second_fits) noexcept {
         const std::int64_t winner = found.nodes[0];
         auto& counts = labels.node_counts;
         const std::int64_t before = counts[static_cast<std::size_t>(winner)];
-        counts[static_cast<std::size_t>(winner)] += instance.count;
-        move_node(winner, instance.x, step(settings.rule == Rule::released ? before + 1 : before, instance.count));
+        counts[static_cast<std::size_t>(winner)] += row.count;
+        move_node(winner, row.x, step(settings.rule == Rule::released ? before + 1 : before, row.count));
         if (!second_fits) return;
         if (settings.rule == Rule::text) {
             for (std::int64_t j = 1; j < n_moved(found); ++j) {
                 const std::int64_t node = found.nodes[static_cast<std::size_t>(j)];
-                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], instance.count));
+                move_node(node, nodes.row(winner), step(settings.n_neighbors * counts[static_cast<std::size_t>(node)], row.count));
             }
         } else {
             const std::int64_t second = found.nodes[1];
-            move_node(second, instance.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], instance.count));
+            move_node(second, row.x, step(settings.second_slowing() * counts[static_cast<std::size_t>(second)], row.count));
         }
     }
 
@@ -385,10 +385,10 @@ private:
         if (nodes.move(node, target, slowing) && as_learned) as_learned->move(node, nodes.row(node));
     }
 
-    void finish(const Instance& instance, Work& work) noexcept {
-        labels.finish(instance.labels, instance.count);
-        if (linear && !instance.is_replayed) step_linear(instance, work);
-        if (counts_trusted() && !instance.is_replayed) is_outdated = 4 * n_changed() >= static_cast<std::int64_t>(similarity_births.size());
+    void finish(const LabelledRow& row, Work& work) noexcept {
+        labels.finish(row.labels, row.count);
+        if (linear && !row.is_replayed) step_linear(row, work);
+        if (counts_trusted() && !row.is_replayed) is_outdated = 4 * n_changed() >= static_cast<std::int64_t>(similarity_births.size());
         if (!next_groups) return;
         groups = std::move(*next_groups);
         next_groups.reset();
@@ -399,9 +399,9 @@ private:
         return static_cast<double>(slowing + count - 1) / static_cast<double>(count);
     }
 
-    void count(const Instance& instance, const TopK& found, Votes& votes) noexcept {
+    void count(const LabelledRow& row, const TopK& found, Votes& votes) noexcept {
         labels.collect(found, votes);
-        labels.count(instance.labels, instance.count, votes);
+        labels.count(row.labels, row.count, votes);
     }
 
     void prepare_decision(const LabelRow& label_row, std::int64_t n_labels, Work& work) {
@@ -413,8 +413,8 @@ private:
         decision->reserve(work.ballot);
     }
 
-    // Make room for the steps of the linear models, on the instance and on nodes that will be rehearsed.
-    void prepare_linear(const Instance& instance, const TopK& found, bool joining, Work& work) {
+    // Make room for the steps of the linear models, on the row and on nodes that will be rehearsed.
+    void prepare_linear(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         const auto n_slots = decision->n_slots();
         const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
         linear->reserve_columns(n_columns, n_slots);
@@ -429,8 +429,8 @@ private:
             linear->reserve_features(learned, x, cells);
             n_entries += n_entries_of(learned, x);
         };
-        if (counts_trusted()) return prepare_trusted(instance.x, joining ? found.nodes[0] : -1, cells, work);
-        reserve(instance.x);
+        if (counts_trusted()) return prepare_trusted(row.x, joining ? found.nodes[0] : -1, cells, work);
+        reserve(row.x);
         if (joining) reserve(nodes.row(found.nodes[0]));
         const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
         for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
@@ -496,16 +496,16 @@ private:
         return node - 1;
     }
 
-    // The features and scores of an instance that is about to be learned.
-    void look_at(const Instance& instance, bool cells, Work& work) const noexcept {
-        linear->look_at(as_learned->learned(), instance.x, nullptr, cells, work.linear);
+    // The features and scores of a row that is about to be learned.
+    void look_at(const LabelledRow& row, bool cells, Work& work) const noexcept {
+        linear->look_at(as_learned->learned(), row.x, nullptr, cells, work.linear);
         linear->score(work.linear);
     }
 
-    // Learn from what would have been said of an instance that `decide` has counted the votes of.
-    void learn_to_mix(const Instance& instance, const Poll& poll, Work& work) noexcept {
+    // Learn from what would have been said of a row that `decide` has counted the votes of.
+    void learn_to_mix(const LabelledRow& row, const Poll& poll, Work& work) noexcept {
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
-        look_at(instance, has_cells(as_learned->learned(), labels.n_learned), work);
+        look_at(row, has_cells(as_learned->learned(), labels.n_learned), work);
         if (!decision->mixes(poll)) return;
         MixerSpace& space = work.mixing;
         decision->mix(poll, work.ballot, &as_learned->learned(), work.linear.scores.data() + LinearModels::NONE, space);
@@ -519,14 +519,14 @@ private:
         mark(0.0);
     }
 
-    // The steps of the linear models, after an instance was learned otherwise; `prepare` has made room.
-    void step_linear(const Instance& instance, Work& work) noexcept {
+    // The steps of the linear models, after a row was learned otherwise; `prepare` has made room.
+    void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);
         if (n < LinearModels::FIRST_STEP) return;
         const Learned& learned = as_learned->learned();
         const bool cells = has_cells(learned, n);
-        if (cells != has_cells(learned, n - 1)) look_at(instance, cells, work);
+        if (cells != has_cells(learned, n - 1)) look_at(row, cells, work);
         LinearSpace& space = work.linear;
         for (std::int64_t c = known; c < linear->n_columns(); ++c) LinearModels::copy_score(c, space);
         const double decay = 1.0 / static_cast<double>(n);
@@ -546,12 +546,12 @@ private:
         }
     }
 
-    // Learn from what would have been said of an instance; `prepare` has made room.
-    void decide(const Instance& instance, Voting& voting, Work& work) noexcept {
+    // Learn from what would have been said of a row; `prepare` has made room.
+    void decide(const LabelledRow& row, Voting& voting, Work& work) noexcept {
         const auto view = this->view();
         const Learned* learned = as_learned ? &as_learned->learned() : nullptr;
         decision->count_votes(voting.poll, work.ballot, view);
-        if (linear) learn_to_mix(instance, voting.poll, work);
+        if (linear) learn_to_mix(row, voting.poll, work);
         decision->learn(voting.poll, work.ballot, learned, view, work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
     }
 };

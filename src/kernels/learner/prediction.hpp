@@ -71,7 +71,7 @@ public:
     }
 
 private:
-    // Attributes that an explanation names, and about so many entries of nodes that tell what is ordinary: 8 MiB are copied in
+    // Features that an explanation names, and about so many entries of nodes that tell what is ordinary: 8 MiB are copied in
     // a few milliseconds.
     static constexpr std::int64_t MOST_NAMED = 32, ORDINARY_ENTRIES = 1 << 20;
 
@@ -259,7 +259,7 @@ private:
         result.terms.assign(n_terms * n_slots, 0.0);
         for (std::size_t t = 0; t < n_terms; ++t) {
             const FeatureKey key = t == 0 ? FeatureKey{} : model.linear->key(space.rows[t - 1]);
-            result.term_features.push_back(key.attribute);
+            result.term_features.push_back(key.feature);
             result.term_kinds.push_back(key.kind);
         }
         const auto explain = [&](std::size_t slot, std::size_t k) {
@@ -288,12 +288,12 @@ private:
         std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
-    // In which attributes the voters are like the row: the part of D's whole that they do not differ in, on the average.
+    // In which features the voters are like the row: the part of D's whole that they do not differ in, on the average.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.as_learned->learned();
-        Array<double> agreement(static_cast<std::size_t>(learned.n_attributes()), 0.0);
+        Array<double> agreement(static_cast<std::size_t>(learned.n_features()), 0.0);
         struct Part {
-            std::int64_t attribute;
+            std::int64_t feature;
             double alike;
         };
         Array<Part> parts;
@@ -306,11 +306,11 @@ private:
                 below += static_cast<double>(most);
                 parts.push_back({j, static_cast<double>(most - term)});
             });
-            for (const Part& part : parts) agreement.data()[part.attribute] += weight * part.alike / below;
+            for (const Part& part : parts) agreement.data()[part.feature] += weight * part.alike / below;
             together += weight;
         }
         Array<std::int64_t> order;
-        for (std::int64_t j = 0; j < learned.n_attributes(); ++j) {
+        for (std::int64_t j = 0; j < learned.n_features(); ++j) {
             if (agreement.data()[j] > 0.0) order.push_back(j);
         }
         const auto n = std::min<std::ptrdiff_t>(MOST_NAMED, static_cast<std::ptrdiff_t>(order.size()));

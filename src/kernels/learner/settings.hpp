@@ -62,7 +62,7 @@ struct Settings {
         return static_cast<std::int64_t>(std::floor(vigilance * static_cast<double>(n) * PER_UNIT));
     }
 
-    // V^2 d, rounded to whole units; with d = 1, what the groups of attributes are told apart by.
+    // V^2 d, rounded to whole units; with d = 1, what the groups of features are told apart by.
     std::int64_t common_threshold(std::int64_t d) const noexcept {
         return static_cast<std::int64_t>(std::nearbyint(vigilance * vigilance * static_cast<double>(d) * PER_UNIT));
     }

@@ -1,15 +1,15 @@
 // Learning with several threads: look ahead, then check.
 //
-// At a small vigilance nearly every instance becomes a node. So a block of instances is compared with the nodes at once,
-// by all threads, on the assumption that each becomes one: the block's instances are put behind the nodes, and instance j
+// At a small vigilance nearly every row becomes a node. So a block of rows is compared with the nodes at once,
+// by all threads, on the assumption that each becomes one: the block's rows are put behind the nodes, and row j
 // is compared with all nodes and the j before it, under exactly the bandwidths that it will meet if the assumption
 // holds (bandwidths come from the window and do not depend on what is learned). Then the block is committed in order. The
-// first instance that joins a node instead ends the block: it was compared with the right model, those behind it were
+// first row that joins a node instead ends the block: it was compared with the right model, those behind it were
 // not, and they are done anew.
 //
 // The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
-// meet a few times a block instead of once an instance: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
-// behind an instance that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
+// meet a few times a block instead of once a row: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
+// behind a row that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
 // where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
 // share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.
 #pragma once
@@ -34,7 +34,7 @@ template <class ModelOf>
 class SpeculativeLearning {
 public:
     using Window = typename ModelOf::Nodes::Window;
-    using Instance = typename ModelOf::Instance;
+    using LabelledRow = typename ModelOf::LabelledRow;
     using Space = typename ModelOf::Space;
     using Voting = typename ModelOf::Voting;
     using Work = typename ModelOf::Work;
@@ -110,7 +110,7 @@ public:
     void forget_bandwidths() noexcept { known_ = {0, 0}; }
 
 private:
-    // Attribute pairs a block must hold before threads pay for meeting once.
+    // Feature pairs a block must hold before threads pay for meeting once.
     static constexpr std::int64_t WORTHWHILE = 200'000;
     static constexpr std::int64_t SHORTEST_BLOCK = 4, LONGEST_BLOCK = 256;
     // Rows whose bandwidths one thread estimates in a row, at least.
@@ -260,21 +260,21 @@ private:
         for (std::int64_t j = 0; j < n; ++j) {
             TopK& found = found_[static_cast<std::size_t>(j)];
             const std::int64_t threshold = thresholds_[static_cast<std::size_t>(j)];
-            const Instance instance{window.row(first + j), labels_of(j)};
+            const LabelledRow row{window.row(first + j), labels_of(j)};
             const bool joining = ModelOf::joins(found, threshold);
             Voting& voting = votings_[static_cast<std::size_t>(j)];
             if (joining) assumption.withdraw();
             try {
-                if (model.decision && !foresees_votes(model)) ask_now(model, instance.x, j, work);
-                model.prepare(instance, found, joining, work);
+                if (model.decision && !foresees_votes(model)) ask_now(model, row.x, j, work);
+                model.prepare(row, found, joining, work);
             } catch (...) {
                 assumption.withdraw();
                 throw;
             }
             if (joining) {
-                model.join_winner(instance, threshold, found, voting, work);
+                model.join_winner(row, threshold, found, voting, work);
             } else {
-                model.become_node(instance, bandwidths(model, first + j), found, voting, work);
+                model.become_node(row, bandwidths(model, first + j), found, voting, work);
             }
             ++window.learned;
             renew_at_once(model);

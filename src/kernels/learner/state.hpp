@@ -87,7 +87,7 @@ struct StateRows {
 
 struct State {
     std::int64_t n_labels = 0;
-    Array<std::int64_t> tally;  // nodes, instances learned, counter updates with N > 1 and with N = 1
+    Array<std::int64_t> tally;  // nodes, rows learned, counter updates with N > 1 and with N = 1
     Array<std::int64_t> counts;
     Array<double> bandwidths;
     Csr<std::int64_t> label_counts;
@@ -102,7 +102,7 @@ struct State {
     Array<std::int64_t> unlabelled;     // of each node
     NodeIds births;                      // where nodes are bounded, as the next two
     std::int64_t n_candidates = 0;
-    Array<std::int64_t> label_totals;   // instances of each label, whether a node has them or not
+    Array<std::int64_t> label_totals;   // rows of each label, whether a node has them or not
     std::optional<Learned> learned;
     CellState cells;                    // empty: there are none
     std::int64_t similarity_due = 1;

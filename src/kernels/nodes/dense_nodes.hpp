@@ -1,7 +1,7 @@
-// Nodes with dense weights: which N are nearest to an instance, and how near exactly.
+// Nodes with dense weights: which N are nearest to a row, and how near exactly.
 //
 // Sums are in units of 2^-40 (see base/fixed_point.hpp); small is near. From some number of nodes on they are screened first, a
-// few instances at a time, and only what survives is computed exactly.
+// few rows at a time, and only what survives is computed exactly.
 //
 // Nodes are complete: the first row with a missing value that is learned moves the model into the sparse storage
 // (nodes/sparse_nodes.hpp). Rows to predict may have missing values; they are summed over the features that they have, and screened
@@ -99,13 +99,13 @@ public:
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
     // All rows as they are now, whatever becomes of them.
     Rows<double> shared_rows() const { return weights_.shared(); }
-    // The groups of an instance's attributes.
+    // The groups of a row's features.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
         by.group(x, {}, bandwidth_sums, d_, n_nodes, grouping);
     }
 
     std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
-    // About how many pairs of attributes a search among so many nodes compares.
+    // About how many pairs of features a search among so many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
     // What screening needs made anew, now and then: `renewed` takes its time and only reads, `take` is done at once.

@@ -56,8 +56,8 @@ public:
     };
     // The traits of a feature.
     Range of(std::int64_t feature) const noexcept {
-        const auto [first, end] = std::equal_range(attributes.begin(), attributes.end(), static_cast<std::int32_t>(feature));
-        return {first - attributes.begin(), end - attributes.begin()};
+        const auto [first, end] = std::equal_range(features.begin(), features.end(), static_cast<std::int32_t>(feature));
+        return {first - features.begin(), end - features.begin()};
     }
     // The number of a value, -1 if no node had it.
     std::int64_t find(std::int64_t feature, double value) const noexcept {
@@ -69,15 +69,15 @@ public:
 
     // Whether these could be the values of d features.
     bool is_sound(std::int64_t d) const noexcept {
-        if (attributes.size() != values.size()) return false;
+        if (features.size() != values.size()) return false;
         for (std::size_t t = 0; t < values.size(); ++t) {
-            if (attributes[t] < 0 || attributes[t] >= d) return false;
-            if (t > 0 && !(attributes[t - 1] < attributes[t] || (attributes[t - 1] == attributes[t] && values[t - 1] < values[t]))) return false;
+            if (features[t] < 0 || features[t] >= d) return false;
+            if (t > 0 && !(features[t - 1] < features[t] || (features[t - 1] == features[t] && values[t - 1] < values[t]))) return false;
         }
         return true;
     }
 
-    Array<std::int32_t> attributes;
+    Array<std::int32_t> features;
     Array<double> values;
 };
 

@@ -1,6 +1,6 @@
 // The nodes as the similarity and the decision look at them (similarity/fit_similarity.hpp says what is asked): labels have slots, the first is "none".
 //
-// Nodes differ from mode to mode in how instances are compared with them, which does not matter here: the view is that of
+// Nodes differ from mode to mode in how rows are compared with them, which does not matter here: the view is that of
 // weights and labels alone, so that what works on it is compiled once for all modes.
 #pragma once
 
@@ -66,7 +66,7 @@ public:
     }
 
     std::int64_t n_nodes() const noexcept { return n_nodes_; }
-    std::int64_t n_attributes() const noexcept { return settings_.n_features; }
+    std::int64_t n_features() const noexcept { return settings_.n_features; }
     std::int64_t n_slots() const noexcept { return n_slots_; }
     bool is_incomplete() const noexcept { return settings_.incomplete; }
     const Nominal& nominal() const noexcept { return settings_.nominal; }

@@ -1,12 +1,12 @@
 // Nodes with sparse weights: the distance to them at the cost of their non-zeros.
 //
-// An attribute where instance and node are equal adds nothing, so only entries where either is non-zero matter. Terms are
+// A feature where row and node are equal adds nothing, so only entries where either is non-zero matter. Terms are
 // integers, so a sum may be put together from parts that are added and taken away again without losing a bit: the sum over
-// the instance's own non-zeros, as if the node were zero, is made once; each node then corrects it at its own non-zeros.
+// the row's own non-zeros, as if the node were zero, is made once; each node then corrects it at its own non-zeros.
 //
-// Binary data cost less still. Where instance and node hold nothing but ones, the sum is the kernel's one value times the
-// number of attributes in which they differ, and how many they share is counted for all nodes together (see
-// search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by attribute (see search/postings.hpp). On Bibtex (1,836 attributes, 69 a row) learning is
+// Binary data cost less still. Where row and node hold nothing but ones, the sum is the kernel's one value times the
+// number of features in which they differ, and how many they share is counted for all nodes together (see
+// search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature (see search/postings.hpp). On Bibtex (1,836 features, 69 a row) learning is
 // 27 times as fast as on dense rows.
 //
 // Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). Where a model has any (`incomplete`), or the row
@@ -47,7 +47,7 @@ public:
         Array<double> x, unfolded, factors;
         Array<std::int64_t> alone, totals, bases, group_sums;
         Array<std::int32_t> places;
-        SharedAttributes shared;
+        SharedFeatures shared;
         Terms terms, own_terms;
         BitmapCounts::Space overlaps;
         Postings::Space postings;
@@ -156,7 +156,7 @@ public:
     const PairRows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
-    // The groups of an instance's attributes.
+    // The groups of a row's features.
     void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {
         space.unfolded.assign(static_cast<std::size_t>(d_), 0.0);
         for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
@@ -181,7 +181,7 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
-    // About how many pairs of attributes a search among so many nodes compares. Where overlaps are counted by bits, other
+    // About how many pairs of features a search among so many nodes compares. Where overlaps are counted by bits, other
     // steps take as long as the search: threads gain nothing there.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
 
@@ -280,7 +280,7 @@ private:
                 }};
     }
 
-    // Where rows are not all ones, nodes are screened by attribute once that pays; tell whether it was done.
+    // Where rows are not all ones, nodes are screened by feature once that pays; tell whether it was done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();
@@ -339,7 +339,7 @@ private:
         }
     }
 
-    // Fill in the sums with the nodes that are all ones: `one` for each attribute that only one of the two has.
+    // Fill in the sums with the nodes that are all ones: `one` for each feature that only one of the two has.
     void fill_in_overlaps(const SparseQuery& query, std::int64_t one, Space& space) const {
         overlaps_.count(query.x.keys, query.x.n, query.n_nodes, space.overlaps);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
@@ -519,14 +519,14 @@ private:
     std::int64_t d_, screen_from_;
     bool incomplete_;
     Nominal nominal_;
-    std::int64_t n_keys_ = 0;  // no row so far had an attribute beyond n_keys_
+    std::int64_t n_keys_ = 0;  // no row so far had a feature beyond n_keys_
     std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of those that are listed
     PairRows<double> weights_;
     Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
     BitmapCounts overlaps_;
     Postings postings_;
     Rows<double> factors_;       // individual: each node's r
-    Array<std::int64_t> bases_;  // individual: each node's sum against an instance of zeros
+    Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
     Array<std::uint8_t> lacked_;  // of incomplete models: which features any node lacked
     std::optional<FloatTiles> tiles_;  // of incomplete models, unless clustered or with long rows
     TilesOnDemand<FloatTiles> tiles_on_demand_;  // of others

@@ -3,14 +3,14 @@
 // Chosen for sparse rows of ones under MLCA, for the nodes that are all ones and have not moved. The number of features in which
 // row and node differ gives their exact sum, so nothing is screened. Bibtex is predicted twice as fast as by lists of nodes.
 //
-// For each attribute there is a list of the nodes that have it, 64 nodes to an entry: the number of the tile of nodes,
+// For each feature there is a list of the nodes that have it, 64 nodes to an entry: the number of the tile of nodes,
 // and a mask with a bit for each. So a list is never longer than there are tiles, nor than there are nodes on it. The masks
-// of the youngest tile stand apart, one an attribute, until it is full: nodes that enter write to a few cache
+// of the youngest tile stand apart, one per feature, until it is full: nodes that enter write to a few cache
 // lines, not to the ends of lists that are scattered in memory.
 //
-// An instance's overlaps are counted for whole tiles at once. Counters stand upright: bit k of planes[b, tile] is bit b
+// A row's overlaps are counted for whole tiles at once. Counters stand upright: bit k of planes[b, tile] is bit b
 // of the count of node k of the tile. Logical operations then add in 64 counters together, and in as many tiles as a vector
-// holds. Four attributes are added at a time, by full adders first, so that only what they carry travels through the upper
+// holds. Four features are added at a time, by full adders first, so that only what they carry travels through the upper
 // planes. Nothing branches on the data: adding one mask after the other as far as its carries reach was five times slower.
 //
 // Nodes enter when they are made. When one has moved, its bits stay behind and nobody asks for its count.
@@ -33,10 +33,10 @@ public:
         Array<std::int32_t> counts;
     };
 
-    // Make room for a node of these attributes, so that `enter` cannot fail.
-    void reserve(std::int64_t node, const std::int32_t* attributes, std::int64_t n) {
+    // Make room for a node of these features, so that `enter` cannot fail.
+    void reserve(std::int64_t node, const std::int32_t* features, std::int64_t n) {
         if (n > 0) {
-            const std::int64_t known = *std::max_element(attributes, attributes + n) + std::int64_t{1};
+            const std::int64_t known = *std::max_element(features, features + n) + std::int64_t{1};
             lists_.resize(known);
             grow_to(masks_, known);
         }
@@ -44,22 +44,22 @@ public:
         for (std::int64_t i = 0; i < lists_.size(); ++i) lists_.make_room(i, 1);
     }
 
-    // Put the next node into the masks of its attributes.
-    void enter(std::int64_t node, const std::int32_t* attributes, std::int64_t n) noexcept {
+    // Put the next node into the masks of its features.
+    void enter(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
-        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(attributes[p])] |= bit;
+        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] |= bit;
         if (closes_tile(node)) close_tile();
     }
 
     // Take the youngest node out again.
-    void withdraw(std::int64_t node, const std::int32_t* attributes, std::int64_t n) noexcept {
+    void withdraw(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         if (closes_tile(node)) open_tile();
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
-        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(attributes[p])] ^= bit;
+        for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] ^= bit;
     }
 
-    // Count for each node that entered how many of an instance's attributes it has; the result is in space.counts.
-    void count(const std::int32_t* attributes, std::int64_t n, std::int64_t n_nodes, Space& space) const {
+    // Count for each node that entered how many of a row's features it has; the result is in space.counts.
+    void count(const std::int32_t* features, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         const std::int64_t n_tiles = (n_nodes + WIDTH - 1) / WIDTH;
         const auto tiles = static_cast<std::size_t>(n_tiles);
         space.counts.assign(tiles * WIDTH, 0);
@@ -70,7 +70,7 @@ public:
             const std::int64_t high = std::min(low + MOST, n);
             std::fill(space.planes.begin(), space.planes.end(), 0);
             for (std::int64_t first = low; first < high; first += TOGETHER_COUNTED) {
-                unfold(attributes + first, std::min(TOGETHER_COUNTED, high - first), n_tiles, space.masks.data());
+                unfold(features + first, std::min(TOGETHER_COUNTED, high - first), n_tiles, space.masks.data());
                 add_four(space.masks.data(), space.planes.data(), n_tiles);
             }
             lay_down(space.planes.data(), n_tiles, space.words.data());
@@ -81,7 +81,7 @@ public:
 
 private:
     static constexpr std::int64_t WIDTH = 64;
-    // Counts of so many attributes fit into eight planes, and into a byte.
+    // Counts of so many features fit into eight planes, and into a byte.
     static constexpr std::int64_t MOST = 255;
     static constexpr std::int64_t N_PLANES = 8;
     static constexpr std::int64_t TOGETHER_COUNTED = 4;
@@ -117,17 +117,17 @@ private:
         }
     }
 
-    // Lay the masks of a few attributes out by tile; those that are not there are zero.
-    void unfold(const std::int32_t* attributes, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
+    // Lay the masks of a few features out by tile; those that are not there are zero.
+    void unfold(const std::int32_t* features, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
         std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // no masks at all where there are no tiles yet
         for (std::int64_t j = 0; j < n; ++j) {
-            if (attributes[j] >= static_cast<std::int64_t>(masks_.size())) continue;
-            const auto& list = lists_[attributes[j]];
+            if (features[j] >= static_cast<std::int64_t>(masks_.size())) continue;
+            const auto& list = lists_[features[j]];
             std::uint64_t* row = masks + j * n_tiles;
             for (std::int32_t place = 0; place < list.length; ++place) {
                 if (list.keys[place] < n_tiles) row[list.keys[place]] = list.values[place];
             }
-            if (youngest_ < n_tiles) row[youngest_] = masks_[static_cast<std::size_t>(attributes[j])];
+            if (youngest_ < n_tiles) row[youngest_] = masks_[static_cast<std::size_t>(features[j])];
         }
     }
 

@@ -1,8 +1,8 @@
-// The nodes a third time, sixteen bits an attribute: a closer look at those whose four bits promise something.
+// The nodes a third time, sixteen bits a feature: a closer look at those whose four bits promise something.
 //
-// An attribute's line is divided evenly between two ends, y becomes Y = round((y - low) / width), cut off at 0 and 32767.
+// A feature's line is divided evenly between two ends, y becomes Y = round((y - low) / width), cut off at 0 and 32767.
 // The difference of two such numbers, scaled to z = (x - y) r in units of 2^-13, squared, and put through the eighth
-// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 attributes at once: 3.8 billion terms a second on a busy core
+// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 features at once: 3.8 billion terms a second on a busy core
 // where exact ones come at 0.8. float32 is no slower in the first cache, but survivors lie far apart and come from memory,
 // and here that is a fourth of the weights': on Mediamill a search took 110 microseconds instead of 159.
 //
@@ -35,7 +35,7 @@ inline constexpr double FINEST = 32767.0;
 // What fine_power may be and fine_root_power may be too small by: 4.33e-4 and 4.25e-4 at worst, of all z.
 inline constexpr double POWER_ERROR = 4.4e-4;
 inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
-// Doublings that are enough for attributes up to 64 / r wide.
+// Doublings that are enough for features up to 64 / r wide.
 inline constexpr int MOST_DOUBLINGS = 4;
 
 // (a b + 2^14) >> 15, as vector instructions multiply.
@@ -171,19 +171,19 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 #endif
 }
 
-// How each attribute's line is divided.
+// How each feature's line is divided.
 class Scale16 {
 public:
-    explicit Scale16(std::int64_t n_attributes)
-        : low_(static_cast<std::size_t>(n_attributes), 0.0),
-          width_(static_cast<std::size_t>(n_attributes), 1.0),
-          widths_a_unit_(static_cast<std::size_t>(n_attributes), 1.0) {}
+    explicit Scale16(std::int64_t n_features)
+        : low_(static_cast<std::size_t>(n_features), 0.0),
+          width_(static_cast<std::size_t>(n_features), 1.0),
+          widths_a_unit_(static_cast<std::size_t>(n_features), 1.0) {}
 
-    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(low_.size()); }
-    double width(std::int64_t attribute) const noexcept { return width_[static_cast<std::size_t>(attribute)]; }
+    std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(low_.size()); }
+    double width(std::int64_t feature) const noexcept { return width_[static_cast<std::size_t>(feature)]; }
 
     // Place the ends anew, around the values of all nodes, but no farther out than a few times the range of some of
-    // them; `weights(node)` are the attributes of a node.
+    // them; `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights) {
         const std::size_t d = low_.size();
@@ -214,7 +214,7 @@ public:
     // A larger value has no smaller code. A product is no quotient, but wrong by a billionth of a width at most.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_a_unit = widths_a_unit_.data();
-        for (std::int64_t i = 0; i < n_attributes(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);
+        for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);
     }
 
 private:
@@ -231,15 +231,15 @@ private:
     Array<double> low_, width_, widths_a_unit_;
 };
 
-// One row, ready to be compared with fine codes: under a common bandwidth, or with its attributes in groups.
+// One row, ready to be compared with fine codes: under a common bandwidth, or with its features in groups.
 //
 // For groups a sum of roots of means, sum_g sqrt(mean of 1 - k over g), is to be bounded. As the root is concave, it is at
-// least the sum over all attributes of sqrt(1 - k) / (size of its group): a sum over attributes again, with a weight each,
+// least the sum over all features of sqrt(1 - k) / (size of its group): a sum over features again, with a weight each,
 // whatever the groups are. With exact terms that bound lets one node in a hundred pass, so little is lost by it.
 class Row16 {
 public:
-    explicit Row16(std::int64_t n_attributes)
-        : code_(static_cast<std::size_t>(rounded_up(n_attributes, FINE_LANES)), std::int16_t{0}),
+    explicit Row16(std::int64_t n_features)
+        : code_(static_cast<std::size_t>(rounded_up(n_features, FINE_LANES)), std::int16_t{0}),
           factors_(code_.size(), std::int16_t{0}),
           weights_(code_.size(), std::int16_t{0}) {}
 
@@ -253,14 +253,14 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // `group(attribute)` has the r and the size of the attribute's group.
+    // `group(feature)` has the r and the size of the feature's group.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Scale16& widths) noexcept {
         widths.encode(x, code_.data());
         set_factors(widths, [&](std::int64_t i) { return group(i).r; });
         rooted_ = true;
         double most = 0.0, error = 0.0;
-        for (std::int64_t i = 0; i < widths.n_attributes(); ++i) {
+        for (std::int64_t i = 0; i < widths.n_features(); ++i) {
             const auto group_here = group(i);
             const auto weight = static_cast<std::int32_t>(static_cast<double>(WEIGHT) / static_cast<double>(group_here.size));
             weights_[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(weight);
@@ -298,9 +298,9 @@ private:
     static constexpr double STEEPEST = 0.72, ROOT_STEEPEST = 0.84;
     // More than the rounding of an exact term.
     static constexpr double UNITS = 0x1p-38;
-    // What stands for a whole attribute of a group of one.
+    // What stands for a whole feature of a group of one.
     static constexpr std::int32_t WEIGHT = 512;
-    // Attributes whose weighted terms fit into 32 bits, an eighth of them in each lane.
+    // Features whose weighted terms fit into 32 bits, an eighth of them in each lane.
     static constexpr std::int64_t STRETCH = 512;
 
     double shift_error() const noexcept { return std::ldexp(1.0, doublings_ - 14); }
@@ -308,7 +308,7 @@ private:
     // Set what differences are multiplied by; return how much all widths are, in z.
     template <class ROf>
     double set_factors(const Scale16& widths, const ROf& r_of) noexcept {
-        const std::int64_t d = widths.n_attributes();
+        const std::int64_t d = widths.n_features();
         // In whole numbers of 2^-40, rounded up: floating-point additions would wait for one another.
         double widest = 0.0;
         std::int64_t units = 0;

@@ -1,6 +1,6 @@
-// Sixteen cells an attribute: where a value lies, in four bits.
+// Sixteen cells a feature: where a value lies, in four bits.
 //
-// An attribute's line is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that
+// A feature's line is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that
 // are not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are open: every number has a cell, however
 // far out it lies. Bounds (search/lookup_tables.hpp) are taken over whole cells and hold for any boundaries; where these stand
 // decides only how tight the bounds are.
@@ -27,28 +27,28 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t N_BOUNDARIES = 15;
-// Boundaries an attribute in memory; the last is never asked for.
+// Boundaries a feature in memory; the last is never asked for.
 inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 
 class Cells {
 public:
-    explicit Cells(std::int64_t n_attributes)
-        : n_attributes_(n_attributes), boundaries_(static_cast<std::size_t>(n_attributes * BOUNDARY_ROOM), 0.0) {}
+    explicit Cells(std::int64_t n_features)
+        : n_features_(n_features), boundaries_(static_cast<std::size_t>(n_features * BOUNDARY_ROOM), 0.0) {}
 
-    std::int64_t n_attributes() const noexcept { return n_attributes_; }
-    const double* boundaries(std::int64_t attribute) const noexcept { return boundaries_.data() + attribute * BOUNDARY_ROOM; }
+    std::int64_t n_features() const noexcept { return n_features_; }
+    const double* boundaries(std::int64_t feature) const noexcept { return boundaries_.data() + feature * BOUNDARY_ROOM; }
 
     bool built() const noexcept { return built_from_ > 0; }
     // Whether there are four times the nodes that boundaries were made for. (At twice as many, learning Yeast took a tenth
     // longer.) Codes4 made with other boundaries are worthless.
     bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= 1 && n_nodes >= 4 * built_from_; }
 
-    // Place the boundaries anew; `weights(node)` are the attributes of a node.
+    // Place the boundaries anew; `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
-        Array<double> sample(static_cast<std::size_t>(n * n_attributes_));
-        sharing(n_attributes_, ATTRIBUTES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+        Array<double> sample(static_cast<std::size_t>(n * n_features_));
+        sharing(n_features_, ATTRIBUTES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t k = 0; k < n; ++k) {
                 const double* row = weights(k * n_nodes / n);
                 for (std::int64_t i = low; i < high; ++i) sample.data()[i * n + k] = row[i];
@@ -62,25 +62,25 @@ public:
         built_from_ = n_nodes;
     }
 
-    std::uint8_t cell(std::int64_t attribute, double value) const noexcept {
-        const double* of_attribute = boundaries(attribute);
+    std::uint8_t cell(std::int64_t feature, double value) const noexcept {
+        const double* of_feature = boundaries(feature);
 #if defined(__AVX2__)
         const __m256d wide = _mm256_set1_pd(value);
         int above = 1 << N_BOUNDARIES;
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k) {
-            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(of_attribute + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
+            above |= _mm256_movemask_pd(_mm256_cmp_pd(_mm256_loadu_pd(of_feature + 4 * k), wide, _CMP_GT_OQ)) << (4 * k);
         }
         return static_cast<std::uint8_t>(std::countr_zero(static_cast<unsigned>(above)));
 #else
         int count = 0;
-        for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += of_attribute[k] <= value;
+        for (std::int64_t k = 0; k < N_BOUNDARIES; ++k) count += of_feature[k] <= value;
         return static_cast<std::uint8_t>(count);
 #endif
     }
 
     void assign(const double* values, std::uint8_t* cells) const noexcept {
-        for (std::int64_t i = 0; i < n_attributes_; ++i) cells[i] = cell(i, values[i]);
+        for (std::int64_t i = 0; i < n_features_; ++i) cells[i] = cell(i, values[i]);
     }
 
 private:
@@ -113,31 +113,31 @@ private:
         return root * std::sqrt(root);
     }
 
-    std::int64_t n_attributes_;
+    std::int64_t n_features_;
     std::int64_t built_from_ = 0;
     Array<double> boundaries_;
 };
 
-// The nodes a second time, four bits an attribute, where byte shuffles find them.
+// The nodes a second time, four bits a feature, where byte shuffles find them.
 //
-// Nodes stand in blocks of 64. An attribute is one run of 32 bytes of a block: byte j holds the cell of node j in its
-// low four bits and that of node j + 32 in its high ones. So one load brings an attribute of 64 nodes, and attributes
-// can be picked in any order, as groups of attributes need it. Blocks never move (see Rows): threads may read while a
+// Nodes stand in blocks of 64. A feature is one run of 32 bytes of a block: byte j holds the cell of node j in its
+// low four bits and that of node j + 32 in its high ones. So one load brings a feature of 64 nodes, and features
+// can be picked in any order, as groups of features need it. Blocks never move (see Rows): threads may read while a
 // node that they do not ask for is entered. Codes4 take a sixteenth of the weights' memory.
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
-// Attributes are filled up to a multiple of this.
+// Features are filled up to a multiple of this.
 inline constexpr std::int64_t FOURS = 4;
 
 inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
 
 class Codes4 {
 public:
-    explicit Codes4(std::int64_t n_attributes, std::int64_t n_expected = INT64_MAX)
-        : n_attributes_(n_attributes), blocks_(rounded_up(n_attributes, FOURS) * BLOCK_BYTES, n_expected / BLOCK + 1) {}
+    explicit Codes4(std::int64_t n_features, std::int64_t n_expected = INT64_MAX)
+        : n_features_(n_features), blocks_(rounded_up(n_features, FOURS) * BLOCK_BYTES, n_expected / BLOCK + 1) {}
 
-    std::int64_t n_attributes() const noexcept { return n_attributes_; }
+    std::int64_t n_features() const noexcept { return n_features_; }
 
     // Make room for n nodes in all. If that fails nothing has changed.
     void reserve(std::int64_t n_nodes) { blocks_.reserve(rounded_up(n_nodes, BLOCK) / BLOCK); }
@@ -147,22 +147,22 @@ public:
         const std::int64_t place = node % BLOCK;
         const int shift = place < BLOCK_BYTES ? 0 : 4;
         std::uint8_t* byte = blocks_[node / BLOCK] + place % BLOCK_BYTES;
-        for (std::int64_t i = 0; i < n_attributes_; ++i, byte += BLOCK_BYTES) {
+        for (std::int64_t i = 0; i < n_features_; ++i, byte += BLOCK_BYTES) {
             *byte = static_cast<std::uint8_t>((*byte & (0xf0 >> shift)) | (cells[i] << shift));
         }
     }
 
-    // Write an attribute of all nodes of a block.
-    void enter_block(std::int64_t number, std::int64_t attribute, const std::uint8_t* cells) noexcept {
-        std::uint8_t* bytes = blocks_[number] + attribute * BLOCK_BYTES;
+    // Write a feature of all nodes of a block.
+    void enter_block(std::int64_t number, std::int64_t feature, const std::uint8_t* cells) noexcept {
+        std::uint8_t* bytes = blocks_[number] + feature * BLOCK_BYTES;
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
     }
 
-    // 32 bytes an attribute; attributes are filled up with cells 0 to a multiple of FOURS.
+    // 32 bytes a feature; features are filled up with cells 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:
-    std::int64_t n_attributes_;
+    std::int64_t n_features_;
     Rows<std::uint8_t> blocks_;
 };
 

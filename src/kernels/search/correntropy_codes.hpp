@@ -34,12 +34,12 @@ namespace mlca::MLCA_LEVEL {
 // node a third more in all.
 class CodedNodes {
 public:
-    // Rows with more attributes are not coded: sums of sixteen-bit terms could overflow.
+    // Rows with more features are not coded: sums of sixteen-bit terms could overflow.
     static constexpr std::int64_t MOST_ATTRIBUTES = 1 << 15;
 
     // `looks_closer`: whether sixteen bits are kept, too.
-    explicit CodedNodes(std::int64_t n_attributes, bool looks_closer = true)
-        : looks_closer_(looks_closer), cells_(n_attributes), codes_(n_attributes), widths_(n_attributes), fine_(rounded_up(n_attributes, FINE_LANES)) {}
+    explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
+        : looks_closer_(looks_closer), cells_(n_features), codes_(n_features), widths_(n_features), fine_(rounded_up(n_features, FINE_LANES)) {}
 
     // Whether nodes have been coded; below some number of nodes it does not pay.
     bool ready() const noexcept { return cells_.built(); }
@@ -61,11 +61,11 @@ public:
     // Whether the first n nodes ask for cells placed anew; fewer than `first` are not worth any.
     bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
 
-    // The same n nodes with cells placed anew; `weights(node)` are the attributes of a node. It takes its time, and
+    // The same n nodes with cells placed anew; `weights(node)` are the features of a node. It takes its time, and
     // changes nothing here: others may go on reading.
     template <class Weights>
     CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {
-        CodedNodes next(cells_.n_attributes(), looks_closer_);
+        CodedNodes next(cells_.n_features(), looks_closer_);
         next.reserve(n);
         next.cells_.build(n, weights, sharing);
         if (looks_closer_) next.widths_.build(n, weights);
@@ -100,7 +100,7 @@ private:
     Rows<std::int16_t> fine_;
 };
 
-// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's attributes.
+// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's features.
 template <class Weights>
 struct CommonSums {
     const double* x;
@@ -119,7 +119,7 @@ struct CommonSums {
 
 // The same in few dimensions: exact sums of a few nodes are taken together, so that their terms fill vectors.
 template <class Weights>
-struct FewAttributes {
+struct FewFeatures {
     static constexpr std::int64_t MOST = 8;
     const double* x;
     std::int64_t d;
@@ -158,7 +158,7 @@ struct SumsOfFew {
     }
 };
 
-// How one row is compared with nodes where its attributes are in groups; `exact(node)` sums the roots.
+// How one row is compared with nodes where its features are in groups; `exact(node)` sums the roots.
 template <class Exact>
 struct GroupedSums {
     std::int64_t d;
@@ -207,7 +207,7 @@ public:
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
 
-    // List the nearest nodes of each query; `exact(query, node)` is a sum, `weights(node)` are a node's attributes.
+    // List the nearest nodes of each query; `exact(query, node)` is a sum, `weights(node)` are a node's features.
     template <class Exact, class Weights>
     void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights& weights) const {
         if (space.tables.empty()) {
@@ -233,7 +233,7 @@ public:
     }
 
 private:
-    // Up to so many attributes, exact sums cost hardly more than a closer look.
+    // Up to so many features, exact sums cost hardly more than a closer look.
     static constexpr std::int64_t FEW = 8;
     // Buckets save little where there are fewer nodes than this, times those that screening begins with.
     static constexpr std::int64_t TAKERS_FROM = 64;
@@ -286,7 +286,7 @@ private:
         const Row16& fine = space.fine[static_cast<std::size_t>(row)];
         if (is_common_) {
             if (d_ <= FEW) {
-                const FewAttributes<Weights> sums{query.x, d_, query.r, weights};
+                const FewFeatures<Weights> sums{query.x, d_, query.r, weights};
                 space.screening.list_nearest_directly(row, query.n_nodes, step, query.found->most(), sums, *query.found);
                 return;
             }

@@ -62,7 +62,7 @@ constexpr int HALF_TILE = TILE / 2;
 
 enum class Counted { category, number, number_but_zero };
 
-// What one attribute adds to the two sums of some nodes. `factors` are those of the nodes, or null.
+// What one feature adds to the two sums of some nodes. `factors` are those of the nodes, or null.
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors, Eight* sums,
                                              Eight* totals) {

@@ -58,8 +58,8 @@ inline constexpr double LARGEST_FACTOR = 1e18;
 inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
 // Bounds the error of every rough sum of nodes whose r sum|y| is at most `scaled_norm`.
-inline double rough_error(std::int64_t n_attributes, double fit_error, double scaled_norm, double largest_sum) {
-    const auto d = static_cast<double>(n_attributes);
+inline double rough_error(std::int64_t n_features, double fit_error, double scaled_norm, double largest_sum) {
+    const auto d = static_cast<double>(n_features);
     return d * (fit_error + ROUNDING) + 1.7 * HALF_ULP * scaled_norm + 1.01 * d * HALF_ULP * largest_sum;
 }
 

@@ -1,4 +1,4 @@
-// For one row: the least that each attribute can add to the sum with a node, cell by cell, in bytes.
+// For one row: the least that each feature can add to the sum with a node, cell by cell, in bytes.
 //
 // Whatever lies in a cell differs from the row's value x by at least as much as the cell's nearer boundary b, and by
 // nothing where x is in the cell itself. Terms never shrink when the difference grows, so the term at b, rounded down to
@@ -6,7 +6,7 @@
 // lower bound of the sum with that node. Entries are small enough for `terms` of them to be added in a byte: four, each at
 // most 63, or two, each at most 127.
 //
-// Groups of attributes, whose sum is one of roots of means, are bounded by a sum over attributes as well: as the root is
+// Groups of features, whose sum is one of roots of means, are bounded by a sum over features as well: as the root is
 // concave, sqrt(mean of t over a group) >= sum of sqrt(t) / size. So the entry is the root, over the size of its group.
 //
 // Why the bound holds to the last bit. With t = fl(x - b), the exact term of any y beyond b starts from
@@ -74,33 +74,33 @@ inline std::uint8_t rank_cell(std::int32_t rank, std::int32_t step) {
     return static_cast<std::uint8_t>(std::min(std::max(cell, 0), static_cast<std::int32_t>(TABLE) - 1));
 }
 
-// The tables of one row: 16 bytes an attribute, filled up with zeros to a multiple of four attributes.
+// The tables of one row: 16 bytes a feature, filled up with zeros to a multiple of four features.
 class LookupTables {
 public:
-    explicit LookupTables(std::int64_t n_attributes)
-        : n_attributes_(n_attributes),
-          bytes_(static_cast<std::size_t>(rounded_up(n_attributes, FOURS) * TABLE), std::uint8_t{0}) {}
+    explicit LookupTables(std::int64_t n_features)
+        : n_features_(n_features),
+          bytes_(static_cast<std::size_t>(rounded_up(n_features, FOURS) * TABLE), std::uint8_t{0}) {}
 
-    std::int64_t n_attributes() const noexcept { return n_attributes_; }
+    std::int64_t n_features() const noexcept { return n_features_; }
     // How many entries can be added in a byte.
     int terms() const noexcept { return terms_; }
     // What an entry of 1 stands for at least, in units of the row's sums.
     std::int64_t step() const noexcept { return step_; }
     const std::uint8_t* data() const noexcept { return bytes_.data(); }
 
-    // Under one bandwidth for all attributes.
+    // Under one bandwidth for all features.
     void fill_common(const double* x, double r, const Cells& cells) noexcept {
         begin(4, 1.0);
         const auto entries = static_cast<float>(entries_a_term(4));
-        for (std::int64_t i = 0; i < n_attributes_; ++i) correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
+        for (std::int64_t i = 0; i < n_features_; ++i) correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
     }
 
-    // With attributes in groups; `group(attribute)` has the r and the size of the attribute's group. Roots are steep where
+    // With features in groups; `group(feature)` has the r and the size of the feature's group. Roots are steep where
     // terms are small, so entries are finer: 10 % of Yeast's nodes pass, with four in a byte 12 %.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
         begin(2, 1.0);
-        for (std::int64_t i = 0; i < n_attributes_; ++i) {
+        for (std::int64_t i = 0; i < n_features_; ++i) {
             const auto group_here = group(i);
             const auto entries = static_cast<float>(entries_a_term(2) / static_cast<double>(group_here.size) * (1.0 - 1e-6));
             correntropy_table<true>(x[i], group_here.r, entries, cells.boundaries(i), table(i));
@@ -108,11 +108,11 @@ public:
     }
 
     // Under the learned similarity, whose cells are of equal width in ranks: cell k ends at rank (2 k + 3) `step`. `ranks` are
-    // the row's, `shares(attribute)` its weight out of `largest_share`, r turns ranks into exponents.
+    // the row's, `shares(feature)` its weight out of `largest_share`, r turns ranks into exponents.
     void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
         const auto entries = static_cast<float>(entries_a_term(4) * (1.0 - 1e-6)) / largest_share;
-        for (std::int64_t i = 0; i < n_attributes_; ++i) ranked_table(ranks[i], shares[i] * entries, r, step, table(i));
+        for (std::int64_t i = 0; i < n_features_; ++i) ranked_table(ranks[i], shares[i] * entries, r, step, table(i));
     }
 
 private:
@@ -121,7 +121,7 @@ private:
         step_ = entry_step(terms, largest_term);
     }
 
-    std::uint8_t* table(std::int64_t attribute) noexcept { return bytes_.data() + attribute * TABLE; }
+    std::uint8_t* table(std::int64_t feature) noexcept { return bytes_.data() + feature * TABLE; }
 
     // Write a table, given the entry at each boundary and the row's own cell.
     static void lay_out(const std::int32_t* entries, std::int64_t cell, std::uint8_t* table) noexcept {
@@ -166,7 +166,7 @@ private:
         lay_out(rounded_down, cell, table);
     }
 
-    std::int64_t n_attributes_;
+    std::int64_t n_features_;
     int terms_ = 4;
     std::int64_t step_ = entry_step(4);
     Array<std::uint8_t> bytes_;

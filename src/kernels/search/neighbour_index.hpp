@@ -96,10 +96,10 @@ struct Gone {
 // nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`.
 using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
 
-// One bandwidth for all attributes (MLCA), each node its own (MLCA-I), one a group of attributes (MLCA-C).
+// One bandwidth for all features (MLCA), each node its own (MLCA-I), one a group of features (MLCA-C).
 enum class Mode { common, individual, clustered };
 
-// Instances that are compared with the nodes together. More of them are more to throw away when threads look ahead.
+// Rows that are compared with the nodes together. More of them are more to throw away when threads look ahead.
 inline constexpr std::int64_t TOGETHER = 8;
 
 template <class Row>
@@ -107,7 +107,7 @@ struct Query {
     Row x;
     std::int64_t n_nodes = 0;  // compare with so many, the oldest
     double r = 0.0;            // common: the factor SCALE / bandwidth
-    const Grouping* grouping = nullptr;  // clustered: the instance's groups
+    const Grouping* grouping = nullptr;  // clustered: the row's groups
     TopK* found = nullptr;
 };
 

@@ -58,7 +58,7 @@ public:
     };
 
     NodeCells(const Learned& learned, const CellLimits& limits)
-        : limits_(limits), d_(learned.n_attributes()), one_(static_cast<double>(learned.ranks.one())), factors_(static_cast<std::size_t>(d_)), of_zero_(static_cast<std::size_t>(d_)) {
+        : limits_(limits), d_(learned.n_features()), one_(static_cast<double>(learned.ranks.one())), factors_(static_cast<std::size_t>(d_)), of_zero_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             const double share = static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total);
             factors_.data()[j] = is_nominal(learned.nominal, j) ? 0.0 : std::sqrt(share) * (REACH / one_);

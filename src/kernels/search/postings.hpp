@@ -1,4 +1,4 @@
-// Sparse nodes by attribute: lower bounds at a shuffle for the owners of an attribute, or an addition each where they are few.
+// Sparse nodes by feature: lower bounds at a shuffle for the owners of a feature, or an addition each where they are few.
 //
 // Chosen for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones are counted by bits
 // (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
@@ -8,20 +8,20 @@
 // The first part is the row's alone. The second, the node's alone, is kept for an r0 near the r of now; that serves any r:
 //     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0
 //     at 0, so the sum for r is at least (r / r0)^2 times that for r0.
-// The third is what sharing saves. A node's value is known by its cell, one of 15 that all attributes have in common (as
+// The third is what sharing saves. A node's value is known by its cell, one of 15 that all features have in common (as
 // they have r in common): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance of
-// x from [low, high]), which a table gives for each of the row's attributes, rounded up to a byte. Cell 0 means that the
+// x from [low, high]), which a table gives for each of the row's features, rounded up to a byte. Cell 0 means that the
 // node has nothing there and saves nothing. Where that is negative (signs differ) 0 is taken. Values outside of
 // what the cells were made of would break the largest |y|, so the ends move with each node that is written.
 //
 // Nodes are written in parts of 64 once a part is full; younger ones, and those that have moved since, have the bound 0
-// and are summed exactly. Four parts are a tile. Where 3 or more nodes of a part own an attribute, or others of its tile do, it
+// and are summed exactly. Four parts are a tile. Where 3 or more nodes of a part own a feature, or others of its tile do, it
 // has four bits for each of the tile's nodes (a run of 128 bytes), else an entry for each owner. No step takes time that grows with d.
 //
-// Memory is what takes time: lists are asked for some attributes ahead, and four attributes that all tiles have are added up
+// Memory is what takes time: lists are asked for some features ahead, and four features that all tiles have are added up
 // together, so that sums are loaded and stored once for the four. What passes gets a closer look (search/postings.hpp).
 //
-// On rows of EURLex-4K's shape (236 of 5,000 attributes, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
+// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
 // search takes 223 microseconds instead of 330, of which bounds are 90 (126); what is left are runs in memory, 700 kB a row.
 // Tile by tile, with all sums in registers, was no faster: a tile's runs are scattered over memory.
 #pragma once
@@ -43,20 +43,20 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Terms of a few attributes, each with its own factor: gathered first and computed then, by vectors.
+// Terms of a few features, each with its own factor: gathered first and computed then, by vectors.
 //
-// Sparse rows find their attributes by look-ups, which keep a loop from being vectorised. Laid out beforehand the terms of
+// Sparse rows find their features by look-ups, which keep a loop from being vectorised. Laid out beforehand the terms of
 // MLCA-I take a fifth of the time.
 class Terms {
 public:
-    // Make room for the terms of so many attributes.
+    // Make room for the terms of so many features.
     void reserve(std::int64_t n) {
         grow_to(differences_, n);
         grow_to(factors_, n);
         grow_to(values_, n);
     }
 
-    // (Without `__restrict`: looked up by vectors, attributes come twice as slowly.)
+    // (Without `__restrict`: looked up by vectors, features come twice as slowly.)
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_.data()[place] = difference;
         factors_.data()[place] = factor;
@@ -87,10 +87,10 @@ private:
 
 // A closer look at a sparse node: a lower bound that is nearly the sum, from the node's values in sixteen bits.
 //
-// A value v is kept as the whole number nearest to v g, at most 32,767 to either side, with one factor g for all attributes. Rounding moves
+// A value v is kept as the whole number nearest to v g, at most 32,767 to either side, with one factor g for all features. Rounding moves
 // it by 1/2, and what is cut off brings two values nearer to each other, never farther: so |x - y| g is at least |code of x - code of y| - 1.
 // From that comes a term by the polynomial of the tables (search/lookup_tables.hpp), less SLACK, rounded down to multiples of 2^-15. What the
-// row has by itself at the node's attributes is taken off, rounded up; both halves of it, code and term, lie in one word for each attribute,
+// row has by itself at the node's features is taken off, rounded up; both halves of it, code and term, lie in one word for each feature,
 // so that a node costs one look-up an entry, in a table that fits the first cache. All is a lower bound whatever g is.
 //
 // On rows of EURLex-4K's shape it leaves few of the nearly 200 nodes that pass the bounds to exact sums, whose doubles come from
@@ -132,7 +132,7 @@ public:
         return part.codes.data() + part.starts[node % PART_NODES];
     }
 
-    // What a look has to know of one of the row's attributes; `alone` is its term against zero.
+    // What a look has to know of one of the row's features; `alone` is its term against zero.
     std::uint32_t word(double x, double alone) const noexcept {
         const auto term = static_cast<std::uint32_t>(std::ceil(alone * A_TERM));
         return term << 16 | static_cast<std::uint16_t>(code(x));
@@ -141,7 +141,7 @@ public:
     // How far apart two codes have to be for a difference of 1 in z, the root of the exponent; the inverse, a little less.
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
-    // A lower bound of what a node changes in the sum of a row against zeros, in units: `words` are the row's by attribute, 0 for others.
+    // A lower bound of what a node changes in the sum of a row against zeros, in units: `words` are the row's by feature, 0 for others.
     static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words, float shrinking) noexcept {
         std::int64_t total = 0;
         for (std::int64_t first = 0; first < n; first += STRETCH) total += lower_part(keys + first, codes + first, std::min(STRETCH, n - first), words, shrinking);
@@ -193,7 +193,7 @@ public:
     struct Space {
         Array<double> alone;
 #if defined(MLCA_SHUFFLES)
-        Array<OneAttribute::Sums> sums;
+        Array<OneFeature::Sums> sums;
 #endif
         Array<std::uint16_t> saved, few;
         Array<std::int64_t> totals;
@@ -203,7 +203,7 @@ public:
     // How many nodes are written; all younger ones are summed exactly.
     std::int64_t written() const noexcept { return n_written_; }
 
-    // Attributes that written nodes may have are below this.
+    // Features that written nodes may have are below this.
     std::int64_t n_keys() const noexcept { return runs_.size(); }
 
     // The codes of written nodes, and whether they are right: not if a node has moved since.
@@ -247,7 +247,7 @@ public:
         alignas(16) std::uint8_t tables[TOGETHER_ADDED * TABLE];
         const Run* runs_of[TOGETHER_ADDED];
         const auto n_tiles = static_cast<std::int32_t>(rounded_up(written(), TILE_NODES) / TILE_NODES);
-        int n_open = 0;  // attributes of all tiles that wait for others
+        int n_open = 0;  // features of all tiles that wait for others
         for (std::int64_t p = 0; p < x.n; ++p) {
             fetch_lists(x, p);
             if (x.keys[p] >= runs_.size()) continue;
@@ -275,7 +275,7 @@ public:
 
 private:
     static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
-    // Runs that are fetched ahead, as there are more of them than caches hold; attributes of all tiles that are added up together.
+    // Runs that are fetched ahead, as there are more of them than caches hold; features of all tiles that are added up together.
     static constexpr std::int32_t AHEAD = 8;
     static constexpr int TOGETHER_ADDED = 4;
 
@@ -312,7 +312,7 @@ private:
             for (std::int64_t k = 0; k < N; ++k) similar[k] = rough_power(w[k]);
         }
 
-        // What sharing an attribute saves at most, cell by cell, rounded up. `alone` is the row's own term.
+        // What sharing a feature saves at most, cell by cell, rounded up. `alone` is the row's own term.
         void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
             float similar[N], nearest[TABLE];
             powers(x, r, similar);
@@ -361,8 +361,8 @@ private:
         built_from_ = n_nodes;
     }
 
-    bool has_run(std::int64_t attribute, std::int64_t tile) const noexcept {
-        const auto& runs = runs_[attribute];
+    bool has_run(std::int64_t feature, std::int64_t tile) const noexcept {
+        const auto& runs = runs_[feature];
         return runs.length > 0 && runs.keys[runs.length - 1] == tile;
     }
 
@@ -381,16 +381,16 @@ private:
         few_.resize(n_keys);
         grow_to(alone_, end, 0.0f);
         Array<std::int16_t> codes = codes_.make_room(n_pairs);
-        Array<std::int32_t> attributes;
-        attributes.reserve(static_cast<std::size_t>(n_pairs));
+        Array<std::int32_t> features;
+        features.reserve(static_cast<std::size_t>(n_pairs));
         for (std::int64_t k = first; k < end; ++k) {
             const auto y = nodes(k);
             for (std::int64_t j = 0; j < y.n; ++j) {
-                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) attributes.push_back(y.keys[j]);
+                if (owners_[static_cast<std::size_t>(y.keys[j])]++ == 0) features.push_back(y.keys[j]);
             }
         }
         try {
-            for (const std::int32_t i : attributes) {
+            for (const std::int32_t i : features) {
                 const std::int32_t n = owners_[static_cast<std::size_t>(i)];
                 if (has_run(i, tile)) continue;
                 if (n >= FEWEST_FOR_RUN) {
@@ -400,14 +400,14 @@ private:
                 }
             }
         } catch (...) {
-            for (const std::int32_t i : attributes) owners_[static_cast<std::size_t>(i)] = 0;
+            for (const std::int32_t i : features) owners_[static_cast<std::size_t>(i)] = 0;
             throw;
         }
-        for (const std::int32_t i : attributes) {
+        for (const std::int32_t i : features) {
             if (!has_run(i, tile) && owners_[static_cast<std::size_t>(i)] >= FEWEST_FOR_RUN) runs_.append(i, static_cast<std::int32_t>(tile), Run{});
         }
         for (std::int64_t k = first; k < end; ++k) write_node(k, nodes(k));
-        for (const std::int32_t i : attributes) owners_[static_cast<std::size_t>(i)] = 0;
+        for (const std::int32_t i : features) owners_[static_cast<std::size_t>(i)] = 0;
         codes_.write(first, nodes, std::move(codes));
         n_written_ = end;
     }
@@ -456,13 +456,13 @@ private:
         grow_to(space.saved, room);
         space.few.assign(static_cast<std::size_t>(room), std::uint16_t{0});
 #if defined(MLCA_SHUFFLES)
-        space.sums.assign(static_cast<std::size_t>(room / OneAttribute::WIDTH), OneAttribute::Sums{});
+        space.sums.assign(static_cast<std::size_t>(room / OneFeature::WIDTH), OneFeature::Sums{});
 #else
         std::fill_n(space.saved.begin(), room, std::uint16_t{0});
 #endif
     }
 
-    // Ask for what attributes a few places ahead will need: where their lists are, then the lists' beginnings.
+    // Ask for what features a few places ahead will need: where their lists are, then the lists' beginnings.
     template <class Row>
     [[gnu::always_inline]] void fetch_lists(const Row& x, std::int64_t p) const noexcept {
         constexpr std::int64_t FAR = 16, NEAR = 8;
@@ -480,21 +480,21 @@ private:
         }
     }
 
-    // Add what the nodes of a tile save by N attributes.
+    // Add what the nodes of a tile save by N features.
     template <int N>
     [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile, Space& space) noexcept {
         for (int j = 0; j < N; ++j) fetch_row(runs[j][k].bytes + AHEAD * RUN, RUN);
 #if defined(MLCA_SHUFFLES)
-        constexpr std::int64_t HALF = RUN / OneAttribute::WIDTH;
-        OneAttribute::Sums* sums = space.sums.data() + 2 * HALF * tile;
+        constexpr std::int64_t HALF = RUN / OneFeature::WIDTH;
+        OneFeature::Sums* sums = space.sums.data() + 2 * HALF * tile;
         for (std::int64_t side = 0; side < HALF; ++side) {
-            OneAttribute::Sums low = sums[side], high = sums[HALF + side];
+            OneFeature::Sums low = sums[side], high = sums[HALF + side];
 #pragma GCC unroll 4
             for (int j = 0; j < N; ++j) {
-                const OneAttribute::Bytes entries = OneAttribute::table(tables + TABLE * j);
-                const OneAttribute::Bytes both = OneAttribute::load(runs[j][k].bytes + OneAttribute::WIDTH * side);
-                low.add(OneAttribute::look_up(entries, OneAttribute::low(both)));
-                high.add(OneAttribute::look_up(entries, OneAttribute::high(both)));
+                const OneFeature::Bytes entries = OneFeature::table(tables + TABLE * j);
+                const OneFeature::Bytes both = OneFeature::load(runs[j][k].bytes + OneFeature::WIDTH * side);
+                low.add(OneFeature::look_up(entries, OneFeature::low(both)));
+                high.add(OneFeature::look_up(entries, OneFeature::high(both)));
             }
             sums[side] = low;
             sums[HALF + side] = high;
@@ -514,7 +514,7 @@ private:
     // Put the three parts together, rounded down.
     std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
 #if defined(MLCA_SHUFFLES)
-        for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneAttribute::WIDTH * static_cast<std::int64_t>(k));
+        for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneFeature::WIDTH * static_cast<std::int64_t>(k));
 #endif
         const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
         const double largest = row_alone + largest_alone_ + 1e-3;
@@ -536,14 +536,14 @@ private:
     // What the values that were written lie between, the largest sum against zeros, and the r that these are for.
     double least_ = 0.0, most_ = 0.0, largest_alone_ = 0.0, r0_ = 1.0;
     std::int64_t built_from_ = 0, n_written_ = 0;
-    PairRows<Run> runs_;           // of each attribute, by tile
-    PairRows<std::uint8_t> few_;   // of each attribute, by node: cells where owners are few
+    PairRows<Run> runs_;           // of each feature, by tile
+    PairRows<std::uint8_t> few_;   // of each feature, by node: cells where owners are few
     SparseCodes codes_;
     Array<float> alone_;
     Array<std::int32_t> owners_;  // working space of write_part, zero between uses
 };
 
-// What a node's own non-zeros change in the sum of an instance against zeros: with x spread out over all attributes, and
+// What a node's own non-zeros change in the sum of a row against zeros: with x spread out over all features, and
 // its own terms, `x[key]` and `alone[key]`. Values are gathered first, so that the terms are computed by vectors: three times
 // as fast as one loop.
 template <class Row>
@@ -565,11 +565,11 @@ template <class Row>
 }
 
 // Where two sparse rows are both non-zero: places in the one, values of the other.
-struct SharedAttributes {
+struct SharedFeatures {
     Array<std::int32_t> places;
     Array<double> values;
 
-    // `places_of[key]` is 1 + the one's place of an attribute, or 0. Each of the other's non-zeros is written down and most are
+    // `places_of[key]` is 1 + the one's place of a feature, or 0. Each of the other's non-zeros is written down and most are
     // overwritten by the next: to ask first would take longer, as no processor foresees the answer.
     template <class Row>
     std::int64_t find(const std::int32_t* places_of, const Row& other) {
@@ -586,9 +586,9 @@ struct SharedAttributes {
     }
 };
 
-// What an instance's non-zeros change in a node's sum against zeros, under the node's own factors.
+// What a row's non-zeros change in a node's sum against zeros, under the node's own factors.
 template <class Row>
-[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedAttributes& shared, std::int64_t n_shared, Terms& both, Terms& own) {
+[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared, Terms& both, Terms& own) {
     for (std::int64_t p = 0; p < x.n; ++p) both.put(p, x.values[p], factors[x.keys[p]]);
     for (std::int64_t p = 0; p < n_shared; ++p) {
         const std::int32_t place = shared.places[static_cast<std::size_t>(p)];
@@ -605,7 +605,7 @@ struct SparseSums {
     const Postings& postings;
     const Nodes& nodes;
     const Exact& sum;
-    std::int64_t n_attributes, base, written;  // of the row: non-zeros, its sum against zeros
+    std::int64_t n_features, base, written;  // of the row: non-zeros, its sum against zeros
     float shrinking;
     const std::uint32_t* words;
     const std::int64_t* totals;  // of nodes that are not written
@@ -627,7 +627,7 @@ struct SparseSums {
         fetch_row(y.keys, y.n);
         fetch_row(postings.codes()[node], y.n);
     }
-    std::int64_t looseness() const { return SparseCodes::looseness(n_attributes, shrinking); }
+    std::int64_t looseness() const { return SparseCodes::looseness(n_features, shrinking); }
 };
 
 // List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum, which may be less than that of the

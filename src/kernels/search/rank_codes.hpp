@@ -2,7 +2,7 @@
 //
 // Chosen for dense rows whose nodes are mostly not zero. Sparse rows and nodes use lists (search/rank_postings.hpp).
 //
-// The scheme is that of search/screening.hpp: four bits an attribute, a closer look, exact sums of what may be nearest. Here cells
+// The scheme is that of search/screening.hpp: four bits a feature, a closer look, exact sums of what may be nearest. Here cells
 // are of equal width in ranks, so that each holds about as many nodes as any other, tables need no boundaries of their own,
 // and a node's code is a shift of its ranks. The closer look is that of search/rank_codes.hpp.
 //
@@ -30,11 +30,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A closer look at the learned similarity: dense nodes by their ranks again, sixteen bits an attribute.
+// A closer look at the learned similarity: dense nodes by their ranks again, sixteen bits a feature.
 //
 // Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13: no
-// factor is left to multiply by, as r is the same in all attributes. The power is that of search/codes16.hpp, the attributes'
-// shares of the weight are whole numbers, and 16 attributes are summed at once: three times as fast as float32.
+// factor is left to multiply by, as r is the same in all features. The power is that of search/codes16.hpp, the features'
+// shares of the weight are whole numbers, and 16 features are summed at once: three times as fast as float32.
 //
 // Why the sum less its slack is a lower bound of D = sum of share * (1 - 2^-z^2). Codes4 are cut off at 2^14, which brings no
 // two ranks further apart, and otherwise wrong by 1/2 and three roundings of float32 (below 2^-8 here): z is too large by at
@@ -44,7 +44,7 @@ class RankCodes16 {
 public:
     // No nodes yet.
     RankCodes16(const Learned& learned, std::int64_t n_expected)
-        : d_(learned.n_attributes()),
+        : d_(learned.n_features()),
           width_(rounded_up(d_, FINE_LANES)),
           middle_(static_cast<std::int32_t>(learned.ranks.one() / 2)),
           factor_(static_cast<float>(learned.r * 0x1p13)),
@@ -82,7 +82,7 @@ private:
     static constexpr double CODE_ERROR = 9e-5;
     // Sums of products are of 32 bits, eight of them: in each, shares may add up to this.
     static constexpr double MOST_SHARES = 65535.0;
-    // With so many attributes the rounding of shares alone might exceed it.
+    // With so many features the rounding of shares alone might exceed it.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
 
     // Turn weights into whole numbers, as large as the sums allow.
@@ -136,9 +136,9 @@ public:
         std::int64_t step = 0;  // what 1 in the bounds stands for
     };
 
-    // The first nodes are known already. The similarity must have weights of all attributes in its sums.
+    // The first nodes are known already. The similarity must have weights of all features in its sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
-        : d_(learned.n_attributes()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
+        : d_(learned.n_features()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             shares_.data()[j] = static_cast<float>(static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total));
             largest_share_ = std::max(largest_share_, shares_.data()[j]);
@@ -186,7 +186,7 @@ public:
             look_.encode(ranks, space.codes[q].data());
         }
         if (!rows_.is_coded) return;
-        if (space.tables.empty() || space.tables[0].n_attributes() != d_) space.tables.assign(SCAN_ROWS, LookupTables(d_));
+        if (space.tables.empty() || space.tables[0].n_features() != d_) space.tables.assign(SCAN_ROWS, LookupTables(d_));
         const double largest_term = static_cast<double>(largest_share_) * PER_KEY * static_cast<double>(PER_KEY_UNIT) / PER_UNIT * (1.0 - 1e-6);
         for (int q = 0; q < n_rows; ++q) {
             space.tables[static_cast<std::size_t>(q)].fill_ranked(space.ranks[q].data(), shares_.data(), largest_share_, r_, RANK_STEP, largest_term);
@@ -226,8 +226,8 @@ public:
     const std::int32_t* ranks(std::int64_t node) const noexcept { return rows_.ranks[node]; }
 
     // A row's ranks less those of 0, as the background needs them.
-    std::int32_t rank(const Learned& learned, int q, std::int64_t attribute, const Space& space) const noexcept {
-        return space.ranks[q].data()[attribute] - learned.ranks.zeros.data()[attribute];
+    std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
+        return space.ranks[q].data()[feature] - learned.ranks.zeros.data()[feature];
     }
 
 private:
@@ -265,7 +265,7 @@ private:
     std::int64_t d_, width_;
     RankedRows rows_;
     RankCodes16 look_;
-    Array<float> shares_;           // each attribute's weight out of all
+    Array<float> shares_;           // each feature's weight out of all
     Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };

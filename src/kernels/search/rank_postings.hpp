@@ -3,8 +3,8 @@
 // Chosen where rows come sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp), short rows
 // with missing or nominal values of which most are not zero use float tiles (search/float_tiles.hpp).
 //
-// Where only one of row and node has an attribute, what it adds is known beforehand: it is part of the row's sums against
-// zeros, or of the node's. Lists are gone through for the row's own attributes, and correct the sums of the nodes that share
+// Where only one of row and node has a feature, what it adds is known beforehand: it is part of the row's sums against
+// zeros, or of the node's. Lists are gone through for the row's own features, and correct the sums of the nodes that share
 // them. All are whole numbers, so these are the sums that a comparison one by one would make. Missing values and categories are entries
 // as others are, in lists of their own: a missing value takes away what the other side added, or the weight that counts everywhere.
 //
@@ -35,13 +35,13 @@ public:
 
     // All nodes of a view (see similarity/fit_similarity.hpp), under a similarity.
     template <class View>
-    RankPostings(const View& view, const Learned& learned) : RankPostings(view.n_attributes()) {
+    RankPostings(const View& view, const Learned& learned) : RankPostings(view.n_features()) {
         Array<std::int32_t> keys;
         Array<double> values;
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
             keys.clear();
             values.clear();
-            view.for_each_entry(k, 0, view.n_attributes(), [&](std::int64_t j, double value) {
+            view.for_each_entry(k, 0, view.n_features(), [&](std::int64_t j, double value) {
                 if (value == 0.0) return;
                 keys.push_back(static_cast<std::int32_t>(j));
                 values.push_back(value);
@@ -190,12 +190,12 @@ private:
         }
     }
 
-    // What sharing an attribute with a row changes in the sums above: the term of the difference comes, those against zeros go.
+    // What sharing a feature with a row changes in the sums above: the term of the difference comes, those against zeros go.
     // They are computed for many nodes at once, with vectors, and are the integers that one by one would give.
     class ParallelFor {
     public:
-        ParallelFor(const Learned& learned, std::int32_t attribute, std::int32_t rank) noexcept
-            : learned_(learned), attribute_(attribute), rank_(rank), alone_(learned.term(attribute, rank)) {}
+        ParallelFor(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept
+            : learned_(learned), feature_(feature), rank_(rank), alone_(learned.term(feature, rank)) {}
 
         // For nodes of these ranks; good until the next call.
         const std::int64_t* changes(const std::int32_t* ranks, std::int64_t n) noexcept {
@@ -209,15 +209,15 @@ private:
             for (std::int64_t i = 0; i < n; ++i) between[i] = static_cast<double>(rank_ - ranks[i]);
             for (std::int64_t i = 0; i < n; ++i) from_zero[i] = static_cast<double>(ranks[i]);
             std::int64_t terms_from_zero[TOGETHER];
-            learned_.terms(attribute_, between, n, changes_);
-            learned_.terms(attribute_, from_zero, n, terms_from_zero);
+            learned_.terms(feature_, between, n, changes_);
+            learned_.terms(feature_, from_zero, n, terms_from_zero);
             for (std::int64_t i = 0; i < n; ++i) changes_[i] -= alone_ + terms_from_zero[i];
             return changes_;
         }
 
     private:
         const Learned& learned_;
-        std::int32_t attribute_, rank_;
+        std::int32_t feature_, rank_;
         std::int64_t alone_;
         std::int64_t changes_[TOGETHER];
     };

@@ -1,12 +1,12 @@
 // Lower bounds of the sums of a few rows with the 64 nodes of a block, by look-ups in registers.
 //
 // A byte shuffle looks 16 table entries up at once in every 16 bytes of a register: 32 nodes an instruction with AVX2, for
-// one attribute. Entries are at most 63 (or 127), so four (two) attributes are added in bytes, then carried into sixteen
-// bits. There nothing can overflow within 1,040 (516) attributes; sums of longer rows are taken in parts, and shifted.
+// one feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then carried into sixteen
+// bits. There nothing can overflow within 1,040 (516) features; sums of longer rows are taken in parts, and shifted.
 // All of it is integer arithmetic, and every variant gives the same numbers.
 //
 // Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms a second): 60 to 85 billion
-// attribute pairs a second for one row, 90 for four rows that share each load of the codes. Two attributes a
+// feature pairs a second for one row, 90 for four rows that share each load of the codes. Two features a
 // byte and entries up to 127 gave 42 and 58; the coarser entries let a tenth more nodes pass.
 #pragma once
 
@@ -31,17 +31,17 @@ namespace mlca::MLCA_LEVEL {
 #define MLCA_SHUFFLES
 #endif
 
-// Attributes that are added in sixteen bits.
+// Features that are added in sixteen bits.
 constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
 
 // By how many bits the sums of a part are shifted so that all parts together stay below 2^16.
-inline int scan_shift(std::int64_t n_attributes, int terms) {
-    const auto largest = static_cast<std::uint64_t>(n_attributes * largest_entry(terms));
+inline int scan_shift(std::int64_t n_features, int terms) {
+    const auto largest = static_cast<std::uint64_t>(n_features * largest_entry(terms));
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
 // What a register does, on each kind of machine: `Bytes` are cells or entries of its nodes, `ATTRIBUTES` says how many
-// attributes lie in it side by side, `SIDES` how many registers the 32 bytes of an attribute take. `Sums` are of sixteen
+// features lie in it side by side, `SIDES` how many registers the 32 bytes of a feature take. `Sums` are of sixteen
 // bits, of all nodes whose cells one register brings.
 #if defined(__AVX2__)
 
@@ -115,7 +115,7 @@ struct Register512 {
         }
 
     private:
-        // Both attributes together. (Masks that leave nothing out: GCC 12 takes the plain forms for uninitialised values.)
+        // Both features together. (Masks that leave nothing out: GCC 12 takes the plain forms for uninitialised values.)
         static __m256i halves(__m512i both) {
             return _mm256_add_epi16(_mm512_maskz_extracti64x4_epi64(0xff, both, 0), _mm512_maskz_extracti64x4_epi64(0xff, both, 1));
         }
@@ -193,22 +193,22 @@ struct Register {
 
 #endif
 
-// The widest register that holds one attribute only.
+// The widest register that holds one feature only.
 #if defined(__AVX2__)
-using OneAttribute = Register256;
+using OneFeature = Register256;
 #elif defined(MLCA_SHUFFLES)
-using OneAttribute = Register;
+using OneFeature = Register;
 #endif
 
-// One part of the attributes.
+// One part of the features.
 template <int ROWS, int TERMS>
-inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_attributes, int shift, bool more,
+inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_features, int shift, bool more,
                       std::uint16_t* const* sums) {
 #if defined(MLCA_SHUFFLES)
     using Bytes = Register::Bytes;
     for (int side = 0; side < Register::SIDES; ++side) {
         Register::Sums first[ROWS], second[ROWS];  // of the nodes in the low four bits, and of those in the high ones
-        for (std::int64_t i = 0; i < n_attributes; i += TERMS) {
+        for (std::int64_t i = 0; i < n_features; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4
             for (int step = 0; step < TERMS; step += Register::ATTRIBUTES) {
@@ -237,7 +237,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
     for (int q = 0; q < ROWS; ++q) {
         for (std::int64_t j = 0; j < BLOCK; ++j) {
             std::uint32_t part = 0;
-            for (std::int64_t i = 0; i < n_attributes; ++i) {
+            for (std::int64_t i = 0; i < n_features; ++i) {
                 const int byte = codes[i * BLOCK_BYTES + j % BLOCK_BYTES];
                 part += tables[q][i * TABLE + (j < BLOCK_BYTES ? byte & 15 : byte >> 4)];
             }
@@ -259,18 +259,18 @@ inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
 }
 
 // Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above `most` do
-// not matter: a block is left as soon as its first attributes put all nodes there. Whoever asks only which nodes would take a row in
+// not matter: a block is left as soon as its first features put all nodes there. Whoever asks only which nodes would take a row in
 // reads few of the codes so.
 template <int ROWS, int TERMS>
-inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_attributes, std::uint16_t* const* sums,
+inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_features, std::uint16_t* const* sums,
                  std::int64_t most = UINT16_MAX) {
     constexpr std::int64_t PART = scan_part_length(TERMS), FIRST_PART = 16;
-    const int shift = scan_shift(n_attributes, TERMS);
+    const int shift = scan_shift(n_features, TERMS);
     const bool may_end = most < UINT16_MAX;
     const std::uint8_t* rest[ROWS];
     std::copy_n(tables, ROWS, rest);
-    for (std::int64_t first = 0, n; first < n_attributes; first += n) {
-        n = std::min(may_end ? std::clamp(3 * first, FIRST_PART, PART) : PART, n_attributes - first);
+    for (std::int64_t first = 0, n; first < n_features; first += n) {
+        n = std::min(may_end ? std::clamp(3 * first, FIRST_PART, PART) : PART, n_features - first);
         scan_part<ROWS, TERMS>(block + first * BLOCK_BYTES, rest, n, shift, first > 0, sums);
         if (may_end && all_beyond<ROWS>(most, sums)) return;
         for (int q = 0; q < ROWS; ++q) rest[q] += n * TABLE;

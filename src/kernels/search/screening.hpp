@@ -14,7 +14,7 @@
 // steps 1 to 3 are done with exact sums at once.
 //
 // Predicting, four rows together, in times of exact sums of all (exp64): Scene 31, Yeast 25, Mediamill 63; groups of
-// attributes on Yeast 7.
+// features on Yeast 7.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ public:
     void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks, std::int64_t n_nodes) {
         const std::uint8_t* entries = tables.data();
         std::uint16_t* sums = bounds(0, n_nodes + BLOCK);
-        const std::int64_t bytes = rounded_up(codes.n_attributes(), FOURS) * BLOCK_BYTES;
+        const std::int64_t bytes = rounded_up(codes.n_features(), FOURS) * BLOCK_BYTES;
         const auto n_blocks = static_cast<std::int64_t>(blocks.size());
         for (std::int64_t b = 0; b < n_blocks; ++b) {
             const auto& block = blocks.data()[b];
@@ -73,9 +73,9 @@ public:
             if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks.data()[b + AHEAD].number), bytes);
             // Bounds beyond the block's nodes are overwritten by the next block.
             if (tables.terms() == 4) {
-                scan<1, 4>(codes.block(block.number), &entries, codes.n_attributes(), &sums, UINT16_MAX);
+                scan<1, 4>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
             } else {
-                scan<1, 2>(codes.block(block.number), &entries, codes.n_attributes(), &sums, UINT16_MAX);
+                scan<1, 2>(codes.block(block.number), &entries, codes.n_features(), &sums, UINT16_MAX);
             }
             sums += block.n;
         }
@@ -83,7 +83,7 @@ public:
 
     // What 1 in the bounds of a row stands for, in units.
     static std::int64_t bound_step(const LookupTables& tables) noexcept {
-        return tables.step() << scan_shift(tables.n_attributes(), tables.terms());
+        return tables.step() << scan_shift(tables.n_features(), tables.terms());
     }
 
     // Fill the list with the nearest of the first n nodes; 1 in the bounds of `row` stands for `step` units of a sum.
@@ -170,7 +170,7 @@ private:
 
     template <int TERMS>
     static void scan_all(const Codes4& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::int64_t most, std::uint16_t** sums) {
-        const std::int64_t d = codes.n_attributes(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
+        const std::int64_t d = codes.n_features(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
         for (std::int64_t b = 0; b < n_blocks; ++b) {
             const std::uint8_t* block = codes.block(b);
             switch (n_rows) {

@@ -35,16 +35,16 @@ public:
     // Put n nodes into buckets by the features that tell most of them apart; `weights(node)` are a node's features.
     template <class Weights>
     TakerBuckets(std::int64_t n, const Cells& cells, const Weights& weights) {
-        Array<std::int64_t> crowding(static_cast<std::size_t>(cells.n_attributes()));
+        Array<std::int64_t> crowding(static_cast<std::size_t>(cells.n_features()));
         Array<std::int32_t> order(crowding.size());
-        for (std::int64_t j = 0; j < cells.n_attributes(); ++j) {
+        for (std::int64_t j = 0; j < cells.n_features(); ++j) {
             std::int64_t counts[N_CELLS] = {};
             for (std::int64_t s = 0; s < SAMPLE; ++s) ++counts[cells.cell(j, weights(s * n / SAMPLE)[j])];
             crowding.data()[j] = std::inner_product(counts, counts + N_CELLS, counts, std::int64_t{0});
         }
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return crowding.data()[a] < crowding.data()[b]; });
-        const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_attributes()));
+        const auto most = static_cast<int>(std::min<std::int64_t>(MOST_FEATURES, cells.n_features()));
         std::int64_t n_buckets = N_CELLS;
         for (n_features_ = 1; n_features_ < most && 4 * n_buckets < n; ++n_features_) n_buckets *= N_CELLS;
         std::copy_n(order.begin(), n_features_, features_);

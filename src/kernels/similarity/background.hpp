@@ -1,10 +1,10 @@
 // The background: one linear score a label, for the many labels that no voter has.
 //
-// A label's score adds coefficient * rank over its strongest attributes and is zero on average. Coefficients are whole
+// A label's score adds coefficient * rank over its strongest features and is zero on average. Coefficients are whole
 // numbers of a unit that is the label's own, less than 2^31 in all, and ranks are within 2^30: a score stays below 2^62. Where
 // a row has no value it counts as the mean of those that have one, which is kept with the coefficient.
 //
-// "Attributes" are those of the table and, behind them, the values of nominal ones (nodes/missing_and_nominal.hpp).
+// "Features" are those of the table and, behind them, the values of nominal ones (nodes/missing_and_nominal.hpp).
 // Divided by its deviation over the nodes it moves the label's prior.
 #pragma once
 
@@ -19,18 +19,18 @@ class Background {
 public:
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(centres.size()); }
 
-    // Sort the coefficients by attribute; they were put in by slot.
+    // Sort the coefficients by feature; they were put in by slot.
     void restore_lists(std::int64_t d) {
         list_starts.assign(static_cast<std::size_t>(d + 1), 0);
-        list_slots.resize(attributes.size());
-        list_coefficients.resize(attributes.size());
-        list_means.resize(attributes.size());
-        for (const std::int32_t j : attributes) ++list_starts.data()[j + 1];
+        list_slots.resize(features.size());
+        list_coefficients.resize(features.size());
+        list_means.resize(features.size());
+        for (const std::int32_t j : features) ++list_starts.data()[j + 1];
         for (std::int64_t j = 0; j < d; ++j) list_starts.data()[j + 1] += list_starts.data()[j];
         Array<std::int64_t> next(list_starts.begin(), list_starts.end());
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) {
             for (std::int64_t p = starts.data()[slot]; p < starts.data()[slot + 1]; ++p) {
-                const std::int64_t place = next.data()[attributes.data()[p]]++;
+                const std::int64_t place = next.data()[features.data()[p]]++;
                 list_slots.data()[place] = static_cast<std::int32_t>(slot);
                 list_coefficients.data()[place] = coefficients.data()[p];
                 list_means.data()[place] = means.data()[p];
@@ -38,14 +38,14 @@ public:
         }
     }
 
-    // Whether the state could be that of d attributes: whatever passes can be computed with.
+    // Whether the state could be that of d features: whatever passes can be computed with.
     bool is_sound(std::int64_t d) const noexcept {
         const std::int64_t n = n_slots();
         const auto n_coefficients = static_cast<std::int64_t>(coefficients.size());
         if (static_cast<std::int64_t>(means.size()) != n_coefficients) return false;
-        if (n == 0) return starts.empty() && attributes.empty() && coefficients.empty() && deviations.empty();
+        if (n == 0) return starts.empty() && features.empty() && coefficients.empty() && deviations.empty();
         if (static_cast<std::int64_t>(starts.size()) != n + 1 || static_cast<std::int64_t>(deviations.size()) != n) return false;
-        if (static_cast<std::int64_t>(attributes.size()) != n_coefficients || starts.front() != 0 || starts.back() != n_coefficients) return false;
+        if (static_cast<std::int64_t>(features.size()) != n_coefficients || starts.front() != 0 || starts.back() != n_coefficients) return false;
         for (std::int64_t slot = 0; slot < n; ++slot) {
             const std::int64_t start = starts.data()[slot], end = starts.data()[slot + 1];
             const double deviation = deviations.data()[slot];
@@ -53,8 +53,8 @@ public:
             if (end < start || end > n_coefficients || !(deviation == 0.0 || (deviation >= 1.0 && deviation < 0x1p80))) return false;
             std::int64_t together = 0, mean = 0;
             for (std::int64_t p = start; p < end; ++p) {
-                const std::int64_t j = attributes.data()[p], coefficient = coefficients.data()[p];
-                if (j < 0 || j >= d || (p > start && attributes.data()[p - 1] >= j)) return false;
+                const std::int64_t j = features.data()[p], coefficient = coefficients.data()[p];
+                if (j < 0 || j >= d || (p > start && features.data()[p - 1] >= j)) return false;
                 together += coefficient < 0 ? -coefficient : coefficient;
                 if (means.data()[p] < -(std::int64_t{1} << 61) || means.data()[p] > std::int64_t{1} << 61) return false;
                 mean += means.data()[p] < 0 ? -means.data()[p] : means.data()[p];
@@ -71,14 +71,14 @@ public:
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres.data()[slot];
     }
     // Add what an entry of the row says. Entries may come in any order, and zeros be left out.
-    void add(std::int64_t* scores, std::int64_t attribute, std::int32_t rank) const noexcept {
-        for (std::int64_t p = list_starts.data()[attribute]; p < list_starts.data()[attribute + 1]; ++p) {
+    void add(std::int64_t* scores, std::int64_t feature, std::int32_t rank) const noexcept {
+        for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
             scores[list_slots.data()[p]] += static_cast<std::int64_t>(list_coefficients.data()[p]) * rank;
         }
     }
     // Add what is taken for a value that the row does not have.
-    void add_missing(std::int64_t* scores, std::int64_t attribute) const noexcept {
-        for (std::int64_t p = list_starts.data()[attribute]; p < list_starts.data()[attribute + 1]; ++p) {
+    void add_missing(std::int64_t* scores, std::int64_t feature) const noexcept {
+        for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
             scores[list_slots.data()[p]] += list_means.data()[p];
         }
     }
@@ -96,12 +96,12 @@ public:
     }
 
     Array<std::int64_t> starts;         // where the coefficients of each slot begin
-    Array<std::int32_t> attributes;
+    Array<std::int32_t> features;
     Array<std::int32_t> coefficients;
     Array<std::int64_t> means;          // of each coefficient: what it adds on average
     Array<std::int64_t> centres;        // of each slot: the score's mean over the nodes' rows
     Array<double> deviations;           // of each slot; 0: there is no score
-    // These follow from the others: the coefficients again, by attribute.
+    // These follow from the others: the coefficients again, by feature.
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;
     Array<std::int64_t> list_means;

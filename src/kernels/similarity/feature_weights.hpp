@@ -1,4 +1,4 @@
-// From correlations to weights of attributes, and from slopes to the coefficients of the background.
+// From correlations to weights of features, and from slopes to the coefficients of the background.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace mlca::MLCA_LEVEL {
 inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
 inline constexpr std::int64_t TOP = 32;
 
-// An attribute that a label's score may be made of.
+// A feature that a label's score may be made of.
 struct Candidate {
     double size, slope;
-    std::int32_t attribute;
+    std::int32_t feature;
 };
 
-// The sum of an attribute's ranks, less their base, over the rows that have a value, their number, and the rank of 0 less the base.
+// The sum of a feature's ranks, less their base, over the rows that have a value, their number, and the rank of 0 less the base.
 struct Trait {
     std::int64_t sum, rows;
     std::int32_t shift;
 };
 
-// Keep the TOP strongest candidates of d attributes and those that equal the last. Attributes that are not candidates have size 0.
+// Keep the TOP strongest candidates of d features and those that equal the last. Features that are not candidates have size 0.
 inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<Candidate>& kept) {
     double least = 0.0;
     if (d > TOP && static_cast<std::int64_t>(candidates.size()) >= TOP) {
@@ -40,11 +40,11 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
     for (const Candidate& candidate : candidates) {
         if (candidate.size >= least) kept.push_back(candidate);
     }
-    std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.attribute < b.attribute; });
+    std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.feature < b.feature; });
 }
 
 // Turn the slopes of each slot into whole numbers below 2^31 in all: the largest is scaled to between half and all of 2^31 / (their
-// number). The score's mean over n rows is rounded once for all attributes that every row has, and once for each other.
+// number). The score's mean over n rows is rounded once for all features that every row has, and once for each other.
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {
     background.starts.assign(1, 0);
@@ -58,22 +58,22 @@ void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, T
             exponent = 31 - static_cast<int>(std::bit_width(candidates.size())) - exponent;
             for (const Candidate& candidate : candidates) {
                 const auto coefficient = static_cast<std::int32_t>(nearest_whole(std::ldexp(candidate.slope, exponent)));
-                const Trait trait = trait_of(candidate.attribute);
+                const Trait trait = trait_of(candidate.feature);
                 const Int128 product = static_cast<Int128>(trait.sum) * coefficient, shift = static_cast<Int128>(trait.shift) * coefficient;
                 const Int128 mean = rounded(product, trait.rows) - shift;
-                background.attributes.push_back(candidate.attribute);
+                background.features.push_back(candidate.feature);
                 background.coefficients.push_back(coefficient);
                 background.means.push_back(static_cast<std::int64_t>(mean));
                 sum += trait.rows == n ? product : 0;
                 others += trait.rows == n ? -shift : mean;
             }
         }
-        background.starts.push_back(static_cast<std::int64_t>(background.attributes.size()));
+        background.starts.push_back(static_cast<std::int64_t>(background.features.size()));
         background.centres.push_back(static_cast<std::int64_t>(rounded(sum, n) + others));
     }
 }
 
-// Attributes weigh 1 + (correlation / mean correlation), scaled; correlations are in units of 2^-40. If all are 0, weights stay.
+// Features weigh 1 + (correlation / mean correlation), scaled; correlations are in units of 2^-40. If all are 0, weights stay.
 inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int64_t>& weights) {
     const auto d = static_cast<std::int64_t>(correlations.size());
     std::int64_t together = 0;

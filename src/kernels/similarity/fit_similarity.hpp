@@ -1,9 +1,9 @@
-// From nodes to the learned similarity: knots, weights of attributes, background. A pure function of the nodes.
+// From nodes to the learned similarity: knots, weights of features, background. A pure function of the nodes.
 //
-// An attribute weighs the more the better it tells some label: by the largest squared correlation of its ranks with a label,
+// A feature weighs the more the better it tells some label: by the largest squared correlation of its ranks with a label,
 // over the rows that the nodes stand for. All sums are of whole numbers, exact and in any order; n <= 2^40 rows:
 //
-//   ranks, less the base of the attribute (similarity/ranks.hpp)      below 34 * 2^17 < 2^22.1
+//   ranks, less the base of the feature (similarity/ranks.hpp)      below 34 * 2^17 < 2^22.1
 //   sums of count * rank; of label count * rank            below 2^62.1
 //   sums of count * rank^2                                 below 2^84.2, 128 bits
 //   variance * n^2 = n * (sum of squares) - sum^2          below 2^124.2, 128 bits
@@ -12,19 +12,19 @@
 //
 // The base is the rank of 0 wherever a node is 0, so sparse nodes contribute by their entries alone.
 //
-// Cost: the entries of all nodes once for the knots and once for each label that a node has. A label and an attribute that no
+// Cost: the entries of all nodes once for the knots and once for each label that a node has. A label and a feature that no
 // node of the label has are not looked at one by one: there the covariance is -sum * P, and what follows from it
-// grows with P and with the attribute's own numbers, so the first few of a sorted list decide.
+// grows with P and with the feature's own numbers, so the first few of a sorted list decide.
 //
 // What correlates with labels are traits (nodes/missing_and_nominal.hpp): feature j is trait j, by its ranks; the values of nominal features
 // are the traits behind them, with the rank `one` in nodes that have the value. Sums of a trait are over the rows that have a value
 // at all, at most n, so the bounds hold, and so does what is said of labels and traits that do not meet.
 //
 // Nodes come through a view:
-//   n_nodes(), n_attributes(), n_slots(), count(k)
+//   n_nodes(), n_features(), n_slots(), count(k)
 //   is_incomplete(), nominal()        whether values may be missing or features nominal, and which are
 //   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be left out
-//   for_each_entry(k, low, high, f)   f(attribute, value) for attributes from low up to high
+//   for_each_entry(k, low, high, f)   f(feature, value) for features from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
 //   pause()                           called now and then: whoever wants to stop throws
 #pragma once
@@ -59,7 +59,7 @@ public:
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
             std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base, or the lowest
             for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
-                const std::int32_t j = background_.attributes.data()[p];
+                const std::int32_t j = background_.features.data()[p];
                 base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) * (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
             }
             bases_.data()[slot] = base;
@@ -80,13 +80,13 @@ private:
         squares_.data()[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
-    // Many nodes at a time, one attribute after the other.
+    // Many nodes at a time, one feature after the other.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
-        Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_attributes() * TOGETHER_SCORED), 0);
+        Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_features() * TOGETHER_SCORED), 0);
         std::int64_t scores[TOGETHER_SCORED];
-        Array<std::int32_t> scored;  // attributes that some label has
-        for (std::int64_t j = 0; j < view_.n_attributes(); ++j) {
+        Array<std::int32_t> scored;  // features that some label has
+        for (std::int64_t j = 0; j < view_.n_features(); ++j) {
             if (background_.list_starts.data()[j] < background_.list_starts.data()[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
         }
         for (std::int64_t first = 0; first < view_.n_nodes(); first += TOGETHER_SCORED) {
@@ -100,7 +100,7 @@ private:
                 if (start == end) continue;
                 std::fill_n(scores, TOGETHER_SCORED, bases_.data()[slot]);
                 for (std::int64_t p = start; p < end; ++p) {
-                    const std::int32_t* __restrict column = columns.data() + background_.attributes.data()[p] * TOGETHER_SCORED;
+                    const std::int32_t* __restrict column = columns.data() + background_.features.data()[p] * TOGETHER_SCORED;
                     const std::int32_t coefficient = background_.coefficients.data()[p];
                     for (std::int64_t i = 0; i < TOGETHER_SCORED; ++i) scores[i] += static_cast<std::int64_t>(column[i]) * coefficient;
                 }
@@ -109,7 +109,7 @@ private:
         }
     }
 
-    // Node by node; those that have none of a label's attributes share one score.
+    // Node by node; those that have none of a label's features share one score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -156,9 +156,9 @@ inline constexpr std::int64_t WEIGH_FROM = 20;
 template <class View>
 class SimilarityFit {
 public:
-    explicit SimilarityFit(const View& view) : view_(view), d_(view.n_attributes()), n_nodes_(view.n_nodes()) {}
+    explicit SimilarityFit(const View& view) : view_(view), d_(view.n_features()), n_nodes_(view.n_nodes()) {}
 
-    // There must be at least one node and one attribute.
+    // There must be at least one node and one feature.
     Learned learned() {
         const bool binary = count_entries();
         if (view_.is_incomplete()) list_traits();
@@ -245,7 +245,7 @@ private:
         std::sort(found.begin(), found.end());
         found.erase(std::unique(found.begin(), found.end()), found.end());
         for (const auto& [feature, value] : found) {
-            traits_.attributes.push_back(feature);
+            traits_.features.push_back(feature);
             traits_.values.push_back(value);
         }
         n_traits_ = d_ + traits_.size();
@@ -279,7 +279,7 @@ private:
         return ranks;
     }
 
-    // Collect the values attribute by attribute, as many attributes at a time as an eighth of all entries allows.
+    // Collect the values feature by feature, as many features at a time as an eighth of all entries allows.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
@@ -358,7 +358,7 @@ private:
             // NominalValues of which fewer rows have a value are measured on the same scale.
             if (n < n_) deviations_.data()[j] *= static_cast<double>(n_) / static_cast<double>(n);
         }
-        // Where a label's covariance is -sum * P attributes follow each other in this order, but for rounding.
+        // Where a label's covariance is -sum * P features follow each other in this order, but for rounding.
         by_size_.reserve(static_cast<std::size_t>(n_traits_));
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             if (sums_.data()[j] == 0) continue;
@@ -465,7 +465,7 @@ private:
         const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));
         const double squared = cov / spreads_.data()[j] * (cov / label_spread);
         const auto units = static_cast<std::int64_t>(nearest_whole(squared * 0x1p40));
-        std::int64_t& best = correlations_.data()[j < d_ ? j : traits_.attributes.data()[j - d_]];
+        std::int64_t& best = correlations_.data()[j < d_ ? j : traits_.features.data()[j - d_]];
         best = std::max(best, units);
     }
 
@@ -476,13 +476,13 @@ private:
         if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
     }
 
-    // Candidates among the attributes that no node of the label has: the strongest TOP of them, and all that may equal those.
+    // Candidates among the features that no node of the label has: the strongest TOP of them, and all that may equal those.
     void look_at_others(std::int64_t rows) {
         std::int64_t n = 0;
         double least = 0.0;
         for (const Candidate& other : by_size_) {
             if (n_compared_ > TOP && n >= TOP && other.size < least) break;
-            const std::int32_t j = other.attribute;
+            const std::int32_t j = other.feature;
             if (is_touched_.data()[j]) continue;
             const double slope = covariance(j, rows) / spreads_.data()[j];
             candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});

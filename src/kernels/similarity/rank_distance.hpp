@@ -1,7 +1,7 @@
-// The distance by the learned similarity: how unlike an instance and a node are, by weighted differences of ranks.
+// The distance by the learned similarity: how unlike a row and a node are, by weighted differences of ranks.
 //
 // D = (sum of weight * (1 - exp(-difference^2 / (2 * .289^2)))) / (sum of weights). Where more than half of the nodes' entries
-// are zero only attributes count in which instance or node is not zero. Weights are whole numbers of 2^-50, about 1 in
+// are zero only features count in which row or node is not zero. Weights are whole numbers of 2^-50, about 1 in
 // all, and so is each term; no sum exceeds 2^50 + 2^22. The quotient of the two sums is rounded to 10^-7 and a
 // whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer.
 // Features that row or node lacks are left out of both sums; nominal ones differ by `apart` or not at all.
@@ -46,11 +46,11 @@ public:
     // Nothing is known yet: the state of another is put in, and `restore` called if it is sound.
     Learned() = default;
 
-    std::int64_t n_attributes() const noexcept { return static_cast<std::int64_t>(weights.size()); }
+    std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(weights.size()); }
 
-    // Whether the state could be that of d attributes: whatever passes can be computed with.
+    // Whether the state could be that of d features: whatever passes can be computed with.
     bool is_sound(std::int64_t d) const noexcept {
-        if (n_attributes() != d || !ranks.is_sound(d) || !traits.is_sound(d) || !background.is_sound(d + traits.size())) return false;
+        if (n_features() != d || !ranks.is_sound(d) || !traits.is_sound(d) || !background.is_sound(d + traits.size())) return false;
         if (has_background == background.centres.empty()) return false;
         const auto possible = [this](double middle) { return middle >= 0.0 && middle <= static_cast<double>(ranks.one()); };
         if (!std::all_of(middles.begin(), middles.end(), possible)) return false;
@@ -62,29 +62,29 @@ public:
     }
 
     // Fill in what follows from the state: n_knots, starts, knots, up_to of the ranks; sparse, has_background, weights;
-    // starts, attributes, coefficients, means, centres, deviations of the background; traits.
+    // starts, features, coefficients, means, centres, deviations of the background; traits.
     void restore() {
-        ranks.restore(n_attributes());
-        background.restore_lists(n_attributes() + traits.size());
+        ranks.restore(n_features());
+        background.restore_lists(n_features() + traits.size());
         restore_sums();
     }
     // The same where ranks and background are as they should be.
     void restore_sums() {
-        factors.assign(static_cast<std::size_t>(padded(n_attributes())), 0.0);
+        factors.assign(static_cast<std::size_t>(padded(n_features())), 0.0);
         total = nominal_total = 0;
         for (std::size_t j = 0; j < weights.size(); ++j) {
             factors[j] = static_cast<double>(weights[j]) * 0x1p-50;
             total += weights[j];
             nominal_total += is_nominal(nominal, static_cast<std::int64_t>(j)) ? weights[j] : 0;
         }
-        certain_ = 0.5 - PER_KEY * (2.0 * NEAR_ERROR + 2.0 * static_cast<double>(n_attributes()) / static_cast<double>(total));
+        certain_ = 0.5 - PER_KEY * (2.0 * NEAR_ERROR + 2.0 * static_cast<double>(n_features()) / static_cast<double>(total));
         r = SCALE / WIDTH / static_cast<double>(ranks.one());
         centred_scale = 1.0 / (WIDTH * static_cast<double>(ranks.one()));
-        nominal_attributes.clear();
+        nominal_features.clear();
         for (std::int64_t j = 0; j < static_cast<std::int64_t>(nominal.size()); ++j) {
-            if (nominal.data()[j]) nominal_attributes.push_back(static_cast<std::int32_t>(j));
+            if (nominal.data()[j]) nominal_features.push_back(static_cast<std::int32_t>(j));
         }
-        n_numbers = n_attributes() - static_cast<std::int64_t>(nominal_attributes.size());
+        n_numbers = n_features() - static_cast<std::int64_t>(nominal_features.size());
         far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
     }
 
@@ -95,20 +95,20 @@ public:
     std::int64_t weight_of_zero(std::int64_t feature) const noexcept { return !sparse || is_nominal(nominal, feature) ? weights.data()[feature] : 0; }
     std::int64_t weight_of_entry(std::int64_t feature) const noexcept { return weights.data()[feature] - weight_of_zero(feature); }
 
-    // What a difference of ranks adds in an attribute: at most its weight.
-    std::int64_t term(std::int64_t attribute, std::int32_t difference) const noexcept {
-        return term_of(static_cast<double>(difference), factors.data()[attribute], r);
+    // What a difference of ranks adds in a feature: at most its weight.
+    std::int64_t term(std::int64_t feature, std::int32_t difference) const noexcept {
+        return term_of(static_cast<double>(difference), factors.data()[feature], r);
     }
 
     // Ranks of dense rows are filled up to whole vectors; what is filled up weighs nothing.
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
-    // The key of a dense instance and a dense node, both filled up, where all attributes count. A sum that is only near tells it, too,
+    // The key of a dense row and a dense node, both filled up, where all features count. A sum that is only near tells it, too,
     // unless D is next to the middle between two keys, once in 450 times: then exact terms decide. A term is wrong by no more than
     // NEAR_ERROR times its factor and by half a unit, as an exact one is: D by NEAR_ERROR and d units out of all. (Float64 adds
     // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4.
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
-        const std::int64_t d = padded(n_attributes());
+        const std::int64_t d = padded(n_features());
         const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);
         const double keys = static_cast<double>(near) / static_cast<double>(total) * PER_KEY, key = nearest_whole(keys);
         if (std::fabs(keys - key) < certain_) return static_cast<std::int64_t>(key);
@@ -118,7 +118,7 @@ public:
     // The same for a row without some of the values: `present` are the factors of the features that it has, 0 elsewhere, and weigh
     // `below` in all.
     std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present, std::int64_t below) const noexcept {
-        return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_attributes()), r), below}.key();
+        return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();
     }
 
     Ranks ranks;
@@ -128,23 +128,23 @@ public:
     Nominal nominal;                // told, not learned
     NominalValues traits;
     Background background;
-    Array<double> middles;          // each attribute's mean rank, from the lowest; empty where most entries are zero or all are 0 or 1
+    Array<double> middles;          // each feature's mean rank, from the lowest; empty where most entries are zero or all are 0 or 1
     // These follow from the others.
     Array<double> factors;
-    Array<std::int32_t> nominal_attributes;
-    std::int64_t n_numbers = 0;     // attributes that are not nominal
+    Array<std::int32_t> nominal_features;
+    std::int64_t n_numbers = 0;     // features that are not nominal
     double centred_scale = 0.0;     // of ranks less their mean
     std::int64_t total = 0, nominal_total = 0;
     double r = 0.0;
-    // The key of an instance and a node that have nothing in common.
+    // The key of a row and a node that have nothing in common.
     std::int64_t far = 0;
 
-    // What differences of ranks add in one attribute, one by one.
-    void terms(std::int64_t attribute, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
-        each_term(differences, n, factors.data()[attribute], r, result);
+    // What differences of ranks add in one feature, one by one.
+    void terms(std::int64_t feature, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
+        each_term(differences, n, factors.data()[feature], r, result);
     }
 
-    // The sum of terms of differences of ranks that were gathered with the factors of their attributes.
+    // The sum of terms of differences of ranks that were gathered with the factors of their features.
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
@@ -221,7 +221,7 @@ public:
 
     // The space must have room for all features.
     Probe(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, Space& space) noexcept
-        : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_attributes()) {
+        : learned_(learned), keys_(keys), n_(n), space_(space), compared_(learned.n_features()) {
         alone_.below = learned.sparse ? learned.nominal_total : learned.total;
         for (std::int64_t p = 0; p < n; ++p) {
             const std::int32_t j = keys[p];

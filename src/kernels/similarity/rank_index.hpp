@@ -1,6 +1,6 @@
 // The nodes under the learned similarity: who is nearest, and how near.
 //
-// Where most entries are zero, or rows come sparse, nodes are listed by attribute (search/rank_postings.hpp); else they are screened
+// Where most entries are zero, or rows come sparse, nodes are listed by feature (search/rank_postings.hpp); else they are screened
 // by their ranks (search/rank_codes.hpp). Nodes of models with missing values or nominal features whose rows are short and mostly not zero
 // are kept as lists of ranks, in `RankedEntries`, and screened in float32 (search/float_tiles.hpp). All are derived from the nodes and the
 // similarity, follow every node that comes or moves, and are made anew when the similarity is. For rows with missing values that are compared
@@ -41,7 +41,7 @@ public:
 
     static FloatTiles no_tiles(const Learned& learned) {
         Array<float> weights;
-        for (std::int64_t j = 0; j < learned.n_attributes(); ++j) weights.push_back(static_cast<float>(learned.factors.data()[j]));
+        for (std::int64_t j = 0; j < learned.n_features(); ++j) weights.push_back(static_cast<float>(learned.factors.data()[j]));
         return {std::move(weights), learned.nominal};
     }
 
@@ -169,12 +169,12 @@ public:
 
     // A similarity that is known, with no node yet.
     RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
-        if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_attributes() <= FloatTiles::MOST_ATTRIBUTES) {
+        if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_ATTRIBUTES) {
             entries_.emplace(learned_);
         } else if (SPARSE_ROWS || learned_.sparse) {
-            lists_.emplace(learned_.n_attributes());
+            lists_.emplace(learned_.n_features());
         } else {
-            screen_.emplace(learned_, RankedRows(learned_.n_attributes()), 0);
+            screen_.emplace(learned_, RankedRows(learned_.n_features()), 0);
         }
     }
     // The same with dense nodes.
@@ -203,7 +203,7 @@ public:
     void reserve(std::int64_t n_nodes, const Row& x) {
         if (cells_) {
             cells_->reserve(n_nodes);
-            grow_to(entered_place_, learned_.n_attributes());
+            grow_to(entered_place_, learned_.n_features());
         }
         if constexpr (SPARSE_ROWS) {
             if (entries_) return entries_->reserve(n_nodes, x);
@@ -242,7 +242,7 @@ public:
         }
         lists_->leave(node);
     }
-    // Unmake the nodes from `first` on; `row(node)` are their attributes.
+    // Unmake the nodes from `first` on; `row(node)` are their features.
     void withdraw(std::int64_t first, RowOf row) noexcept {
         if (cells_) cells_->withdraw(first);
         if (entries_) entries_->withdraw(first);
@@ -251,7 +251,7 @@ public:
                 const Row x = row(lists_->n_nodes() - 1);
                 lists_->withdraw(learned_, x.keys, x.values, x.n);
             } else {
-                lists_->withdraw_dense(row(lists_->n_nodes() - 1), learned_.n_attributes());
+                lists_->withdraw_dense(row(lists_->n_nodes() - 1), learned_.n_features());
             }
         }
     }
@@ -270,17 +270,17 @@ public:
         }
     }
 
-    // The terms of a row and a node, attribute by attribute: f(attribute, what they add to D, what they could add at most).
+    // The terms of a row and a node, feature by feature: f(feature, what they add to D, what they could add at most).
     template <class F>
     void for_each_term(const Row& x, const Row& y, F f) const {
-        Array<double> values(static_cast<std::size_t>(2 * learned_.n_attributes()), 0.0);
-        double *a = values.data(), *b = a + learned_.n_attributes();
+        Array<double> values(static_cast<std::size_t>(2 * learned_.n_features()), 0.0);
+        double *a = values.data(), *b = a + learned_.n_features();
         for_each_entry(x, [&](std::int64_t j, double value) { a[j] = value; });
         for_each_entry(y, [&](std::int64_t j, double value) { b[j] = value; });
-        for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
+        for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             const bool nominal = is_nominal(learned_.nominal, j);
             if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
-            // Of millions of attributes most are zero in both; their ranks need not be found.
+            // Of millions of features most are zero in both; their ranks need not be found.
             const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
             f(j, learned_.term(j, difference), learned_.weights.data()[j]);
         }
@@ -288,7 +288,7 @@ public:
 
 private:
     bool can_have_cells(const CellLimits& limits) const noexcept {
-        return limits.from > 0 && !learned_.sparse && learned_.n_attributes() <= NodeCells::MOST_FEATURES;
+        return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
     // Where the four-bit code of a node is.
     std::int64_t slot(std::int64_t node) const noexcept { return cells_ ? cells_->slot(node) : node; }
@@ -305,7 +305,7 @@ private:
         cells_->visit(n_nodes, gone.n, space.cells);
     }
     float* place_in(Space& space) const {
-        grow_to(space.cells.place, learned_.n_attributes());
+        grow_to(space.cells.place, learned_.n_features());
         return space.cells.place.data();
     }
 
@@ -320,7 +320,7 @@ private:
         if constexpr (SPARSE_ROWS) {
             for (std::int64_t p = 0; p < x.n; ++p) f(x.keys[p], x.values[p]);
         } else {
-            for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) f(j, x[j]);
+            for (std::int64_t j = 0; j < learned_.n_features(); ++j) f(j, x[j]);
         }
     }
 
@@ -329,8 +329,8 @@ private:
         if constexpr (SPARSE_ROWS) {
             return {x.keys, x.values, x.n};
         } else {
-            grow_to(keys, learned_.n_attributes());
-            grow_to(values, learned_.n_attributes());
+            grow_to(keys, learned_.n_features());
+            grow_to(values, learned_.n_features());
             return gathered(x, keys.data(), values.data());
         }
     }
@@ -344,7 +344,7 @@ private:
     }
     Entries gathered(const double* x, std::int32_t* keys, double* values) const noexcept {
         std::int64_t n = 0;
-        for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) {
+        for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             keys[n] = static_cast<std::int32_t>(j);
             values[n] = x[j];
             n += x[j] != 0.0;
@@ -353,7 +353,7 @@ private:
     }
 
     void compare_screened(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, Gone gone, Space& space, Stop& stop, Compared f) const {
-        const auto is_complete = [&](std::int64_t q) { return !has_missing(rows[q], learned_.n_attributes()); };
+        const auto is_complete = [&](std::int64_t q) { return !has_missing(rows[q], learned_.n_features()); };
         for (std::int64_t first = 0; first < n_rows;) {
             stop.check();
             if (!is_complete(first)) {
@@ -383,7 +383,7 @@ private:
                 };
                 const auto score = [&](std::int64_t* scores) {
                     learned_.background.begin(scores);
-                    for (std::int64_t j = 0; j < learned_.n_attributes(); ++j) learned_.background.add(scores, j, screen_->rank(learned_, q, j, space.ranked));
+                    for (std::int64_t j = 0; j < learned_.n_features(); ++j) learned_.background.add(scores, j, screen_->rank(learned_, q, j, space.ranked));
                 };
                 f(first + q, nearest_in, score);
             }
@@ -393,7 +393,7 @@ private:
 
     // A dense row with missing values: what it lacks weighs nothing.
     void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
-        const std::int64_t d = learned_.n_attributes();
+        const std::int64_t d = learned_.n_features();
         space.present.assign(learned_.factors.begin(), learned_.factors.end());
         std::int64_t below = learned_.total;
         for (std::int64_t j = 0; j < d; ++j) {
@@ -430,7 +430,7 @@ private:
 
     void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
         const Entries of_x = entries(x, space.keys, space.values);
-        space.probe.reserve(learned_.n_attributes());
+        space.probe.reserve(learned_.n_features());
         const Probe probe(learned_, of_x.keys, of_x.values, of_x.n, space.probe);
         if (lists_) lists_->correct(learned_, of_x.keys, of_x.values, of_x.n, n_nodes, space.lists);
         const auto key = [&](std::int64_t k) {
@@ -511,7 +511,7 @@ private:
     void add_to_scores(std::int64_t* scores, std::int64_t feature, double value, std::int32_t rank) const noexcept {
         const Background& background = learned_.background;
         if (!is_nominal(learned_.nominal, feature)) return is_missing(value) ? background.add_missing(scores, feature) : background.add(scores, feature, rank);
-        const std::int64_t d = learned_.n_attributes();
+        const std::int64_t d = learned_.n_features();
         if (is_missing(value)) {
             const auto [first, end] = learned_.traits.of(feature);
             for (std::int64_t t = first; t < end; ++t) background.add_missing(scores, d + t);

@@ -1,6 +1,6 @@
-// Dense nodes, attribute by attribute: their knots, their ranks, and what is summed up of them.
+// Dense nodes, feature by feature: their knots, their ranks, and what is summed up of them.
 //
-// Nodes are rows, but all that is asked of ranks is about one attribute of all nodes. So eight attributes at a time are laid
+// Nodes are rows, but all that is asked of ranks is about one feature of all nodes. So eight features at a time are laid
 // out as columns, as wide as a cache line of the rows; knots are selected from a column, its ranks, sums and four-bit codes are
 // computed by vectors, and ranks go back to rows. A node's value takes a third of the time that it takes one by one.
 //
@@ -29,7 +29,7 @@ namespace mlca::MLCA_LEVEL {
 
 // What dense nodes keep of their ranks, for searches by them.
 struct RankedRows {
-    // Sums of sixteen bits do not hold more attributes; longer rows go without codes.
+    // Sums of sixteen bits do not hold more features; longer rows go without codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
     explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
@@ -53,14 +53,14 @@ class RankedColumns {
 public:
     // The nodes of a view (see similarity/fit_similarity.hpp) that gives all entries, zeros too. `binary`: they are 0 or 1.
     RankedColumns(const View& view, bool binary)
-        : ranks(binary ? Ranks::binary(view.n_attributes()) : Ranks::with_knots(view.n_attributes(), view.n_nodes())),
-          rows(view.n_attributes(), RankedRows::expected(view.n_nodes())),
-          sums(static_cast<std::size_t>(view.n_attributes())),
+        : ranks(binary ? Ranks::binary(view.n_features()) : Ranks::with_knots(view.n_features(), view.n_nodes())),
+          rows(view.n_features(), RankedRows::expected(view.n_nodes())),
+          sums(static_cast<std::size_t>(view.n_features())),
           squares(sums.size()),
           view_(view),
           n_(view.n_nodes()) {
         rows.reserve(n_);
-        ranks.reserve(view.n_attributes());
+        ranks.reserve(view.n_features());
         values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
         // Whole blocks of codes are written: what is beyond the nodes is nobody's.
         const std::int64_t room = rounded_up(n_, BLOCK);
@@ -69,20 +69,20 @@ public:
         counts_.resize(static_cast<std::size_t>(n_));
         for (std::int64_t k = 0; k < n_; ++k) counts_.data()[k] = view.count(k);
         for (std::int64_t i = 0; i < ranks.n_knots; ++i) positions_[i] = ranks.position(i, n_);
-        for (std::int64_t low = 0; low < view.n_attributes(); low += TOGETHER_RANKED) {
-            rank_some(low, std::min(low + TOGETHER_RANKED, view.n_attributes()));
+        for (std::int64_t low = 0; low < view.n_features(); low += TOGETHER_RANKED) {
+            rank_some(low, std::min(low + TOGETHER_RANKED, view.n_features()));
         }
-        if (!binary) ranks.lay_out(view.n_attributes());
+        if (!binary) ranks.lay_out(view.n_features());
     }
 
     Ranks ranks;
     RankedRows rows;
-    // Of each attribute, over the rows that the nodes stand for, of ranks less the base.
+    // Of each feature, over the rows that the nodes stand for, of ranks less the base.
     Array<std::int64_t> sums;
     Array<Int128> squares;
 
 private:
-    static constexpr std::int64_t TOGETHER_RANKED = 8;  // attributes
+    static constexpr std::int64_t TOGETHER_RANKED = 8;  // features
     static constexpr std::int64_t TOGETHER_PLACED = 64;
 
     void rank_some(std::int64_t low, std::int64_t high) {
@@ -202,7 +202,7 @@ private:
 // The entries of all nodes as ranks.
 //
 // They are given less a base that is the rank of 0 wherever a node is 0 (see Ranks::base): zeros add nothing to sums, and ranks are
-// small. Where few entries are zero all are kept, node by node, from the lowest rank; else the others with their attributes.
+// small. Where few entries are zero all are kept, node by node, from the lowest rank; else the others with their features.
 class RankedNodes {
 public:
     RankedNodes() = default;
@@ -262,7 +262,7 @@ public:
                 for (std::int64_t t = first; t < end; ++t) missing_.push_back(static_cast<std::int32_t>(d_ + t));
             });
             for (std::int64_t t = 0; t < traits.size(); ++t) {
-                if (traits.values.data()[t] == 0.0 && latest.data()[traits.attributes.data()[t]] != k) append(d_ + t, one);
+                if (traits.values.data()[t] == 0.0 && latest.data()[traits.features.data()[t]] != k) append(d_ + t, one);
             }
             starts_.push_back(static_cast<std::int64_t>(keys_.size()));
             missing_starts_.push_back(static_cast<std::int64_t>(missing_.size()));
@@ -272,13 +272,13 @@ public:
     bool is_dense() const noexcept { return rows_.has_value(); }
     // A dense node's ranks, from the lowest, and what they are more than given.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
-    std::int32_t base(std::int64_t attribute) const noexcept { return bases_.data()[attribute]; }
+    std::int32_t base(std::int64_t feature) const noexcept { return bases_.data()[feature]; }
     // Give the dense nodes away.
     RankedRows take_rows() noexcept { return std::move(*rows_); }
-    // An attribute's rank of 0 less its base.
-    std::int32_t shift(std::int64_t attribute) const noexcept { return shifts_.data()[attribute]; }
+    // A feature's rank of 0 less its base.
+    std::int32_t shift(std::int64_t feature) const noexcept { return shifts_.data()[feature]; }
 
-    // f(attribute, rank less the base) for the entries of a node that are kept.
+    // f(feature, rank less the base) for the entries of a node that are kept.
     template <class F>
     void for_each(std::int64_t k, F f) const {
         if (is_dense()) {

@@ -1,11 +1,11 @@
-// The rank of a value among the nodes' values of its attribute: what the learned similarity measures differences in.
+// The rank of a value among the nodes' values of its feature: what the learned similarity measures differences in.
 //
 // Ranks are whole numbers of steps, less the rank of 0: a row's zeros have rank 0, and differences of ranks are exact. Of an
-// attribute's sorted node values 17 are its knots, evenly spread, or all where there are fewer. A knot's rank counts
+// feature's sorted node values 17 are its knots, evenly spread, or all where there are fewer. A knot's rank counts
 // the knots below it and up to it; between knots and beyond them it is linear. Where all nodes are 0 or 1 values are
 // their own ranks.
 //
-// Knots that are equal are kept once, with the number of knots up to them: of an attribute that is mostly zero little has to
+// Knots that are equal are kept once, with the number of knots up to them: of a feature that is mostly zero little has to
 // be kept, and nothing of one that is zero in all nodes.
 #pragma once
 
@@ -32,19 +32,19 @@ public:
 
     // All values are 0 or 1.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
-    // Knots of d attributes will be put in, one attribute after the other.
+    // Knots of d features will be put in, one feature after the other.
     static Ranks with_knots(std::int64_t d, std::int64_t n_nodes) { return Ranks(d, std::min(n_nodes, MOST_KNOTS)); }
     // Nothing is known yet: the state of another is put in, and `restore` called.
     Ranks() = default;
 
-    // Make room for all knots of d attributes. Where most are zero, that may be much more than there are.
+    // Make room for all knots of d features. Where most are zero, that may be much more than there are.
     void reserve(std::int64_t d) {
         knots.reserve(static_cast<std::size_t>(n_knots * d));
         up_to.reserve(static_cast<std::size_t>(n_knots * d));
     }
 
     // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: whoever
-    // has many attributes of the same n asks once.
+    // has many features of the same n asks once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
         if (n_knots == 1) return 0;
         const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
@@ -54,7 +54,7 @@ public:
     // Differences of such values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
-    // Put in the next attribute: its values other than zero in all nodes, in any order. So many nodes have a value at all; if none has, the attribute is as one that is zero.
+    // Put in the next feature: its values other than zero in all nodes, in any order. So many nodes have a value at all; if none has, the feature is as one that is zero.
     void add(const double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         n_present = std::max(n_present, std::int64_t{1});
         const std::int64_t n_zeros = n_present - n;
@@ -67,13 +67,13 @@ public:
         append_selected(values, n, places, n == 0, space);
     }
 
-    // Put in the next attribute, which is zero in all nodes: most are where rows are wide, and nothing has to be looked for.
+    // Put in the next feature, which is zero in all nodes: most are where rows are wide, and nothing has to be looked for.
     void add_zeros() {
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(one() / 2));
     }
 
-    // As `add`, from an attribute's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
+    // As `add`, from a feature's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
     void add_column(const double* column, std::int64_t n_nodes, const std::int64_t* positions, Space& space) {
         std::int64_t n_negative = 0, n_zeros = 0;
         for (std::int64_t k = 0; k < n_nodes; ++k) {
@@ -88,7 +88,7 @@ public:
         append_selected(column, n_nodes, places, n_zeros == n_nodes, space);
     }
 
-    // How ranks follow from an attribute's n knots, for values that are not outside of them.
+    // How ranks follow from a feature's n knots, for values that are not outside of them.
     struct Interpolation {
         std::int64_t n;
         const double* knots;
@@ -101,11 +101,11 @@ public:
             return static_cast<std::int32_t>(x == upper[place] ? at_upper[place] : between);
         }
     };
-    Interpolation interpolation(std::int64_t attribute) const noexcept {
+    Interpolation interpolation(std::int64_t feature) const noexcept {
         Interpolation table{};
-        table.knots = knots.data() + starts.data()[attribute];
-        table.n = starts.data()[attribute + 1] - starts.data()[attribute];
-        const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
+        table.knots = knots.data() + starts.data()[feature];
+        table.n = starts.data()[feature + 1] - starts.data()[feature];
+        const std::uint8_t* counts = up_to.data() + starts.data()[feature];
         if (table.n <= 1) {  // all values are the same
             table.upper[0] = table.n == 1 ? table.knots[0] : 0.0;
             table.lower[0] = table.upper[0];
@@ -124,8 +124,8 @@ public:
     }
 
     // The rank of a value, less that of 0: between -2^30 and 2^30.
-    std::int32_t operator()(std::int64_t attribute, double x) const noexcept {
-        return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(attribute, x)) - zeros.data()[attribute];
+    std::int32_t operator()(std::int64_t feature, double x) const noexcept {
+        return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(feature, x)) - zeros.data()[feature];
     }
 
     // The ranks of a dense row, from the lowest: that of 0 is added again.
@@ -137,8 +137,8 @@ public:
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
     // The rank that is nearest to that of 0 and between those of the smallest and largest node.
-    std::int32_t base(std::int64_t attribute) const noexcept {
-        return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[attribute], 0, one()));
+    std::int32_t base(std::int64_t feature) const noexcept {
+        return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[feature], 0, one()));
     }
 
     // Fill in what follows from the rest, after the state was put back.
@@ -148,8 +148,8 @@ public:
         for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
     }
 
-    // Fill each attribute's knots up to the same number, if there are many: how many are below a value is counted by whole
-    // vectors then. To be called when all attributes are in.
+    // Fill each feature's knots up to the same number, if there are many: how many are below a value is counted by whole
+    // vectors then. To be called when all features are in.
     void lay_out(std::int64_t d) {
         if (static_cast<std::int64_t>(knots.size()) < 4 * d) return;
         even.assign(static_cast<std::size_t>(d * EVEN), std::numeric_limits<double>::max());
@@ -158,7 +158,7 @@ public:
         }
     }
 
-    // Whether n_knots, starts, knots and up_to could be those of d attributes: whatever passes can be computed with.
+    // Whether n_knots, starts, knots and up_to could be those of d features: whatever passes can be computed with.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
         const auto n = static_cast<std::int64_t>(knots.size());
@@ -176,12 +176,12 @@ public:
         return true;
     }
 
-    std::int64_t n_knots = 0;     // of each attribute; 0: values are their own ranks
-    Array<std::int64_t> starts;   // where the different knots of each attribute begin
+    std::int64_t n_knots = 0;     // of each feature; 0: values are their own ranks
+    Array<std::int64_t> starts;   // where the different knots of each feature begin
     Array<double> knots;          // ascending
     Array<std::uint8_t> up_to;    // how many knots are up to this one
-    Array<std::int32_t> zeros;    // each attribute's rank of 0
-    Array<double> even;           // knots, EVEN for each attribute; follows from the others
+    Array<std::int32_t> zeros;    // each feature's rank of 0
+    Array<double> even;           // knots, EVEN for each feature; follows from the others
 
 private:
     static constexpr std::int64_t EVEN = 20;
@@ -197,7 +197,7 @@ private:
         starts.push_back(0);
     }
 
-    // The next attribute's knots: zero, or the values that would be at these places if all were sorted.
+    // The next feature's knots: zero, or the values that would be at these places if all were sorted.
     void append_selected(const double* values, std::int64_t n, const std::int64_t* places, bool all_zero, Space& space) {
         std::int64_t wanted[MOST_KNOTS] = {}, n_wanted = 0;
         for (std::int64_t i = 0; i < n_knots; ++i) {
@@ -212,7 +212,7 @@ private:
         append(next_knots, all_zero);
     }
 
-    // The next attribute's knots, ascending.
+    // The next feature's knots, ascending.
     void append(const double* next_knots, bool all_zero) {
         double different[MOST_KNOTS];
         std::uint8_t counts[MOST_KNOTS];
@@ -222,34 +222,34 @@ private:
             if (n == 0 || different[n - 1] != knot) different[n++] = knot;
             counts[n - 1] = static_cast<std::uint8_t>(i + 1);
         }
-        if (all_zero) n = 0;  // an attribute without knots is zero everywhere
+        if (all_zero) n = 0;  // a feature without knots is zero everywhere
         knots.insert(knots.end(), different, different + n);
         up_to.insert(up_to.end(), counts, counts + n);
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(limited(static_cast<std::int64_t>(zeros.size()), 0.0)));
     }
 
-    std::int64_t limited(std::int64_t attribute, double x) const noexcept {
+    std::int64_t limited(std::int64_t feature, double x) const noexcept {
         x = limited_value(x);
-        const std::int64_t rank = n_knots == 0 ? steps(x, 1.0) : among_knots(attribute, x);
+        const std::int64_t rank = n_knots == 0 ? steps(x, 1.0) : among_knots(feature, x);
         return std::min(std::max(rank, -FARTHEST_RANK), FARTHEST_RANK);
     }
 
-    std::int64_t among_knots(std::int64_t attribute, double x) const noexcept {
-        const double* of_attribute = knots.data() + starts.data()[attribute];
-        const std::uint8_t* counts = up_to.data() + starts.data()[attribute];
-        const std::int64_t n = starts.data()[attribute + 1] - starts.data()[attribute];
+    std::int64_t among_knots(std::int64_t feature, double x) const noexcept {
+        const double* of_feature = knots.data() + starts.data()[feature];
+        const std::uint8_t* counts = up_to.data() + starts.data()[feature];
+        const std::int64_t n = starts.data()[feature + 1] - starts.data()[feature];
         if (n <= 1) {
-            const double only = n == 0 ? 0.0 : of_attribute[0];
+            const double only = n == 0 ? 0.0 : of_feature[0];
             return x < only ? 0 : x > only ? one() : one() / 2;
         }
-        const double first = of_attribute[0], last = of_attribute[n - 1];
+        const double first = of_feature[0], last = of_feature[n - 1];
         if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
         if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
-        const std::int64_t place = even.empty() ? std::lower_bound(of_attribute, of_attribute + n, x) - of_attribute : below(even.data() + attribute * EVEN, x);
+        const std::int64_t place = even.empty() ? std::lower_bound(of_feature, of_feature + n, x) - of_feature : below(even.data() + feature * EVEN, x);
         const std::int64_t less = place == 0 ? 0 : counts[place - 1];
-        if (of_attribute[place] == x) return (less + counts[place]) * RANK_STEP;
-        const double part = (x - of_attribute[place - 1]) / (of_attribute[place] - of_attribute[place - 1]);
+        if (of_feature[place] == x) return (less + counts[place]) * RANK_STEP;
+        const double part = (x - of_feature[place - 1]) / (of_feature[place] - of_feature[place - 1]);
         return (2 * less - 1) * RANK_STEP + static_cast<std::int64_t>(nearest_whole(part * static_cast<double>(2 * RANK_STEP)));
     }
 

@@ -44,8 +44,8 @@ struct Data {
     std::vector<double> weights, rows;
     int64_t n_rows;
 
-    Data(Random& random, const Family& family, int64_t n_nodes, int64_t n_attributes, int64_t n_queries)
-        : n(n_nodes), d(n_attributes), n_rows(n_queries) {
+    Data(Random& random, const Family& family, int64_t n_nodes, int64_t n_features, int64_t n_queries)
+        : n(n_nodes), d(n_features), n_rows(n_queries) {
         for (int64_t k = 0; k < n * d; ++k) weights.push_back(family.value(random));
         for (int64_t k = 0; k < n_rows * d; ++k) rows.push_back(family.value(random));
         // Equal nodes are ties, and a row that is a node has the sum 0.
@@ -210,13 +210,13 @@ static void bounds_hold(Random& random) {
     }
 }
 
-// A group of one attribute.
+// A group of one feature.
 struct Alone {
     double r;
     int64_t size;
 };
 
-// All attributes equal, so that all errors are, and none cancels another.
+// All features equal, so that all errors are, and none cancels another.
 static void aligned_errors_are_allowed_for(Random& random) {
     const Family repeated{"repeated", [value = 0.0, n = 0](Random& source) mutable {
         if (n++ % FINE_LANES == 0) value = source.uniform();
@@ -288,8 +288,8 @@ static void check_lists(const Data& data, double r, const CodedNodes& coded, con
                 const CommonSums<Data> sums{x, data.d, r, fine, coded, data};
                 screening.list_nearest(q, n, step, wanted, sums, nearest);
                 check();
-                if (data.d > FewAttributes<Data>::MOST) continue;
-                const FewAttributes<Data> few{x, data.d, r, data};
+                if (data.d > FewFeatures<Data>::MOST) continue;
+                const FewFeatures<Data> few{x, data.d, r, data};
                 screening.list_nearest_directly(q, n, step, wanted, few, nearest);
                 check();
             }
@@ -321,7 +321,7 @@ static void lists_are_those_of_brute_force(Random& random) {
     }
 }
 
-// A row's attributes in groups: each attribute's group has an r and a size.
+// A row's features in groups: each feature's group has an r and a size.
 struct Grouped {
     struct Group {
         double r;
@@ -335,7 +335,7 @@ struct Grouped {
         for (int64_t i = 0; i < d; ++i) members.push_back(i < n_groups ? i : random.below(n_groups));
         for (int64_t j = 0; j < n_groups; ++j) groups.push_back({r * std::exp2(random.normal()), std::count(members.begin(), members.end(), j)});
     }
-    Group operator()(int64_t attribute) const { return groups[static_cast<std::size_t>(members[static_cast<std::size_t>(attribute)])]; }
+    Group operator()(int64_t feature) const { return groups[static_cast<std::size_t>(members[static_cast<std::size_t>(feature)])]; }
 
     int64_t sum(const double* x, const double* y) const {
         std::vector<int64_t> totals(groups.size(), 0);

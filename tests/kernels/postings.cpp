@@ -35,13 +35,13 @@ static const std::vector<Family>& families() {
     return all;
 }
 
-// Rows with popular and with rare attributes; some are empty, some have all attributes.
+// Rows with popular and with rare features; some are empty, some have all features.
 struct Data {
     int64_t d;
     std::vector<std::vector<std::int32_t>> keys;
     std::vector<std::vector<double>> values;
 
-    Data(Random& random, const Family& family, int64_t n, int64_t n_attributes) : d(n_attributes) {
+    Data(Random& random, const Family& family, int64_t n, int64_t n_features) : d(n_features) {
         for (int64_t k = 0; k < n; ++k) {
             keys.emplace_back();
             values.emplace_back();
@@ -119,7 +119,7 @@ static void check(const Postings& postings, const Data& data, const Row& x, doub
 static void bounds_hold(Random& random) {
     for (const Family& family : families()) {
         Data data(random, family, 800, 60);
-        const Data rows(random, family, 10, 90);  // some attributes that no node has
+        const Data rows(random, family, 10, 90);  // some features that no node has
         Postings postings;
         for (const int64_t n : {100, 256, 300, 530, 800}) {
             postings.prepare(n, family.r * (1.0 + 1e-4 * static_cast<double>(n)), data);

@@ -1,6 +1,5 @@
 """Models of a stream's parts become one: what is exact, and that the rest is what was meant."""
 
-import time
 
 import numpy as np
 import pandas as pd
@@ -340,19 +339,6 @@ def test_append_to_a_bound_is_an_even_sample_of_all_rows():
     assert (np.diff(whole.prototypes_[:, 0]) > 0).all()
     tree = merge([merge(models[:2], how="append"), models[2]], how="append")
     np.testing.assert_array_equal(tree.prototypes_, whole.prototypes_)
-
-
-def test_append_takes_time_linear_in_the_nodes():
-    """No node is compared: 32 parts of 1,000 nodes take far less than replaying them."""
-    rng = np.random.default_rng(9)
-    X = rng.normal(0, 1, (16_000, 20))
-    models = [MLCA(vigilance=0.0).fit(part, [{"a"} if x[0] > 0 else set() for x in part]) for part in np.split(X, 32)]
-    seconds = {}
-    for how in ("append", "replay"):
-        began = time.process_time()
-        merge(models, how=how)
-        seconds[how] = time.process_time() - began
-    assert 2 * seconds["append"] < seconds["replay"]
 
 
 def test_an_unknown_way_of_merging_is_rejected():

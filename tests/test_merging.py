@@ -1,6 +1,5 @@
 """Models of a stream's parts become one: what is exact, and that the rest is what was meant."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

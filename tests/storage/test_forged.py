@@ -242,7 +242,7 @@ MEMBERS = {
     "no array": (lambda members: members | {"counts.npy": b"\x93NUMPY\1\0"}, "'counts' has no readable header"),
     "array of another version": (
         lambda members: members | {"counts.npy": members["counts.npy"].replace(b"NUMPY\1", b"NUMPY\2", 1)},
-        "'counts' has no readable header .unknown version",
+        "'counts' has no readable header",
     ),
     "changed value": (
         lambda members: members | {"recent.npy": members["recent.npy"][:-8] + struct.pack("<d", 0.5)},

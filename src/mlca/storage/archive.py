@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import math
+import re
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -26,6 +27,14 @@ _UTF8_NAMES = 0x800
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
 _PICKLE = b"\x80"  # what a pickle begins with, since protocol 2
 _END, _END_SIGNATURE = 22, b"PK\5\6"
+
+# The header of an array as NumPy writes it: version 1.0, two bytes of length, a Python dict, spaces. NumPy's own reader
+# compiles the dict, which fails at random in CPython 3.11 while other threads compile (python/cpython#106905).
+_LENGTH_END = 10
+_ARRAY_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([^']{1,8})', 'fortran_order': False, 'shape': \(([0-9, ]{0,60})\), \} *\n",
+    re.DOTALL,
+)
 
 
 def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -67,19 +76,16 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
 
 def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[Any]:
     """Read an array whose own header tells the truth about its kind and size."""
-    stream = io.BytesIO(raw)
-    try:
-        if np.lib.format.read_magic(stream) != (1, 0):
-            raise ValueError("unknown version")
-        shape, fortran_order, found = np.lib.format.read_array_header_1_0(stream)
-    except Exception as error:  # NumPy's parser passes on whatever its tokenizer raises
-        raise ValueError(f"array {name!r} has no readable header ({error})") from None
-    if found != np.dtype(dtype) or found.hasobject or fortran_order or len(shape) != n_dimensions:
+    header = _ARRAY_HEADER.match(raw)
+    if header is None or struct.pack("<H", header.end() - _LENGTH_END) != raw[_LENGTH_END - 2 : _LENGTH_END]:
+        raise ValueError(f"array {name!r} has no readable header")
+    found, shape = header[1].decode(), tuple(int(n) for n in header[2].split(b",") if n.strip())
+    if found != np.dtype(dtype).str or len(shape) != n_dimensions:
         raise ValueError(f"array {name!r} is of another kind than mlca writes")
-    size = len(raw) - stream.tell()
-    if any(n < 0 for n in shape) or int(np.prod([1, *shape], dtype=object)) * found.itemsize != size:
+    size = len(raw) - header.end()
+    if math.prod(shape) * np.dtype(dtype).itemsize != size:
         raise ValueError(f"array {name!r} claims shape {shape} but holds {size} bytes")
-    return np.frombuffer(raw, found, offset=stream.tell()).reshape(shape)
+    return np.frombuffer(raw, dtype, offset=header.end()).reshape(shape)
 
 
 def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:

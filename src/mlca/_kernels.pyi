@@ -27,7 +27,11 @@ def sum_exactly(x: NDArray[np.float64], nodes: NDArray[np.float64], r: float, re
 # The learner
 
 _Answers: TypeAlias = tuple[
-    NDArray[np.float64], NDArray[np.float64] | None, NDArray[np.int32] | None, NDArray[np.float64] | None
+    NDArray[np.float64],
+    NDArray[np.float64] | None,
+    NDArray[np.int32] | None,
+    NDArray[np.float64] | None,
+    NDArray[np.float64] | None,
 ]
 
 RANKS_PER_KNOT: int
@@ -78,8 +82,6 @@ class Learner:
     def n_nodes(self) -> int: ...
     @property
     def waits(self) -> bool: ...
-    @property
-    def best_threshold(self) -> float: ...
     @property
     def vigilance(self) -> float: ...
     def learn_dense(

@@ -332,7 +332,9 @@ class LearnedModel(StreamClassifier):
             raise ValueError(
                 "threshold is for label sets; this model was trained with a 1-D y and predicts the most likely class"
             )
-        cuts = None if threshold is None else read_threshold(threshold, model._labels.names[: learner.n_labels])
+        # Of the labels that the answers have: another thread may have learned new ones meanwhile.
+        names = model._labels.names[: answers.probabilities.shape[1]]
+        cuts = None if threshold is None else read_threshold(threshold, names)
         return answers.chosen(model.objective, cuts).astype(np.int64)
 
     def predict_labels(self, X: Any, threshold: float | Mapping[Hashable, float] | None = None) -> list[set[Hashable]]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from mlca import MLCA, load
+from mlca.learner.core import Answers as LearnerAnswers
 from mlca.merging import merge
 from tests.learner.algorithm_options import VARIANTS
 from tests.learner.attacks import EVERY, KINDS, SOME, WholeRows, stream
@@ -150,27 +151,37 @@ def test_the_search_for_a_vigilance_can_be_interrupted(kind):
 
 
 class AllAnswers(Answers):
-    """What a model says after each number of rows, novelty included."""
+    """What a model says after each number of rows, novelty and labels chosen for F1 included."""
 
     def __init__(self, make, X, y, probes):
         super().__init__(make, X, y, probes)
-        self.novelties = defaultdict(set)
+        self.novelties, self.chosen = defaultdict(set), defaultdict(set)
         model = make()
         for n in range(X.shape[0]):
             for j, value in enumerate(model.partial_fit(X[n : n + 1], y[n : n + 1]).novelty(probes).tolist()):
                 self.novelties[j].add(value)
+            learner = model._learner.settled()
+            for n_labels in range(learner.n_labels + 1):  # as in Answers
+                found = LearnerAnswers._make(learner._compiled.predict_dense(probes, n_labels, 1, True, False))
+                for j, row in enumerate(found.chosen("f1")):
+                    self.chosen[j].add(row.tobytes())
 
 
 class HarderHammer(Hammer):
-    """Asks for novelty and for copies, too."""
+    """Asks for novelty, for labels and for copies as well."""
 
     def __init__(self, model, answers, folder):
         super().__init__(model, answers, folder)
-        self.threads += [threading.Thread(target=self.run, args=(ask,)) for ask in (self.novelty, self.copy)]
+        questions = [self.novelty, self.choose, self.copy]
+        self.threads += [threading.Thread(target=self.run, args=(ask,)) for ask in questions]
 
     def novelty(self):
         for j, value in enumerate(self.model.novelty(self.probes).tolist()):
             assert value in self.answers.novelties[j]
+
+    def choose(self):
+        for j, row in enumerate(self.model.predict_details(self.probes).chosen("f1")):
+            assert row.tobytes() in self.answers.chosen[j]
 
     def copy(self):
         self.check_copy(copy.deepcopy(self.model))
@@ -178,7 +189,7 @@ class HarderHammer(Hammer):
 
 @pytest.mark.parametrize("seconds", [0.35, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", ["calibrated", "all", "correntropy all"])
+@pytest.mark.parametrize("rule", ["mixed drift", "mixed cells", "calibrated", "all", "correntropy all"])
 def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):
     n, d = 130, 60
     X, y = stream(n, d, kind)

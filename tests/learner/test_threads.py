@@ -239,6 +239,22 @@ def test_a_label_that_comes_while_a_row_is_explained_has_its_name(decision, monk
     assert model.explain(X[0]).labels == ("early", "late")
 
 
+@pytest.mark.parametrize("ask", [MLCA.predict, MLCA.predict_labels])
+def test_a_label_that_comes_while_rows_are_predicted_by_thresholds_is_left_out(ask, monkeypatch):
+    """Its threshold was compared with probabilities of one label less."""
+    X, _ = stream(30, 4)
+    model, answers = MLCA(window=5).fit(X, [["early"]] * 30), Learner.answers
+
+    def meanwhile(learner, *question):
+        found = answers(learner, *question)
+        model.partial_fit(X[:1], [["late"]])  # as another thread might
+        return found
+
+    monkeypatch.setattr(Learner, "answers", meanwhile)
+    assert len(ask(model, X[:2], threshold={"early": 0.3})) == 2
+    assert model.n_seen_ == 31
+
+
 def asked_beside(questions, act):
     """Ask questions in threads of their own while something is done; return what failed."""
     over, failures = threading.Event(), []

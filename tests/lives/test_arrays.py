@@ -141,8 +141,8 @@ class Life(RuleBasedStateMachine):
     # ---- merging
 
     @precondition(lambda self: self.options["vigilance"] != "auto" and len(self.model.classes_) > 0)
-    @rule(rows=ROWS)
-    def merge_with_another_model(self, rows):
+    @rule(rows=ROWS, how=st.sampled_from(["replay", "append"]))
+    def merge_with_another_model(self, rows, how):
         """No model of single rows equals a merged one, so the plain model is a copy from here on."""
         counted = self.label_counts()
         others, counted_by_others = [], []
@@ -150,7 +150,7 @@ class Life(RuleBasedStateMachine):
             X, y = self.taken(rows[low : low + 6])
             others.append(MLCA(**self.options).partial_fit(X, y))
             counted_by_others += [name for labels in y for name in labels]
-        self.model = merge([self.model, *others])
+        self.model = merge([self.model, *others], how=how)
         for name in counted_by_others:
             counted[name] = counted.get(name, 0) + 1
         if self.options.get("max_nodes") is None:

@@ -1,8 +1,9 @@
-"""The life of a model file that shells and Python update in turn: it is that of the rows, however they came."""
+"""The life of a model file that shells, Python and services update: it is that of the rows, however they came."""
 
 import contextlib
 import copy
 import io
+import itertools
 import json
 import tempfile
 from multiprocessing import get_context
@@ -13,12 +14,16 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
+pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
+
 from mlca import MLCA, load, reference
 from mlca.cli import main
 from mlca.frames import recipe_of
 from tests.learner.model_comparison import assert_exactly_same
 from tests.learner.reference_comparison import assert_same_state
 from tests.lives import FEW_AND_MANY, run_lives
+from tests.serve.conftest import fork_server  # noqa: F401
+from tests.serve.service_process import Server
 
 OPTIONS = {"vigilance": 0.1, "window": 12}
 ALWAYS = {
@@ -71,9 +76,10 @@ def shell(*words):
 class Life(RuleBasedStateMachine):
     """A model file, and a model in memory that learned the same rows."""
 
-    def __init__(self, processes):
+    def __init__(self, processes, forks):
         super().__init__()
-        self.processes = processes
+        self.processes, self.forks = processes, forks
+        self.folders = (f"data{number}" for number in itertools.count())
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name)
         self.file, self.learned, self.widened = self.path / "model.mlca", [], False
@@ -120,6 +126,21 @@ class Life(RuleBasedStateMachine):
             self.plain, self.learned = before
             self.note([*second, *first])
 
+    @rule(portion=portions(ALWAYS))
+    def update_by_service(self, portion):
+        """A service begins with the file; what it has learned becomes the file."""
+        server = Server(self.forks, self.path / next(self.folders), "--model", self.file)
+        try:
+            server.start()
+            sent = [{"id": f"r{number}", "x": x, "labels": labels} for number, (x, labels) in enumerate(portion)]
+            position = server.learn(sent)["position"]
+            status, content, _ = server.ask("GET", f"/v1/model/file?min_position={position}")
+        finally:
+            server.end()
+        assert (status, position) == (200, len(portion)), content
+        self.file.write_bytes(content)
+        self.note(portion)
+
     @rule(portion=PORTION)
     def update_with_a_faulty_row(self, portion):
         table, before = write_table(portion, self.path / "faulty.csv"), self.file.read_bytes()
@@ -161,6 +182,6 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
-def test_model_file_is_that_of_its_rows(thorough):
+def test_model_file_is_that_of_its_rows(fork_server, thorough):  # noqa: F811
     with get_context("forkserver").Pool(2) as processes:
-        run_lives(lambda: Life(processes), 8, 200, 8, thorough)
+        run_lives(lambda: Life(processes, fork_server), 8, 200, 8, thorough)

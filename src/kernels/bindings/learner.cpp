@@ -178,8 +178,8 @@ public:
         });
     }
 
-    // Probabilities of the labels, of "none", the labels of rows without a likely one, and novelty; those that are not wanted, or
-    // not known, are None.
+    // Probabilities of the labels, of "none", the labels of rows without a likely one, the thresholds of the best F1, and novelty;
+    // those that are not wanted, or not known, are None.
     nb::tuple predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
         if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
         const auto learner = this->learner();
@@ -189,23 +189,26 @@ public:
         Array<double> out(wants_probabilities ? n * static_cast<std::size_t>(n_labels) : 0);
         Array<double> none(wants_probabilities && calibrated ? n : 0), novelty(wants_novelty ? n : 0);
         Array<std::int32_t> fallback(none.size());
+        Array<double> threshold(none.size());
         const Answers answers{.probabilities = wants_probabilities ? out.data() : nullptr,
                               .none = none.empty() ? nullptr : none.data(),
                               .fallback = none.empty() ? nullptr : fallback.data(),
+                              .threshold = none.empty() ? nullptr : threshold.data(),
                               .novelty = wants_novelty ? novelty.data() : nullptr};
         run([&](const Host& host) {
             rows.input.in_form(learner->is_sparse(), learner->settings().n_features, [&](std::int64_t first, const InputRows& part) {
                 learner->predict(part, n_labels, n_jobs, host, answers.from(first, n_labels));
             });
         });
-        nb::object results[4] = {nb::none(), nb::none(), nb::none(), nb::none()};
+        nb::object results[5] = {nb::none(), nb::none(), nb::none(), nb::none(), nb::none()};
         if (wants_probabilities) results[0] = to_numpy(std::move(out), {n, static_cast<std::size_t>(n_labels)});
         if (wants_probabilities && calibrated) {
             results[1] = to_numpy(std::move(none));
             results[2] = to_numpy(std::move(fallback));
+            results[3] = to_numpy(std::move(threshold));
         }
-        if (wants_novelty) results[3] = to_numpy(std::move(novelty));
-        return nb::make_tuple(results[0], results[1], results[2], results[3]);
+        if (wants_novelty) results[4] = to_numpy(std::move(novelty));
+        return nb::make_tuple(results[0], results[1], results[2], results[3], results[4]);
     }
 
     nb::dict explain(const CheckedRows& row) const {
@@ -247,6 +250,7 @@ public:
         result["novelty"] = explained.novelty;
         result["far"] = explained.far;
         result["fallback"] = explained.fallback;
+        result["threshold"] = explained.threshold;
         const std::size_t inputs = explained.mixer_weights.size(), terms = explained.term_features.size();
         result["mixer_weights"] = to_numpy(std::move(explained.mixer_weights));
         result["inputs"] = to_numpy(std::move(explained.inputs), {inputs == 0 ? 0 : slots, inputs});
@@ -306,7 +310,6 @@ public:
     std::int64_t n_seen() const { return asking(&Learner::n_seen); }
     std::int64_t n_nodes() const { return asking(&Learner::n_nodes); }
     bool waits() const { return asking(&Learner::waits); }
-    double best_threshold() const { return asking(&Learner::best_threshold); }
 
 private:
     struct Held {
@@ -465,7 +468,6 @@ void bind_learner(nb::module_& module) {
         .def_prop_ro("n_labels", &BoundLearner::n_labels)
         .def_prop_ro("n_seen", &BoundLearner::n_seen)
         .def_prop_ro("n_nodes", &BoundLearner::n_nodes)
-        .def_prop_ro("best_threshold", &BoundLearner::best_threshold)
         .def_prop_ro("waits", &BoundLearner::waits);
     module.def("sum_exactly", &sum_exactly, nb::arg("x").noconvert(), nb::arg("nodes").noconvert(), nb::arg("r"), nb::arg("repeats"));
 }

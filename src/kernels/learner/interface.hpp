@@ -61,18 +61,21 @@ struct Host {
 };
 
 // Where a prediction is written: the probability of each label, row by row; and, where the decision is calibrated, that of
-// having none, the label that a row without a likely one is given all the same (-1: it needs none, or gets none), and how
-// unlike everything seen the row is. What is not wanted is left out; `none` and `fallback` go with the probabilities.
+// having none, the label that a row without a likely one is given all the same (-1: it needs none, or gets none), the threshold
+// that would have reached the best example F1 so far (one half where nobody has counted), and how unlike everything seen the row
+// is. What is not wanted is left out; `none`, `fallback` and `threshold` go with the probabilities.
+// A row's numbers are all of the same model, whatever another thread learns meanwhile.
 struct Answers {
     double* probabilities = nullptr;
     double* none = nullptr;
     std::int32_t* fallback = nullptr;
+    double* threshold = nullptr;
     double* novelty = nullptr;
 
     // The same from a row on.
     Answers from(std::int64_t row, std::int64_t n_labels) const noexcept {
         const auto behind = [](auto* place, std::int64_t n) { return place == nullptr ? place : place + n; };
-        return {behind(probabilities, row * n_labels), behind(none, row), behind(fallback, row), behind(novelty, row)};
+        return {behind(probabilities, row * n_labels), behind(none, row), behind(fallback, row), behind(threshold, row), behind(novelty, row)};
     }
 };
 
@@ -91,6 +94,7 @@ struct Explained {
     double novelty = 0.0;
     bool far = false;
     std::int32_t fallback = -1;
+    double threshold = 0.5;
     // Under the learned similarity: the background's probability of each slot (empty if there is none yet), and the features
     // in which the voters agree most with the row, with how much of the weight they agree in.
     Array<double> background, agreement;
@@ -118,8 +122,6 @@ public:
     virtual double vigilance() const = 0;
     // Whether rows wait for the first window to fill, or a failure kept the similarity from being computed.
     virtual bool waits() const = 0;
-    // The threshold of probabilities that would have given the best example F1 so far; one half where nobody has counted.
-    virtual double best_threshold() const = 0;
 
     // Learn rows in order; at least `n_labels` labels are known afterwards. Throws Stopped after an interrupt.
     virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;

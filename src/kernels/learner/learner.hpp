@@ -80,9 +80,6 @@ public:
     std::int64_t n_seen() const override { return reading([&] { return model_.labels.n_learned + n_waiting(); }); }
     std::int64_t n_nodes() const override { return reading([&] { return model_.n_kept(); }); }
     double vigilance() const override { return reading([&] { return model_.settings.vigilance; }); }
-    double best_threshold() const override {
-        return reading([&] { return model_.decision && model_.decision->mixer ? model_.decision->mixer->best_threshold() : 0.5; });
-    }
     bool waits() const override { return reading([&] { return is_unsettled(); }); }
 
     void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) override {

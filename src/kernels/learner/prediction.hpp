@@ -143,7 +143,10 @@ private:
         const double none = n_known >= 0 ? slots_[0] : 0.0;
         answers.none[row] = none;
         answers.fallback[row] = fallback(decision, n_labels, out, none);
+        answers.threshold[row] = threshold_of(decision);
     }
+
+    static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
     // The label of a row if it has no likely one: the likeliest of those that have come, the first of equals; unless the row is
     // likelier to have none.
@@ -238,6 +241,7 @@ private:
         Array<double> p;
         for (std::size_t slot = 1; slot < n_slots; ++slot) p.push_back(between(result.probabilities[slot]));
         result.fallback = fallback(decision, model.labels.n_labels, p.data(), result.probabilities[0]);
+        result.threshold = threshold_of(decision);
         const std::int64_t n_experts = decision.pool ? decision.pool->n_experts : 1;
         for (auto* numbers : {&result.shares, &result.calibrated, &result.frequencies}) numbers->assign(n_slots, 0.0);
         if (has_background(model)) result.background.assign(n_slots, 0.0);

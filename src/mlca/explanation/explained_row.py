@@ -190,7 +190,7 @@ class Explanation:
         """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
-        p, fallback = numbers.pop("probabilities"), numbers.pop("fallback")
+        p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
         if learner.parameters.decision != "bayes":
             none, posterior = float(p[0]), np.clip(p[1:], *_POSSIBLE)
             numbers |= {"votes": numbers["shares"][1:], "prior": numbers["frequencies"][1:], "posterior": posterior}
@@ -199,10 +199,11 @@ class Explanation:
             if len(experts) == 1:
                 numbers["expert_weights"] = np.ones(1)
             numbers |= {"none": none, "experts": experts}
-            answers = Answers(posterior[None, :], np.array([none]), np.array([fallback]), None, learner.f1_threshold)
+            of_row = (np.array([value]) for value in (none, fallback, threshold))
+            answers = Answers(posterior[None, :], *of_row, None)
         else:
             numbers |= {"novelty": None, "none": None}
-            answers = Answers(numbers["posterior"][None, :], None, None, None)
+            answers = Answers(numbers["posterior"][None, :], None, None, None, None)
         labels = names[: len(numbers["posterior"])]
         if single:
             predicted = frozenset([labels[int(np.argmax(numbers["posterior"]))]])

@@ -36,17 +36,18 @@ class Answers(NamedTuple):
         The probability of having no label; None where Bayes' rule decides.
     fallback : ndarray of shape (n_rows,) or None
         The label of a row if no label is likely, -1 if it then has none; None where Bayes' rule decides.
+    f1_threshold : ndarray of shape (n_rows,) or None
+        The threshold that would have reached the best example F1 so far, 0.5 unless `decision="mixed"`; None where Bayes'
+        rule decides. It differs between rows only while another thread learns.
     novelty : ndarray of shape (n_rows,) or None
         How unlike everything learned the row is; None where it was not asked for.
-    f1_threshold : float
-        The threshold that would have reached the best example F1 so far; 0.5 unless `decision="mixed"`.
     """
 
     probabilities: NDArray[np.float64]
     none: NDArray[np.float64] | None
     fallback: NDArray[np.int32] | None
+    f1_threshold: NDArray[np.float64] | None
     novelty: NDArray[np.float64] | None
-    f1_threshold: float = 0.5
 
     def between(self, start: int, stop: int) -> Answers:
         """Return the answers of some of the rows."""
@@ -62,11 +63,11 @@ class Answers(NamedTuple):
         """
         if threshold is not None or objective == "hamming":
             return self.probabilities > (0.5 if threshold is None else threshold)
-        cut = self.f1_threshold if objective == "f1" else 0.5
-        likely: NDArray[np.bool_] = self.probabilities > cut
+        of_f1 = self.f1_threshold if objective == "f1" else None
+        likely: NDArray[np.bool_] = self.probabilities > (0.5 if of_f1 is None else of_f1[:, None])
         if self.fallback is not None:
             (without,) = (self.fallback >= 0).nonzero()
-            if len(without) and cut != 0.5:  # at 0.5 these rows have no label already
+            if len(without) and of_f1 is not None:  # at 0.5 these rows have no label already
                 without = without[~likely[without].any(axis=1)]
             if len(without):
                 likely[without, self.fallback[without]] = True
@@ -150,7 +151,6 @@ class Learner:
     n_nodes: int = _count("n_nodes", "The number of nodes.")
     n_labels: int = _count("n_labels", "The number of labels.")
     n_seen: int = _count("n_seen", "The number of rows that have come, whether learned or waiting.")
-    f1_threshold: float = _count("best_threshold", "The threshold that would have reached the best example F1 so far.")
 
     @property
     def vigilance(self) -> float | None:
@@ -199,10 +199,10 @@ class Learner:
         """Return what is predicted for every row. The learner must be settled."""
         wanted = (self.n_labels if probabilities else 0, n_jobs, probabilities, novelty)
         if isinstance(rows, np.ndarray):
-            found: tuple[Any, ...] = self._compiled.predict_dense(rows, *wanted)
+            found = self._compiled.predict_dense(rows, *wanted)
         else:
             found = self._compiled.predict_sparse(*_csr_parts(rows), *wanted)
-        return Answers._make((*found, self.f1_threshold))
+        return Answers._make(found)
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
         """Return how unlike everything learned every row is. The learner must be settled."""

@@ -224,7 +224,7 @@ class LiveModel:
     def _judge(self, x: RowsOfX) -> tuple[Facts, Answers]:
         facts, learned = self.facts, self._sound()
         if facts.width is None:
-            return facts, Answers(np.zeros((len(x), 0)), None, None, None)
+            return facts, Answers(np.zeros((len(x), 0)), None, None, None, None)
         return facts, learned.model.predict_details(learned.encode(x))
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:

@@ -78,6 +78,35 @@ def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, r
         p = sigmoid(total)[1:]
         np.testing.assert_array_equal(p / p.sum() if single else p, predicted)
         np.testing.assert_array_equal(explanation.posterior, predicted)
+        reasons = explanation.to_frame()
+        for slot, label in enumerate([None, *explanation.labels]):
+            terms = explanation.linear_none if label is None else explanation.linear[label]
+            occurred = explanation.frequencies[slot] > 0.01  # of one class per row, "no label" never does
+            assert {name.split(" ")[0] for name, _ in terms} == (set("bias x0 x1 x2 x3".split()) if occurred else set())
+            of_label = reasons[reasons["label"].isna() if label is None else reasons["label"] == label]
+            added = dict(zip(of_label["reason"], of_label["contribution"], strict=True))
+            assert added.items() >= {(name, value) for name, value in terms if name != "bias"}
+            assert of_label["contribution"].sum() == pytest.approx(total[slot], abs=1e-12)
+
+
+@pytest.mark.parametrize(("decision", "objective"), [("mixed", "exactly"), ("calibrated", "f1"), ("bayes", "f1")])
+def test_objective_changed_after_training_is_checked(stream, decision, objective):
+    X, Y = stream
+    model = MLCA(decision=decision).fit(X, Y).set_params(objective=objective)
+    for predict in (model.predict, model.predict_labels, lambda rows: model.explain(rows[0])):
+        with pytest.raises(ValueError, match="objective"):
+            predict(X)
+    np.testing.assert_array_equal(model.set_params(objective="hamming").predict(X), model.predict(X, threshold=0.5))
+
+
+def test_sparse_probabilities_are_those_of_at_least_the_bound(stream):
+    X, Y = stream
+    model = MLCA().fit(X, Y)
+    p = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X, sparse=True, least=0.2).toarray(), np.where(p >= 0.2, p, 0.0))
+    for wrong in ({"sparse": "no"}, {"sparse": True, "least": 1.5}):
+        with pytest.raises(ValueError, match=next(reversed(wrong))):
+            model.predict_proba(X, **wrong)
 
 
 def test_late_columns_and_missing_values_are_learned(stream):

@@ -40,7 +40,7 @@ class Judged:
 def judge(dataset: str, fold: int) -> Judged:
     """Learn a fold row by row, then explain every test row."""
     split = split_of(dataset, 0, fold, scaled=False, dense=True)
-    model = MLCA().partial_fit(split.X[:1], split.Y[:1])
+    model = MLCA(decision="calibrated").partial_fit(split.X[:1], split.Y[:1])
     said, none = [np.zeros(split.Y.shape[1])], [0.0]
     for row in range(1, len(split.Y)):
         told = model.explain(split.X[row])
@@ -53,7 +53,7 @@ def judge(dataset: str, fold: int) -> Judged:
         "share of the votes": shares,
         "how often it came true": calibrated,
         "mean of both": (shares + calibrated) / 2,
-        "with background: `MLCA()`": np.array([one.posterior for one in told]),
+        'with background: `MLCA(decision="calibrated")`': np.array([one.posterior for one in told]),
     }
     mlknn = choose(["mlknn"])[0]
     neighbours = make("MLkNN", mlknn.tuned(dataset) or {}, 0).fit(split.X, split.Y).predict_proba(split.X_test)
@@ -76,7 +76,7 @@ def curve(said: Floats, true: NDArray[np.uint8]) -> Callable[[Floats], Floats]:
 
 def tried(one: Judged) -> dict[str, Floats]:
     """Return the probabilities that other rules would give, all learned from the training rows alone."""
-    p, before, true = one.steps["with background: `MLCA()`"], one.said_before, one.true_before
+    p, before, true = one.steps['with background: `MLCA(decision="calibrated")`'], one.said_before, one.true_before
     each = [curve(before[:, k], true[:, k])(p[:, k]) for k in range(p.shape[1])]
     return {
         "p calibrated once more, label by label": np.column_stack(each),
@@ -118,7 +118,7 @@ def main() -> None:
             briers.setdefault(name, []).append(float(np.mean(found)))
         ways: dict[str, list[NDArray[np.uint8]]] = {"the rule": [], "no fallback": []}
         for one, p in zip(folds, probabilities, strict=True):
-            ours = p["with background: `MLCA()`"]
+            ours = p['with background: `MLCA(decision="calibrated")`']
             ways["the rule"].append(decide(ours, one.none))
             ways["no fallback"].append((ours > HALF).astype(np.uint8))
             for floor in FLOORS[:-1]:

@@ -28,7 +28,7 @@ from mlca.tables.recipe import Recipe
 from mlca.tables.table_learner import TableLearner, recipe_for, recipe_of
 from mlca.tables.table_learner import make_room as make_room
 from mlca.tables.telling import beside, dense_row
-from mlca.validation import resolve_categories
+from mlca.validation import check_objective, resolve_categories
 
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
@@ -184,6 +184,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     row = dense_row(rows, 0)
     names = feature_names(model, _cells_of_row(model, x) if cells is None else cells)
     learner = model._settled_learner()
+    check_objective(model.objective, learner.parameters.decision)
     numbers = learner.explain(row)
     voters, ordinary = numbers["voters"], numbers["ordinary"]
     # Names are asked for last: another thread may have learned new ones meanwhile.

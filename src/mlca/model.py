@@ -24,7 +24,7 @@ from mlca.limits import MOST_FEATURES
 from mlca.messages import warn
 from mlca.options import Objective
 from mlca.targets import LabelRows, LabelSet
-from mlca.validation import check_n_jobs, check_real, check_whole, read_threshold
+from mlca.validation import check_flag, check_n_jobs, check_objective, check_real, check_whole, read_threshold
 
 # A sparse result is computed from this many probabilities at a time.
 _PROBABILITIES_AT_ONCE = 1 << 22
@@ -323,6 +323,7 @@ class LearnedModel(StreamClassifier):
         model = self._fitted()
         single = model.labels_.single
         rows, learner = model._read_known_rows(X), model._learner.settled()
+        check_objective(model.objective, learner.parameters.decision)  # it may have been changed since training
         answers = learner.answers(rows, model._n_threads())
         if single and threshold is None:
             # Names are asked for last: another thread may have learned new ones meanwhile.
@@ -421,6 +422,7 @@ class LearnedModel(StreamClassifier):
         [[0.9, 0.08]]
         """
         model = self._fitted()
+        check_flag("sparse", sparse)
         rows, learner = model._read_known_rows(X), model._learner.settled()
         if not sparse:
             return model._normalised(learner.answers(rows, model._n_threads()).probabilities)
@@ -434,9 +436,6 @@ class LearnedModel(StreamClassifier):
 
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         return self._learner.settled().answers(rows, self._n_threads()).probabilities
-
-    def _chosen(self, rows: Rows) -> NDArray[np.bool_]:
-        return self._learner.settled().answers(rows, self._n_threads()).chosen(self.objective)
 
     def _n_threads(self) -> int:
         if self.n_jobs is None:

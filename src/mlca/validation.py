@@ -127,10 +127,10 @@ def rejects_sample_weight(method: Method) -> Method:
     def checked(self: Any, X: Any, y: Any, *args: Any, **arguments: Any) -> Any:
         if "sample_weight" in arguments:
             raise TypeError(
-                "sample_weight is not supported, because a row that is learned again joins its own node; to give rows "
-                "more weight, repeat them: rows = np.repeat(np.arange(len(X)), weights), then use X.iloc[rows] of a "
-                "DataFrame or X[rows] of an array, and the same rows of y; to favour a rare label, pass "
-                "predict(X, threshold={label: 0.2})"
+                "sample_weight is not supported, because each copy of a row must be predicted before it is learned; to "
+                "favour a rare label, pass predict(X, threshold={label: 0.2}); rows that did occur several times can be "
+                "repeated: rows = np.repeat(np.arange(len(X)), weights), then use X.iloc[rows] of a DataFrame or "
+                "X[rows] of an array, and the same rows of y"
             )
         return method(self, X, y, *args, **arguments)
 

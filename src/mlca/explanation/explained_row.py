@@ -378,15 +378,17 @@ def _mixture(
     named: dict[str, list[int]] = {}  # sine and cosine of a date's cycle share a name
     for term, (feature, kind) in enumerate(zip(*columns, strict=True)):
         named.setdefault(_name_of_term(feature, kind, features, row, edges), []).append(term)
-    linear = {}
-    for place, label in enumerate(labels, start=1):
-        added = {name: float(terms[places, place].sum() * scale[place]) for name, places in named.items()}
-        linear[label] = tuple(sorted(((n, a) for n, a in added.items() if a != 0.0), key=lambda term: -abs(term[1])))
+
+    def of_slot(slot: int) -> tuple[tuple[str, float], ...]:
+        added = {name: float(terms[places, slot].sum() * scale[slot]) for name, places in named.items()}
+        return _by_size((name, term) for name, term in added.items() if term != 0.0)
+
     return {
         "contributions": contributions,
         "inputs": inputs_of(learner.parameters.recency),
         "logits": logits,
-        "linear": linear,
+        "linear": {label: of_slot(slot) for slot, label in enumerate(labels, start=1)},
+        "linear_none": of_slot(0),
     }
 
 

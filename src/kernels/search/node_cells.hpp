@@ -90,14 +90,20 @@ public:
         }
         lay_out();
         const std::int64_t n_sampled = std::min(n, PER_CENTRE * n_cells_);
-        Array<float> sample(static_cast<std::size_t>(n_sampled * d_)), scores(static_cast<std::size_t>(padded_cells()));
+        Array<float> sample(static_cast<std::size_t>(n_sampled * d_));
         for (std::int64_t s = 0; s < n_sampled; ++s) place_of(drawn(s, n_sampled, n), sample.data() + s * d_);
-        for (int round = 0; round < ROUNDS; ++round) improve(sample, n_sampled, scores, stop);
-        for (std::int64_t k = 0; k < n; ++k) {
-            if (k % NODES_BETWEEN_CHECKS == 0) stop.check();
-            place_of(k, place.data());
-            reserve(k + 1);
-            enter(k, nearest(place.data(), scores.data()));
+        for (int round = 0; round < ROUNDS; ++round) improve(sample, n_sampled, stop);
+        Array<float> places(static_cast<std::size_t>(NODES_BETWEEN_CHECKS * d_));
+        std::int32_t cells[NODES_BETWEEN_CHECKS];
+        for (std::int64_t first = 0; first < n; first += NODES_BETWEEN_CHECKS) {
+            stop.check();
+            const std::int64_t n_together = std::min(n - first, NODES_BETWEEN_CHECKS);
+            for (std::int64_t i = 0; i < n_together; ++i) place_of(first + i, places.data() + i * d_);
+            find_nearest(places.data(), n_together, cells);
+            for (std::int64_t i = 0; i < n_together; ++i) {
+                reserve(first + i + 1);
+                enter(first + i, cells[i]);
+            }
         }
     }
 
@@ -144,7 +150,7 @@ public:
 
     // Enter the next node: into the cell of a file, or that of the nearest centre.
     void enter_at(std::int64_t node, const float* place) noexcept {
-        if (node >= static_cast<std::int64_t>(known_.size())) return enter(node, nearest(place, scores_.data()));
+        if (node >= static_cast<std::int64_t>(known_.size())) return enter(node, nearest(place));
         enter(node, known_.data()[node]);
         if (node + 1 == static_cast<std::int64_t>(known_.size())) known_ = {};
     }
@@ -185,7 +191,9 @@ public:
 private:
     static constexpr int ROUNDS = 4;
     static constexpr double REACH = 2048.0;
-    static constexpr std::int64_t PER_CENTRE = 32, LANES = 64, NODES_BETWEEN_CHECKS = 256;
+    static constexpr std::int64_t PER_CENTRE = 32, NODES_BETWEEN_CHECKS = 256;
+    // Centres whose features lie side by side, and places that are compared with them together: all sums stay in registers.
+    static constexpr std::int64_t LANES = 64, TOGETHER = 4;
 
     float coordinate(std::int64_t j, std::int64_t rank) const noexcept {
         const double from_middle = static_cast<double>(rank) - 0.5 * one_;
@@ -205,7 +213,6 @@ private:
         n_cells_ = n_cells;
         const auto n = static_cast<std::size_t>(n_cells);
         centres_.assign(n * static_cast<std::size_t>(d_), 0.0f);
-        scores_.resize(static_cast<std::size_t>(padded_cells()));
         sizes_.assign(n, 0);
         n_gone_.assign(n, 0);
         last_.assign(n, -1);
@@ -225,39 +232,83 @@ private:
         }
     }
 
+    // Add products of a factor and a feature of some centres.
+    static void add_products(float factor, const float* __restrict column, float* __restrict sums) noexcept {
+        for (std::int64_t lane = 0; lane < LANES; ++lane) {
+#if defined(__FMA__)
+            sums[lane] = std::fma(factor, column[lane], sums[lane]);
+#else
+            sums[lane] += factor * column[lane];
+#endif
+        }
+    }
+
     // |c|^2 - 2 x c of every centre c; what is beyond them is larger.
     [[gnu::noinline]] void score(const float* __restrict x, float* __restrict scores) const noexcept {
         for (std::int64_t first = 0; first < padded_cells(); first += LANES) {
             const float* __restrict column = columns_.data() + first * d_;
             float sums[LANES];
-            for (std::int64_t lane = 0; lane < LANES; ++lane) sums[lane] = squares_.data()[first + lane];
-            for (std::int64_t j = 0; j < d_; ++j, column += LANES) {
-                const float factor = -2.0f * x[j];
-                for (std::int64_t lane = 0; lane < LANES; ++lane) {
-#if defined(__FMA__)
-                    sums[lane] = std::fma(factor, column[lane], sums[lane]);
-#else
-                    sums[lane] += factor * column[lane];
-#endif
-                }
-            }
-            for (std::int64_t lane = 0; lane < LANES; ++lane) scores[first + lane] = sums[lane];
+            std::copy_n(squares_.data() + first, LANES, sums);
+            for (std::int64_t j = 0; j < d_; ++j, column += LANES) add_products(-2.0f * x[j], column, sums);
+            std::copy_n(sums, LANES, scores + first);
         }
     }
-    std::int32_t nearest(const float* place, float* scores) const noexcept {
-        score(place, scores);
-        return static_cast<std::int32_t>(std::min_element(scores, scores + n_cells_) - scores);
+
+    // The nearest centre of each of n places, the first one of equally near ones.
+    void find_nearest(const float* places, std::int64_t n, std::int32_t* cells) const noexcept {
+        std::int64_t i = 0;
+        for (; i + TOGETHER <= n; i += TOGETHER) find_nearest_of<TOGETHER>(places + i * d_, cells + i);
+        for (; i < n; ++i) find_nearest_of<1>(places + i * d_, cells + i);
+    }
+    // The same of N places, which share what is read of the centres. Each lane keeps its first least score.
+    template <std::int64_t N>
+    [[gnu::noinline]] void find_nearest_of(const float* __restrict places, std::int32_t* __restrict cells) const noexcept {
+        float least[N][LANES];
+        std::int32_t where[N][LANES];
+        for (std::int64_t i = 0; i < N; ++i) {
+            std::fill_n(least[i], LANES, 0x1p26f);
+            std::fill_n(where[i], LANES, 0);
+        }
+        for (std::int64_t first = 0; first < padded_cells(); first += LANES) {
+            const float* __restrict column = columns_.data() + first * d_;
+            float sums[N][LANES];
+            for (std::int64_t i = 0; i < N; ++i) std::copy_n(squares_.data() + first, LANES, sums[i]);
+            for (std::int64_t j = 0; j < d_; ++j, column += LANES) {
+                for (std::int64_t i = 0; i < N; ++i) add_products(-2.0f * places[i * d_ + j], column, sums[i]);
+            }
+            for (std::int64_t i = 0; i < N; ++i) {
+                for (std::int64_t lane = 0; lane < LANES; ++lane) {
+                    const bool is_less = sums[i][lane] < least[i][lane];
+                    least[i][lane] = is_less ? sums[i][lane] : least[i][lane];
+                    where[i][lane] = is_less ? static_cast<std::int32_t>(first + lane) : where[i][lane];
+                }
+            }
+        }
+        for (std::int64_t i = 0; i < N; ++i) {
+            const float score = *std::min_element(least[i], least[i] + LANES);
+            cells[i] = INT32_MAX;
+            for (std::int64_t lane = 0; lane < LANES; ++lane) cells[i] = least[i][lane] == score ? std::min(cells[i], where[i][lane]) : cells[i];
+        }
+    }
+    std::int32_t nearest(const float* place) const noexcept {
+        std::int32_t cell;
+        find_nearest_of<1>(place, &cell);
+        return cell;
     }
 
     // A round of k-means: each centre becomes the mean of the places that are nearest to it, if there are any.
-    void improve(const Array<float>& sample, std::int64_t n_sampled, Array<float>& scores, Stop& stop) {
+    void improve(const Array<float>& sample, std::int64_t n_sampled, Stop& stop) {
         Array<std::int64_t> sums(centres_.size(), 0), counts(static_cast<std::size_t>(n_cells_), 0);
-        for (std::int64_t s = 0; s < n_sampled; ++s) {
-            if (s % NODES_BETWEEN_CHECKS == 0) stop.check();
-            const float* place = sample.data() + s * d_;
-            const std::int32_t c = nearest(place, scores.data());
-            ++counts.data()[c];
-            for (std::int64_t j = 0; j < d_; ++j) sums.data()[c * d_ + j] += static_cast<std::int64_t>(place[j]);
+        std::int32_t cells[NODES_BETWEEN_CHECKS];
+        for (std::int64_t first = 0; first < n_sampled; first += NODES_BETWEEN_CHECKS) {
+            stop.check();
+            const std::int64_t n_together = std::min(n_sampled - first, NODES_BETWEEN_CHECKS);
+            const float* place = sample.data() + first * d_;
+            find_nearest(place, n_together, cells);
+            for (std::int64_t i = 0; i < n_together; ++i, place += d_) {
+                ++counts.data()[cells[i]];
+                for (std::int64_t j = 0; j < d_; ++j) sums.data()[cells[i] * d_ + j] += static_cast<std::int64_t>(place[j]);
+            }
         }
         for (std::int64_t c = 0; c < n_cells_; ++c) {
             const std::int64_t n = counts.data()[c];
@@ -312,7 +363,6 @@ private:
     Array<double> factors_;       // from ranks to places
     Array<float> of_zero_;        // the place of a row of zeros
     Array<float> centres_, columns_, squares_;
-    Array<float> scores_;         // working space of `enter_at`
     Array<std::int32_t> known_;   // the cells of nodes that a file will bring
     // Nodes in blocks of BLOCK slots. A cell has a chain of blocks, all full but the last.
     Array<std::int32_t> slots_;   // of each node

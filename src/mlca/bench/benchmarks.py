@@ -12,6 +12,7 @@ from mlca.bench.probes import best_time, exp64, single_time
 from mlca.bench.results import Line, Results, Target
 from mlca.bench.samples import Sample, sample
 from mlca.bench.workloads import RULE
+from mlca.options import SEARCHES
 from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
@@ -179,7 +180,27 @@ def run_long() -> Results:
     line, share = workloads.learned_similarity()
     bench.add(line)
     bench.aim("recomputing the similarity, a million rows", 3, 100 * share, "% of the time", at_most=True)
+    _cells(bench)
+    line, _ = workloads.learned_similarity(search="cells")
+    bench.add(line)
+    bench.aim("a million rows with cells, two threads", 1, line.seconds / 60, "minutes", at_most=True)
     return bench.results()
+
+
+def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000) -> None:
+    """Learn, predict and recompute the similarity in models of many nodes, without learning these row by row."""
+    learning = []
+    for n in (few, many):
+        for search in SEARCHES[1:]:
+            found = workloads.at_nodes(n, search)
+            who = f"MLCA(search={search!r}), CPU time"
+            bench.add(Line(f"learn at {found.n_nodes:,} nodes x 32, generated", who, 1, found.learning))
+            bench.add(Line(f"predict a single row at {found.n_nodes:,} nodes x 32", who, 1, found.predicting))
+        learning.append(found.learning)
+    name = f"with cells at {many:,} nodes"
+    bench.aim(f"learning {name}", 2, learning[1] / learning[0], f"times that at {few:,}", at_most=True)
+    bench.aim(f"predicting a single row {name}", 1, 1e3 * found.predicting, "milliseconds", at_most=True)
+    bench.aim(f"recomputing the similarity {name}", 2, found.rebuilding, "s", at_most=True)
 
 
 def _bounded(bench: Bench, n: int = 10_000_000, max_nodes: int = 1000, chunk: int = 10_000) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from mlca.bench.probes import PeakMemory, best_time, single_time
 from mlca.bench.results import Line
 from mlca.bench.samples import Sample, generated
 from mlca.datasets import random_rbf
-from mlca.options import Decision
+from mlca.options import Decision, Search
 
 NUMPY_ROWS = 3000
+SINGLE_ROWS = 200
 TENTHS = 10
+_NO_LABELS = np.empty(0, np.int32)
 
 # The rule of this package, beside the paper's algorithms by their own names.
 RULE = "MLCA()"
@@ -229,7 +231,7 @@ def eurlex() -> Line:
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
     """Learn a million generated rows with two threads; return the line, and the peak memory in units of the data's."""
-    X, Y = _clusters(n, n_features)
+    X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
         seconds = single_time(lambda: model.fit(X, Y))
@@ -238,13 +240,13 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
     return line, (memory.growth or 0) / X.nbytes
 
 
-def learned_similarity(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
+def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
     """Learn the same rows by the rule of this package; return the line, and the share of recomputing the similarity.
 
     It is recomputed with the row that makes the stream longer by a quarter: what that row takes longer than the next.
     """
-    X, Y = _clusters(n, n_features)
-    model, seconds, recomputing, start = model_of(RULE, n_jobs=2), 0.0, 0.0, 0
+    X, Y = clusters(n, n_features)
+    model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0
     for due in _recomputations(n):
         bounds = (start, due - 1, due, min(due + 1, n))
         parts = [partial(model.partial_fit, X[a:b], Y[a:b]) for a, b in pairwise(bounds) if a < b]
@@ -257,7 +259,39 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, 
         seconds += single_time(partial(model.partial_fit, X[start:], Y[start:]))
     pairs, share = float(n) * model.n_nodes_ / 2 * n_features, recomputing / seconds
     note = f"{model.n_nodes_:,} nodes; {share:.2%} of the time recomputes the similarity"
-    return Line(f"learn ({n:,} x {n_features}, generated)", "MLCA(), 2 threads", n, seconds, pairs, note), share
+    who = f"MLCA(search={search!r}), 2 threads"
+    return Line(f"learn ({n:,} x {n_features}, generated)", who, n, seconds, pairs, note), share
+
+
+class AtNodes(NamedTuple):
+    """What a model of so many nodes takes, in seconds of processor time."""
+
+    n_nodes: int
+    learning: float  # per row
+    predicting: float  # per row that comes alone
+    rebuilding: float  # of similarity and cells, while learning waits
+
+
+def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
+    """Return what a model of n nodes takes: one appended from models of blocks of rows, each row a node."""
+    X, Y = clusters(n + n_rows, n_features)
+    n_labels = Y.shape[1]
+    model = model_of(RULE, search=search).fit(X[:block], Y[:block])
+    for low in range(block, n, block):
+        rows = slice(low, min(low + block, n))
+        part = model_of(RULE, search=search).fit(X[rows], Y[rows])
+        model._learner.absorb(part._learner, np.arange(n_labels, dtype=np.int32), n_labels, append=True)
+    # Nodes that were appended leave the similarity due: learning, even of nothing, computes it.
+    rebuilding = _processor_time(lambda: model._learner.learn(X[:0], np.zeros(1, np.int64), _NO_LABELS, n_labels))
+    n_nodes, X, Y = model.n_nodes_, X[n:], Y[n:]
+    predicting = _processor_time(lambda: [model.predict(x[None, :]) for x in X[:SINGLE_ROWS]]) / SINGLE_ROWS
+    return AtNodes(n_nodes, _processor_time(lambda: model.partial_fit(X, Y)) / n_rows, predicting, rebuilding)
+
+
+def _processor_time(work: Callable[[], Any]) -> float:
+    started = process_time()
+    work()
+    return process_time() - started
 
 
 @dataclass(frozen=True)
@@ -299,7 +333,7 @@ def _recomputations(n: int, first: int = 50) -> list[int]:
     return rows
 
 
-def _clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     rng = np.random.default_rng(0)
     centres = rng.normal(0, 1, (100, n_features))
     cluster = rng.integers(len(centres), size=n)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -478,4 +478,7 @@ def _joined(parts: Sequence[LabelRows]) -> LabelRows:
     indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
     indices = np.concatenate([part.indices for part in parts])
     n_before = max(part.n_before for part in parts)
-    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before)
+    ids = None
+    if any(part.ids is not None for part in parts):
+        ids = tuple(chain.from_iterable(part.ids or (None,) * part.n_rows for part in parts))
+    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before, ids)

@@ -74,7 +74,7 @@ class MLCA(LearnedModel):
     columns : mapping of str to str, or None, default=None
         Everyday. The kinds of a frame's columns by name, where the first rows would decide otherwise: "number",
         "category", "text", "vector" or "ignore".
-    text_features : int, default=4096
+    text_features : int, default=16384
         Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.

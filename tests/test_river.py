@@ -244,7 +244,8 @@ def test_rows_without_features_are_rows_of_zeros():
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        ({"a": 1.0, "colour": "red"}, {"l": True}, "feature 'colour' is 'red', not a number.*OneHotEncoder"),
+        ({"a": "red"}, {"l": True}, "'red' is no number within bounds, as column 'a' asks for"),
+        ({"a": 1.0, 1: 2.0, "1": "red"}, {"l": True}, "two features have the same name as text"),
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
@@ -328,7 +329,7 @@ class TestMany:
         ("X", "Y", "message"),
         [
             (X.assign(a=np.inf), Y, "feature 'a' is inf"),
-            (X.assign(b="red"), Y, "feature 'b' is 'red', not a number"),
+            (X.assign(b="red"), Y, "'red' is no number within bounds, as column 'b' asks for"),
             (X[:5], Y, "X has 5 rows but y has 90"),
             (X, Y.astype(int) + 1, "other values than True and False"),
             (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),
@@ -425,3 +426,65 @@ def test_without_river_the_error_says_what_to_install(module):
     code = f"import sys; sys.modules['river'] = None; import {module}"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert answer.stderr.splitlines()[-1] == f'ImportError: {module} needs river: pip install "mlca[river]"'
+
+
+class TestTables:
+    """Rows with text, categories and dates are learned as frames are."""
+
+    @staticmethod
+    def rows(n, seed=0):
+        rng = np.random.default_rng(seed)
+        texts = ["the printer is out of toner", "I cannot log in today", "no wifi in room two"]
+        for i in range(n):
+            kind = int(rng.integers(3))
+            day = pd.Timestamp("2024-01-01") + pd.Timedelta(days=int(rng.integers(90)))
+            number = None if i % 5 == 0 else float(rng.normal())
+            x = {"text": f"{texts[kind]} {i % 9}", "team": "xyz"[int(rng.integers(3))], "hours": number, "opened": day}
+            yield x, {"printer": kind == 0, "login": kind == 1, "late": i % 2 == 0}
+
+    @staticmethod
+    def names(y):
+        return [label for label, true in y.items() if true]
+
+    @pytest.mark.filterwarnings("ignore:left out")
+    @pytest.mark.parametrize("n", [1, 30, 150])
+    def test_rows_equal_a_frame(self, n):
+        rows = list(self.rows(n))
+        frame = pd.DataFrame([x for x, _ in rows])
+        expected = MLCA(recency=True)
+        expected.partial_fit(frame, [self.names(y) for _, y in rows], classes=["printer", "login", "late"])
+        model, many = learned(rows), MLCAClassifier()
+        many.learn_many(frame, pd.DataFrame([y for _, y in rows]))
+        for one in (model, many):
+            found = [[p[True] for p in one.predict_proba_one(x).values()] for x, _ in rows[:9]]
+            assert found == expected.predict_proba(frame[:9]).tolist()
+            assert one.predict_proba_many(frame[:9]).to_numpy().tolist() == found
+
+    def test_a_saved_model_goes_on_exactly(self, tmp_path):
+        rows = list(self.rows(80))
+        model = learned(rows[:60])
+        model.save(tmp_path / "model.mlca")
+        again = MLCAClassifier.load(tmp_path / "model.mlca")
+        copied = pickle.loads(pickle.dumps(model))
+        for one in (model, again, copied):
+            for x, y in rows[60:]:
+                one.learn_one(x, y)
+        assert again.predict_proba_one(rows[0][0]) == model.predict_proba_one(rows[0][0])
+        assert copied.predict_proba_one(rows[0][0]) == model.predict_proba_one(rows[0][0])
+        assert load(tmp_path / "model.mlca").columns_
+
+    def test_a_category_may_come_behind_numbers_and_be_left_out(self):
+        model = learned([({"a": float(i % 3)}, {"low": i % 3 == 0}) for i in range(60)])
+        for i in range(60):
+            model.learn_one({"colour": "red" if i % 2 else "blue"}, {"red": i % 2 == 1})
+        assert model.predict_one({"colour": "red"})["red"]
+        assert not model.predict_one({"colour": "blue"})["red"]
+
+    def test_kinds_may_be_set_and_words_are_explained(self):
+        model = MLCAClassifier(columns={"team": "ignore"}, text_features=64)
+        for x, y in self.rows(60):
+            model.learn_one(x, y)
+        x = {"text": "no wifi in room two"}
+        reasons = [name for name, _ in model.explain_one(x).reasons("login")]
+        assert any(name.startswith("text: ") for name in reasons)
+        assert not any(name.startswith("team") for name in reasons)

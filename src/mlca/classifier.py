@@ -19,6 +19,7 @@ from mlca.limits import TEXT_FEATURES
 from mlca.model import LearnedModel
 from mlca.options import PUBLISHED, Attributes, Decision, Drift, Objective, Rule, Search, Similarity, Vote
 from mlca.progress import Progress
+from mlca.targets import LabelsWithIds
 from mlca.validation import (
     by_name,
     check_choice,
@@ -73,7 +74,7 @@ class MLCA(LearnedModel):
     columns : mapping of str to str, or None, default=None
         Everyday. The kinds of a frame's columns by name, where the first rows would decide otherwise: "number",
         "category", "text", "vector" or "ignore".
-    text_features : int, default=4096
+    text_features : int, default=16384
         Everyday. The number of features for the words of each text column.
     n_jobs : int or None, default=None
         Resources. The number of threads; None means 1, and -1 uses all cores. It never changes a result.
@@ -232,7 +233,7 @@ class MLCA(LearnedModel):
         return cls(**of_algorithm | parameters)
 
     @rejects_sample_weight
-    def fit(self, X: Any, y: Any, *, callback: Callable[[int, int], object] | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, ids: Any = None, callback: Callable[[int, int], object] | None = None) -> Self:
         """Train a new model on rows in their order.
 
         Parameters
@@ -243,6 +244,9 @@ class MLCA(LearnedModel):
             The labels of the rows, in one of three forms: one collection of names per row, such as
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
             per row, such as ``["sea", "sun", "sun"]``.
+        ids : sequence of str or int, optional
+            What you call the rows. `explain` then lists the rows behind each node. Rows are learned one by one, which
+            takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
             exception in it ends the fit; the model keeps the rows learned so far.
@@ -263,6 +267,7 @@ class MLCA(LearnedModel):
         400 rows
         500 rows
         """
+        y = y if ids is None else LabelsWithIds(y, ids)
         if callback is not None or self.verbose is True:
             with turn_of(self), self._reporting(X, callback):
                 return self._fit(X, y)
@@ -299,7 +304,7 @@ class MLCA(LearnedModel):
                 self.__dict__.pop("_report", None)
 
     @rejects_sample_weight
-    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None, *, ids: Any = None) -> Self:
         """Continue training with more rows, in their order.
 
         Parameters
@@ -311,6 +316,8 @@ class MLCA(LearnedModel):
             label.
         classes : iterable of hashable, optional
             Labels that may come. Never needed; it fixes the order of their columns.
+        ids : sequence of str or int, optional
+            What you call the rows, as in `fit`.
 
         Returns
         -------
@@ -323,6 +330,7 @@ class MLCA(LearnedModel):
         >>> model.partial_fit([[2.0]], [["high", "extreme"]]).classes_.tolist()
         ['low', 'high', 'extreme']
         """
+        y = y if ids is None else LabelsWithIds(y, ids)
         if type(X) is not np.ndarray:
             from mlca import frames
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from mlca.base import without_mask
-from mlca.model import LearnedModel
+from mlca.model import LearnedModel, row_ids_of
 from mlca.tables.column_table import ColumnTable, column_table
 from mlca.tables.columns import Wishes, some
 from mlca.tables.feature_names import FeatureNames, own_words
@@ -190,6 +190,9 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     # Names are asked for last: another thread may have learned new ones meanwhile.
     known, single = model._labels.names, model.labels_.single
     explanation = Explanation.of(learner, numbers, known, names, row, single=single, objective=model.objective)
+    row_ids = row_ids_of(model)
+    if row_ids is not None:
+        explanation = replace(explanation, rows=row_ids.behind(model._learner, explanation.nodes.tolist()))
     return _with_values(model, explanation, names, row, voters, ordinary)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.classifier import MLCA
 from mlca.frames import meaning_of_columns
 from mlca.learner.replay import merged
+from mlca.model import forget_row_ids
 
 How = Literal["replay", "append"]
 
@@ -41,7 +42,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     -------
     MLCA
         A new model, with the first one's parameters and the labels of all, in order of appearance. It goes on
-        learning where the last model ended.
+        learning where the last model ended. Ids of rows are not kept.
 
     Raises
     ------
@@ -78,6 +79,8 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     ]
     whole._learner = merged([part._learner for part in parts], columns, len(names), append=how == "append")
     whole.labels_ = replace(whole.labels_, names=tuple(names))
+    if len(parts) > 1:  # nodes of several parts do not keep their numbers
+        forget_row_ids(whole)
     return whole
 
 

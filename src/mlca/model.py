@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, vstack
 from mlca.base import Rows, StreamClassifier
 from mlca.kernels import native
 from mlca.learner.core import Answers, Learner, n_labels_of
+from mlca.learner.row_ids import RowIds, row_ids_from_json
 from mlca.limits import MOST_FEATURES
 from mlca.messages import warn
 from mlca.options import Objective
@@ -35,6 +36,9 @@ REPORTED_ROWS = 200
 
 # The extra that tells how tables are read (`mlca.tables.recipe`).
 RECIPE = "recipe"
+
+# The extra that has the ids of the rows behind nodes.
+ROW_IDS = "row_ids"
 
 
 class LearnedModel(StreamClassifier):
@@ -271,7 +275,14 @@ class LearnedModel(StreamClassifier):
             report(self._learner.n_seen, self._learner.n_nodes)
 
     def _learn_part(self, rows: Rows, targets: LabelRows) -> None:
-        self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
+        known = None if self._learner.n_seen == 0 else row_ids_of(self)
+        if targets.ids is None and (known is None or not known.waits):
+            self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
+            return
+        if known is None:
+            set_extra(self, ROW_IDS, known := RowIds())
+        ids = targets.ids or (None,) * targets.n_rows
+        known.learn(self._learner, rows, targets.indptr, targets.indices, targets.n_before, ids)
 
     def predict_details(self, X: Any) -> Answers:
         """Return probabilities, chosen labels and novelty at the cost of one prediction.
@@ -456,6 +467,23 @@ def extras_of(model: LearnedModel) -> dict[str, Any]:
 def extra_of(model: LearnedModel, name: str) -> Any:
     """Return one of the extras of a model: the object that was set, plain JSON after `load`; None if there is none."""
     return vars(model).get("extras_", {}).get(name)
+
+
+def row_ids_of(model: LearnedModel) -> RowIds | None:
+    """Return the ids of the rows behind nodes, if the user has given ids."""
+    kept = extra_of(model, ROW_IDS)
+    if kept is None or isinstance(kept, RowIds):
+        return kept
+    ids = row_ids_from_json(kept)
+    set_extra(model, ROW_IDS, ids)
+    return ids
+
+
+def forget_row_ids(model: LearnedModel) -> None:
+    """Let a model know no ids of rows."""
+    extras = vars(model).get("extras_", {})
+    if ROW_IDS in extras:
+        model.__dict__["extras_"] = {name: value for name, value in extras.items() if name != ROW_IDS}
 
 
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:

@@ -4,14 +4,15 @@ A row {feature: value} becomes an array with a column a feature, in the order in
 feature that the row does not mention is 0 in it. Labels {label: bool} become columns likewise. What follows is the
 learner of `mlca.MLCA`, row by row, so a stream whose first row names all features gives exactly the model that
 `partial_fit` makes of it. A feature that appears later joins as a column of zeros (see `mlca.learner.widening`,
-which also says what of that is exact).
+which also says what of that is exact). From the first value on that is not a number, rows are those of a table
+(`mlca.river_tables`).
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from mlca.classifier import MLCA
 from mlca.explanation import Explanation
 from mlca.learner.core import Answers, Learner
 from mlca.learner.widening import widened
+from mlca.limits import TEXT_FEATURES
 from mlca.optional import needing
 from mlca.options import Attributes, Decision, Drift, Objective, Rule, Search, Similarity, Vote
 from mlca.river_rows import (
@@ -29,10 +31,12 @@ from mlca.river_rows import (
     check_frame,
     checked_row,
     require_columns,
+    require_row,
     rows_of_frame,
     sparse_row,
     usual_row,
 )
+from mlca.river_tables import RiverTable, frame_holds_more_than_numbers, holds_more_than_numbers
 from mlca.tables.feature_names import FeatureNames
 from mlca.tables.kinds import Numeric
 from mlca.tables.layout import TableLayout
@@ -58,8 +62,10 @@ class MLCAClassifier(base.MultiLabelClassifier):
     """Multi-label classifier that learns row by row, takes new labels and features at any time and never forgets.
 
     Features may appear, vanish or change their order; a feature that a row does not mention is 0. None and NaN are
-    missing values, which are left out of comparisons. Labels may appear.
-    Features are used as they are: put a scaler before the classifier where their units differ. Each row with a new
+    missing values, which are left out of comparisons. Labels may appear. From the first text, date or list on, rows are
+    learned as those of frames are (see `mlca.tables.TableLearner`): as categories, text, dates or vectors, by kinds
+    that the first 1000 rows decide or `columns` sets. Such a feature is missing in rows that do not mention it.
+    Numbers are used as they are: put a scaler before the classifier where their units differ. Each row with a new
     feature rebuilds the model's arrays: where every row brings new words for long, put
     `river.preprocessing.FeatureHasher` before the classifier.
 
@@ -96,6 +102,10 @@ class MLCAClassifier(base.MultiLabelClassifier):
         How nodes move: "published", "released" or "text"; see `mlca.MLCA`.
     vote
         Whether neighbours vote with their label "counts" or with label "frequencies", with `decision="bayes"`.
+    columns
+        Kinds of features of rows that hold more than numbers, as `mlca.MLCA` takes them: {"notes": "text"}.
+    text_features
+        The number of features for the words of each column of text.
     seed
         Used by `attributes="clustered"` only: the order in which features are grouped.
 
@@ -134,6 +144,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
         attributes: Attributes = "common",
         rule: Rule = "published",
         vote: Vote = "counts",
+        columns: Mapping[str, str] | None = None,
+        text_features: int = TEXT_FEATURES,
         seed: int = 0,
     ) -> None:
         self.vigilance = vigilance
@@ -150,6 +162,8 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.attributes = attributes
         self.rule = rule
         self.vote = vote
+        self.columns = columns
+        self.text_features = text_features
         self.seed = seed
         model = self._plain_model()
         model._check_parameters()
@@ -157,6 +171,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
         self._features: dict[Hashable, int] = {}
         self._labels: dict[Hashable, int] = {}
+        self._table: RiverTable | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -173,12 +188,17 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels: those of the row are true. Labels not mentioned are false.
         """
-        row = usual_row(x, self._features)
-        if row is None:
+        row = None if self._table else usual_row(x, self._features)
+        by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
+        if row is None and not by_table:
             x = checked_row(x)
         if not isinstance(y, Mapping):
             raise ValueError(f"y is a {type(y).__name__}; labels come as a dict {{label: bool}}")
         check_truth(y, self._labels)
+        if by_table:
+            require_row(x)
+            self._learn_table(x, [[label for label, true in y.items() if true]], y)
+            return
         if row is None:
             self._meet(x)
             row = self._row(x)
@@ -200,13 +220,21 @@ class MLCAClassifier(base.MultiLabelClassifier):
         y
             The labels, a column of booleans each. Labels without a column are false.
         """
-        check_frame(X)
+        by_table = self._table is not None or frame_holds_more_than_numbers(X)
+        if by_table:
+            require_columns(X, "X")
+        else:
+            check_frame(X)
         require_columns(y, "y")
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
         if not y.isin((False, True)).all(axis=None):
             raise ValueError("y holds other values than True and False; labels come as columns of booleans")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
+        if by_table:
+            truths = y.to_numpy(dtype=np.bool_)
+            self._learn_table(X, [y.columns[true].tolist() for true in truths], y.columns)
+            return
         self._meet(dict.fromkeys(X.columns))
         for label in y.columns:
             self._labels.setdefault(label, len(self._labels))
@@ -218,7 +246,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Return the probability of each label seen so far for each row: a column a label, the index of X."""
-        check_frame(X)
+        self._check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
         probabilities = self._learner.settled().answers(self._rows(X)).probabilities
@@ -234,7 +262,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         threshold
             As in `predict_one`.
         """
-        check_frame(X)
+        self._check_frame(X)
         cuts = self._cuts(threshold)
         if not self._labels:
             return pd.DataFrame(index=X.index)
@@ -256,6 +284,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         """
         if not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
+        if self._table:
+            require_row(x)
+            return self._table.explain(x)
         features = [str(feature) for feature in self._features] or ["nothing"]
         learner = self._learner.settled()
         row = self._known_row(x)
@@ -278,17 +309,16 @@ class MLCAClassifier(base.MultiLabelClassifier):
             Where to; an existing file is replaced. Features must have text for names, and labels text or whole
             numbers.
         """
+        if self._table:
+            self._table.model.save(path)
+            self._table.settle()
+            return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
             raise ValueError(f"feature {odd[0]!r} has no text for a name; a file can hold features named by text")
         if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to save")
-        model = self._plain_model()
-        model._learner = self._learner
-        model.labels_ = LabelSet(tuple(self._labels))
-        model.n_features_in_ = self._learner.n_features
-        model.feature_names_in_ = np.array(list(self._features), dtype=object)
-        model.save(path)
+        self._named_model().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -307,16 +337,26 @@ class MLCAClassifier(base.MultiLabelClassifier):
         from mlca.classifier import load
 
         model = load(path)
-        if not hasattr(model, "feature_names_in_") or model._reads_tables or model.labels_.single:
+        if not hasattr(model, "feature_names_in_") or model.labels_.single:
             raise ValueError(f"{path}: not a model of named columns and label sets; open it with mlca.load")
         parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
         if parameters["recency"] == (model.decision != "bayes"):
             parameters["recency"] = None  # as it is by default
         loaded = cls(**parameters, seed=model._learner.parameters.seed)
         loaded._learner = model._learner
+        loaded._table = RiverTable(model) if model._reads_tables else None
         loaded._features = {name: column for column, name in enumerate(model.feature_names_in_.tolist())}
         loaded._labels = {name: column for column, name in enumerate(model.labels_.names)}
         return loaded
+
+    def _named_model(self) -> MLCA:
+        """Return what is learned as a model of columns with names."""
+        model = self._plain_model()
+        model._learner = self._learner
+        model.labels_ = LabelSet(tuple(self._labels))
+        model.n_features_in_ = self._learner.n_features
+        model.feature_names_in_ = np.array([str(feature) for feature in self._features], dtype=object)
+        return model
 
     @classmethod
     def _shared_parameters(cls) -> set[str]:
@@ -415,7 +455,25 @@ class MLCAClassifier(base.MultiLabelClassifier):
     def _cuts(self, threshold: float | Mapping[Hashable, float] | None) -> float | NDArray[np.float64] | None:
         return None if threshold is None else read_threshold(threshold, list(self._labels))
 
+    def _learn_table(self, x: Any, y: list[list[Hashable]], labels: Iterable[Hashable]) -> None:
+        """Learn rows that hold more than numbers, or follow such rows."""
+        table = self._table
+        if table is None:
+            table = RiverTable(self._named_model() if self._learner.n_seen and self._features else self._plain_model())
+        table.learn(x, y, [*self._labels, *(label for label in labels if label not in self._labels)])
+        self._table, self._learner = table, table.learner
+        self._labels = {label: place for place, label in enumerate(table.model.labels_.names)}
+
+    def _check_frame(self, X: Any) -> None:
+        if self._table:
+            require_columns(X, "X")
+        else:
+            check_frame(X)
+
     def _known_row(self, x: Mapping[Hashable, Any]) -> Any:
+        if self._table:
+            require_row(x)
+            return self._table.encode(x)
         row = usual_row(x, self._features)
         if row is None:
             row = self._row(checked_row(x))
@@ -426,7 +484,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         as_row = sparse_row if self._learner.sparse_nodes else any_row
         return as_row(x, self._features, self._learner.n_features)
 
-    def _rows(self, X: pd.DataFrame) -> NDArray[np.float64]:
+    def _rows(self, X: pd.DataFrame) -> Any:
+        if self._table:
+            return self._table.encode(X)
         return rows_of_frame(X, self._features, self._learner.n_features)
 
     def _meet(self, x: Mapping[Hashable, Any]) -> None:

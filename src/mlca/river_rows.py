@@ -82,20 +82,24 @@ def checked_row(x: Mapping[Hashable, Any]) -> Mapping[Hashable, Any]:
     >>> checked_row({"wind": 3, "rain": None})
     {'wind': 3, 'rain': nan}
     """
-    if not isinstance(x, Mapping):
-        raise ValueError(f"x is a {type(x).__name__}; features come as a dict {{feature: number}}")
+    require_row(x)
     numbers = {feature: value for feature, value in x.items() if not is_missing_label(value)}
     if not _PLAIN_NUMBERS.issuperset(map(type, numbers.values())):
         for feature, value in numbers.items():
             if not isinstance(value, Real | np.bool_):
                 raise ValueError(
-                    f"feature {feature!r} is {value!r}, not a number: encode categories, for instance with "
-                    "river.preprocessing.OneHotEncoder"
+                    f"feature {feature!r} is {value!r}, not a number: so far the model has learned numbers alone"
                 )
     _check_sizes(numbers, np.array([_as_float(value) for value in numbers.values()]))
     if len(numbers) == len(x):
         return x
     return {feature: numbers.get(feature, math.nan) for feature in x}
+
+
+def require_row(x: Any) -> None:
+    """Raise ValueError unless a row comes by feature."""
+    if not isinstance(x, Mapping):
+        raise ValueError(f"x is a {type(x).__name__}; features come as a dict {{feature: number}}")
 
 
 def _as_float(value: Any) -> float:

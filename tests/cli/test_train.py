@@ -161,7 +161,7 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     _, out, _ = call(*train)
     lines = {line.split()[0]: line for line in out.splitlines()[1:5]}
     assert "numeric" in lines["year"] and "scaled" in lines["year"]
-    assert "text" in lines["note"] and "words and pairs of words, on 4,096 places" in lines["note"]
+    assert "text" in lines["note"] and "words and pairs of words, on 16,384 places" in lines["note"]
     assert "3 values: spring, summer, winter" in lines["season"]
     _, out, _ = call(*train, "--categorical", "year", "--ignore", "s*,note")
     assert "year    categorical  3 values: 2000, 2001, 2002" in out

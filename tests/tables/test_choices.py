@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlca.cli.tablefiles import FORMATS
+from mlca.limits import TEXT_FEATURES
 from mlca.tables.batches import TableFile
 from mlca.tables.byte_streams import ByteStream
 from mlca.tables.cells import as_text, plain_numbers
@@ -54,15 +55,15 @@ def table(columns):
         (["true", "False", "", "true"], Boolean("x")),
         (["yes", "no"] * 5, Boolean("x")),
         (["2024-01-01", "2024-01-03", "", "2024-01-02"], Date("x", 19720.0, (2 / 3) ** 0.5, ("week",))),
-        ([f"the printer number {i} is broken" for i in range(20)], Text("x", 4096)),
+        ([f"the printer number {i} is broken" for i in range(20)], Text("x", TEXT_FEATURES)),
         (["1;5", "2"], Categorical("x", ("1;5", "2"))),
         (["out of toner", "no wifi here"] * 10, Categorical("x", ("no wifi here", "out of toner"))),
-        (["the printer is out of toner", "no wifi in my room"] * 10, Text("x", 4096)),
+        (["the printer is out of toner", "no wifi in my room"] * 10, Text("x", TEXT_FEATURES)),
         (["非常紧急", "不紧急"] * 10, Categorical("x", ("不紧急", "非常紧急"))),
-        (["打印机没有墨粉了需要更换", "会议室没有无线网络"] * 10, Text("x", 4096)),
+        (["打印机没有墨粉了需要更换", "会议室没有无线网络"] * 10, Text("x", TEXT_FEATURES)),
         ([f"id{i % 100:02}" for i in range(300)], Categorical("x", tuple(f"id{i:02}" for i in range(100)))),
         ([f"id{i % 101}" for i in range(300)], Categorical("x", tuple(sorted(f"id{i}" for i in range(101))), 100_000)),
-        ([f"{i % 101} to {i % 7}" for i in range(300)], Text("x", 4096)),
+        ([f"{i % 101} to {i % 7}" for i in range(300)], Text("x", TEXT_FEATURES)),
     ],
 )
 def test_kinds_of_columns(layout_of, cells, expected):
@@ -92,7 +93,7 @@ def test_numbers_beside_text_are_scaled(layout_of):
     texts = [f"the {i}th ticket about {i % 7} things" for i in range(20)]
     layout = layout_of(table({"x": [str(5 * i % 11) for i in range(20)], "note": texts}))
     number, text = layout.columns
-    assert layout.sparse and text == Text("note", 4096)
+    assert layout.sparse and text == Text("note", TEXT_FEATURES)
     values = np.array([5 * i % 11 for i in range(20)])
     assert (number.centre, number.spread) == pytest.approx((values.mean(), values.std()))
 

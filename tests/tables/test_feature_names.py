@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from mlca import MLCA, load
+from mlca.limits import TEXT_FEATURES
 from mlca.tables import vocabulary as words
 from mlca.tables.kinds import Text
 from mlca.tables.table_learner import recipe_of
@@ -72,7 +73,7 @@ class TestVocabulary:
     def test_words_do_not_change_probabilities(self):
         model = learned((0, 300))
         before = model.predict_proba(FRAME[:20])
-        recipe_of(model).words.learn([Text("text", 4096)], {"text": ["quite other words"] * 50}, 50)
+        recipe_of(model).words.learn([Text("text", TEXT_FEATURES)], {"text": ["quite other words"] * 50}, 50)
         np.testing.assert_array_equal(model.predict_proba(FRAME[:20]), before)
 
     def test_copies_learn_by_themselves(self):

@@ -14,7 +14,7 @@ from mlca.tables.formats import open_source
 from tests.damaged_files import read_damaged
 
 GROWTH = 100
-INTERPRETER = 1_000_000  # what Python and NumPy take for themselves, whatever the file
+INTERPRETER = 4_000_000  # what Python, NumPy and the places for words take, whatever the file
 
 ROWS = [
     {"opened": "2026-01-05 08:00", "team": "office", "hours": 1.5, "text": "paper jam, again", "tags": "printer"},

@@ -191,6 +191,8 @@ def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
     fitted = hasattr(model, "labels_")
     known = model.labels_ if fitted else None
     labels, targets = read_targets(as_learned(model, batch) if fitted else batch.labels, known, classes)
+    if batch.ids is not None:
+        targets = targets._replace(ids=tuple(batch.ids))
     table.learn_part(batch.X, batch.layout, labels, targets, batch.cells)
     table.note_growth()
 

@@ -130,6 +130,8 @@ class Explanation:
     agreement : tuple of (str, float)
         Under the learned similarity: the attributes in which the voters are most like the row, and how much of the
         similarity's weight they agree in.
+    rows : tuple of tuple of (str or int)
+        Where you gave ids to `fit` or `partial_fit`: for each node that voted, the ids of its rows, at most 100.
     values : tuple of (str, tuple of str)
         The columns in which the row is least ordinary: the name of each, what the row has there, and what the nearest
         nodes have.
@@ -174,6 +176,7 @@ class Explanation:
     linear: dict[Hashable, tuple[tuple[str, float], ...]] = field(default_factory=dict)
     linear_none: tuple[tuple[str, float], ...] = ()
     agreement: tuple[tuple[str, float], ...] = ()
+    rows: tuple[tuple[str | int, ...], ...] = ()
     values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @classmethod

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _SHOWN_LABELS = 10
 _SHOWN_REASONS = 5
 _SHOWN_VOTERS = 5
+_SHOWN_IDS = 5
 
 
 def explanation_as_html(told: Explanation) -> str:
@@ -27,7 +28,7 @@ def explanation_as_html(told: Explanation) -> str:
         f"<p>Predicted: <b>{escape(predicted) or 'no label'}</b></p>"
         + _table(("label", "probability", "for", "against"), labels)
         + "<p>The nearest nodes</p>"
-        + _table(("node", "distance", "rows", "labels"), _voter_cells(told))
+        + _table(("node", "distance", "rows", "labels", *(["row ids"] if told.rows else [])), _voter_cells(told))
     )
 
 
@@ -45,7 +46,8 @@ def _voter_cells(told: Explanation) -> Iterable[tuple[str, ...]]:
     for i, node in enumerate(told.nodes[:_SHOWN_VOTERS].tolist()):
         counts = told.label_counts[i]
         labels = [f"{shown(told.labels[j])} {counts[j]}" for j in counts.argsort(kind="stable")[::-1] if counts[j]]
-        yield str(node), f"{told.distances[i]:.4f}", str(told.counts[i]), ", ".join(labels) or "none"
+        ids = [", ".join(map(shown, told.rows[i][:_SHOWN_IDS]))] if told.rows else []
+        yield str(node), f"{told.distances[i]:.4f}", str(told.counts[i]), ", ".join(labels) or "none", *ids
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _WIDEST_CELL = 16
 _SHOWN_VOTERS = 10
 _SHOWN_REASONS = 8
+_SHOWN_IDS = 3
 _SHOWN_LABELS = 30
 _WIDEST_NAME = 40
 # Inputs of the mixer beside recency: nodes, linear model, prior and a constant.
@@ -38,13 +39,19 @@ def _voters_in_words(told: Explanation, names: list[str], calibrated: bool) -> I
         counted += [f"none {told.unlabelled[i]}"] if told.unlabelled[i] and counted else []
         weight = f"{told.weights[i]:6.3f}  " if calibrated else ""
         line = f"{told.nodes[i]:<9} {told.distances[i]:11.6f} {told.counts[i]:6}  {weight}"
-        yield line + (", ".join(counted) or "none")
+        yield line + (", ".join(counted) or "none") + _rows_in_words(told, i)
     if len(told.nodes) > _SHOWN_VOTERS:
         yield f"... and {len(told.nodes) - _SHOWN_VOTERS} more, farther away"
     if told.n_compared < told.n_nodes:
         yield f"The row was compared with {told.n_compared:,} of the {told.n_nodes:,} nodes."
     if told.n_represented < told.n_seen:
         yield f"All nodes together stand for {told.n_represented:,} of the {told.n_seen:,} rows learned."
+
+
+def _rows_in_words(told: Explanation, voter: int) -> str:
+    ids = told.rows[voter] if told.rows else ()
+    more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
+    return f"; rows: {', '.join(shown(one) for one in ids[:_SHOWN_IDS])}{more}" if ids else ""
 
 
 def _bayes_in_words(told: Explanation, names: list[str]) -> Iterator[str]:

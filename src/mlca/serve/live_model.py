@@ -279,9 +279,9 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
     """Return the model before the first row, by the parameters that a log has kept.
 
-    Logs of the time when there was nothing but the paper's algorithm have no word about similarity and decision.
+    Logs of earlier versions lack parameters that did not exist then: these have the values of that time.
     """
     from mlca.classifier import MLCA
 
-    before = {"similarity": "correntropy", "decision": "bayes"}
+    before = {"similarity": "correntropy", "decision": "bayes", "text_features": 4096}
     return MLCA(**before | kept, n_jobs=n_jobs)

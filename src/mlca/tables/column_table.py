@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from mlca.tables.feature_names import FeatureNames
 from mlca.tables.kinds import Boolean, Categorical, Column, Date, Ignored, Numeric, OneHot, Text, Vector, kind_in_words
 from mlca.tables.layout import TableLayout
-from mlca.tables.telling import columns_of_matrix
+from mlca.tables.telling import columns_of_matrix, dense_row
 
 _SHOWN_WORDS = 3
 _WIDEST_EXAMPLE = 40
@@ -111,13 +112,16 @@ def column_table(
             summaries.append(ColumnSummary(column.name, kind, column.reason))
             continue
         at = places[column.name]
-        block = columns_of_matrix(nodes, at)
-        there = block.any(axis=1) if isinstance(column, Text) else ~np.isnan(block).all(axis=1)
+        if isinstance(column, Text):  # thousands of features, nearly all of them 0
+            block = sparse.csr_array(nodes[:, at])
+            there, used = block.astype(bool).sum(axis=1) > 0, np.flatnonzero(block.astype(bool).sum(axis=0))
+            weighing = block.sum(axis=0) if weights is None else weights[at]
+            values = f"{column.width:,} features{_weightiest(names, at[used], weighing[used])}"
+        else:
+            block = columns_of_matrix(nodes, at)
+            there, values = ~np.isnan(block).all(axis=1), _values(column, block)
         missing, share = float(np.mean(~there)), contributions.get(column.name)
-        example = _shortened(names.in_words(owners[column.name], block[int(np.argmax(there))]))
-        values = _values(column, block)
-        if isinstance(column, Text):
-            values = f"{column.width:,} features{_weightiest(names, at, block if weights is None else weights[at])}"
+        example = _shortened(names.in_words(owners[column.name], dense_row(block, int(np.argmax(there)))))
         summaries.append(ColumnSummary(column.name, kind, values, missing, share, example))
     return ColumnTable(summaries)
 
@@ -140,7 +144,7 @@ def _values(column: Column, block: NDArray[np.float64]) -> str:
 
 def _weightiest(names: FeatureNames, at: NDArray[np.int64], weights: NDArray[np.float64]) -> str:
     """Return the words of the features that weigh most, in parentheses."""
-    by_weight = np.argsort(-(weights if weights.ndim == 1 else weights.sum(axis=0)), kind="stable")
+    by_weight = np.argsort(-weights, kind="stable")
     words = [names.word(int(feature)) for feature in at[by_weight[: 4 * _SHOWN_WORDS]]]
     known = list(dict.fromkeys(word for word in words if word is not None))[:_SHOWN_WORDS]
     return f" ({', '.join(known)}, ...)" if known else ""

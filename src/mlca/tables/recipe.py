@@ -63,7 +63,7 @@ class Recipe(TransformerMixin, BaseEstimator):
     ----------
     numeric, categorical, text, ignore : sequence of str, default=()
         Names of columns, or patterns such as ``"note_*"``, whose kind you know better.
-    text_features : int, default=4096
+    text_features : int, default=16384
         Places for the words of each column of free text.
 
     Attributes

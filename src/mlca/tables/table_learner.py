@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,9 +48,14 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# With `bad_cells="missing"`: columns that are learned, and numbers that the cells of a row may become.
+# With `bad_cells="missing"`: columns that are learned, and numbers that the cells of a row may become, which are more
+# where so many columns of text need them.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
+MOST_TEXTS = 24
+
+# Single rows after which columns that are left out are reported.
+_REPORTED_FROM = 100
 
 
 def recipe_of(model: LearnedModel) -> Recipe | None:
@@ -101,10 +106,11 @@ def make_room(model: LearnedModel, layout: Layout) -> None:
 
 
 class Held(NamedTuple):
-    """The first rows and their labels, while columns are not settled."""
+    """The first rows and their labels, while columns are not settled, and the columns that were reported as left out."""
 
     rows: FirstRows = FirstRows()
     targets: tuple[LabelRows, ...] = ()
+    reported: frozenset[str] = frozenset()
 
 
 class _Plan(NamedTuple):
@@ -208,16 +214,25 @@ class TableLearner:
         self.n_skipped += cells.n_rows - read[1].n_rows
         plan, cells, targets = read
         held, n_before = self.held, self._n_seen
-        left_out = {} if held is None or not held.rows.n_rows else self.layout.left_out
+        reported = frozenset(self.layout.left_out) if held is None else held.reported
         try:
             self._carry_out(plan, cells, labels, targets)
         finally:  # an interrupt leaves the model of some of the rows: these are held
             self.held = _held_after(plan, held, cells, targets, self._n_seen - n_before)
         if plan.warning is not None:
             warn(plan.warning)
-        if not self._tolerant and held is not None:
-            new = self.layout.left_out
-            warn_of_columns({name: reason for name, reason in new.items() if name not in left_out})
+        if not self._tolerant:
+            self._report_left_out(reported, cells.n_rows)
+
+    def _report_left_out(self, reported: frozenset[str], n_new: int) -> None:
+        """Warn once of each column that is left out; what few single rows say of columns may change."""
+        left_out, held = self.layout.left_out, self.held
+        if held is not None:
+            if n_new < deciding.FEW_ROWS and held.rows.n_rows < _REPORTED_FROM:
+                self.held = held._replace(reported=reported)
+                return
+            self.held = held._replace(reported=reported | left_out.keys())
+        warn_of_columns({name: reason for name, reason in left_out.items() if name not in reported})
 
     @property
     def _n_seen(self) -> int:
@@ -428,7 +443,7 @@ def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
         columns = [
             _learned_anyway(column.name, cells[column.name]) if column.name in wanted else column for column in columns
         ]
-    columns = _bounded(columns)
+    columns = _bounded(columns, wishes)
     if any(isinstance(column, Text | Date) for column in columns):
         columns = [scaled(column, cells[column.name]) for column in columns]
     return TableLayout(tuple(columns), sparse=any(isinstance(column, Text) for column in columns))
@@ -453,14 +468,15 @@ def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) 
     new = [_decide_one(name, [cell], wishes) for name, cell in brought.items()]
     if any(isinstance(column, Text | Date) for column in layout.columns):
         new = [scaled(column, [brought[column.name]]) for column in new]
-    return layout.with_late([*layout.columns, *_bounded(new, layout.n_features)])
+    return layout.with_late([*layout.columns, *_bounded(new, wishes, layout.n_features)])
 
 
-def _bounded(columns: Sequence[Column], width: int = 0) -> list[Column]:
+def _bounded(columns: Sequence[Column], wishes: Wishes, width: int = 0) -> list[Column]:
     """Leave out columns that would make rows, which have a width already, too wide."""
     bounded: list[Column] = []
+    widest = max(MOST_NUMBERS, MOST_TEXTS * wishes.text_features)
     for column in columns:
-        fits = width + column.width <= MOST_NUMBERS
+        fits = width + column.width <= widest
         bounded.append(column if fits else Ignored(column.name, "rows would become too wide"))
         width += bounded[-1].width
     return bounded
@@ -478,4 +494,7 @@ def _joined(parts: Sequence[LabelRows]) -> LabelRows:
     indptr = np.concatenate([[0], *(part.indptr[1:] + end for part, end in zip(parts, ends, strict=False))])
     indices = np.concatenate([part.indices for part in parts])
     n_before = max(part.n_before for part in parts)
-    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before)
+    ids = None
+    if any(part.ids is not None for part in parts):
+        ids = tuple(chain.from_iterable(part.ids or (None,) * part.n_rows for part in parts))
+    return LabelRows(indptr.astype(np.int64), indices, max(part.n_labels for part in parts), n_before, ids)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,14 @@ from mlca.targets.indicator import read_frame, read_indicator
 from mlca.targets.labels import Form, LabelRows, LabelSet, plain
 from mlca.targets.names import is_row_of_names, read_names
 
-__all__ = ["Form", "LabelRows", "LabelSet", "exact_share", "read_targets", "read_truth"]
+__all__ = ["Form", "LabelRows", "LabelSet", "LabelsWithIds", "exact_share", "read_targets", "read_truth"]
+
+
+class LabelsWithIds(NamedTuple):
+    """Labels of some rows, and what the user calls these rows."""
+
+    y: Any
+    ids: Any
 
 
 def read_targets(
@@ -64,6 +71,9 @@ def read_targets(
     >>> labels.names, rows.indptr.tolist(), rows.indices.tolist()
     (('sea', 'sun'), [0, 1, 3, 3], [0, 0, 1])
     """
+    if isinstance(y, LabelsWithIds):
+        labels, targets = read_targets(y.y, known, classes)
+        return labels, targets._replace(ids=_checked_ids(y.ids, targets.n_rows))
     if type(y) is not np.ndarray:
         if y is None:
             raise ValueError("this classifier requires y to be passed, but the target y is None")
@@ -86,6 +96,17 @@ def read_targets(
     if _is_nested_indicator(rows, known):
         return read_indicator(np.array([list(row) for row in rows]), None, known, classes)
     return read_names(rows, known, classes)
+
+
+def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
+    """Return ids, one per row, as text and whole numbers; ValueError if they are something else."""
+    plain = [one.item() if isinstance(one, np.generic) else one for one in ids]
+    if len(plain) != n_rows:
+        raise ValueError(f"ids has {len(plain)} entries but y has {n_rows} rows; each row needs its id")
+    for place, one in enumerate(plain):
+        if not isinstance(one, str) and type(one) is not int:
+            raise ValueError(f"ids[{place}] is {one!r:.40}; pass text or whole numbers, one per row")
+    return tuple(plain)
 
 
 def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:

@@ -23,12 +23,14 @@ class LabelRows(NamedTuple):
     """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
 
     `n_labels` labels are known when all rows are learned; `n_before`, whose names do not come from these rows, before.
+    `ids` are what the user calls the rows, None for one without an id.
     """
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     n_labels: int
     n_before: int
+    ids: tuple[str | int | None, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -38,13 +40,15 @@ class LabelRows(NamedTuple):
     def between(self, start: int, stop: int) -> LabelRows:
         """Return the labels of the rows from `start` up to `stop`."""
         first, last = self.indptr[start], self.indptr[stop]
-        return self._replace(indptr=self.indptr[start : stop + 1] - first, indices=self.indices[first:last])
+        ids = None if self.ids is None else self.ids[start:stop]
+        return self._replace(indptr=self.indptr[start : stop + 1] - first, indices=self.indices[first:last], ids=ids)
 
     def take(self, rows: Sequence[int]) -> LabelRows:
         """Return the labels of some rows by their numbers, in this order."""
         parts = [self.indices[self.indptr[row] : self.indptr[row + 1]] for row in rows]
         indptr = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-        return self._replace(indptr=indptr, indices=np.concatenate([self.indices[:0], *parts]))
+        ids = None if self.ids is None else tuple(self.ids[row] for row in rows)
+        return self._replace(indptr=indptr, indices=np.concatenate([self.indices[:0], *parts]), ids=ids)
 
     def to_csr(self) -> sparse.csr_array:
         """Return the indicator matrix as a sparse array of 0 and 1 (uint8)."""

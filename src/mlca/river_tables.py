@@ -1,0 +1,105 @@
+"""River's rows that hold more than numbers: text, categories, dates and vectors, learned by `mlca.tables.TableLearner`.
+
+A number that a row does not mention is 0, as in all rows of River; anything else that it does not mention is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlca import frames
+from mlca.explanation import Explanation
+from mlca.learner.core import Learner
+from mlca.model import LearnedModel
+from mlca.tables.columns import Wishes
+from mlca.tables.first_rows import TableRows
+from mlca.tables.frame_cells import cells_of
+from mlca.tables.kinds import Numeric
+from mlca.tables.table_learner import TableLearner
+from mlca.targets.text import is_missing_label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def holds_more_than_numbers(x: Any) -> bool:
+    """Whether a row has values that are neither numbers nor missing.
+
+    Examples
+    --------
+    >>> holds_more_than_numbers({"wind": 3, "rain": None}), holds_more_than_numbers({"sky": "grey"})
+    (False, True)
+    """
+    return isinstance(x, Mapping) and not all(map(_is_number, x.values()))
+
+
+def frame_holds_more_than_numbers(X: Any) -> bool:
+    """Whether a frame has values that are neither numbers nor missing."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return False
+    kinds = X.dtypes.map(lambda kind: getattr(kind, "kind", "O"))
+    return any(not all(map(_is_number, X.iloc[:, place])) for place in np.flatnonzero(~kinds.isin(list("biuf"))))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | np.bool_) or is_missing_label(value)
+
+
+class RiverTable:
+    """A model that learns rows by column name.
+
+    Parameters
+    ----------
+    model : LearnedModel
+        A model that has learned nothing, numbers under names, or tables.
+    """
+
+    def __init__(self, model: LearnedModel) -> None:
+        self._table = TableLearner(
+            model, wishes=Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
+        )
+
+    @property
+    def model(self) -> LearnedModel:
+        """The model."""
+        return self._table.model
+
+    @property
+    def learner(self) -> Learner:
+        """What the model has learned."""
+        return self.model._learner
+
+    def learn(self, x: Mapping[Hashable, Any] | pd.DataFrame, y: Sequence[Any], labels: Iterable[Hashable]) -> None:
+        """Learn a row or a frame; `labels` are all that are known with it."""
+        self._table.learn(self._rows(x), y, labels)
+
+    def encode(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> Any:
+        """Return a row or a frame as the learner takes it."""
+        rows = self._rows(x)
+        return self._table.encode(rows.by_column, rows.n_rows)
+
+    def explain(self, x: Mapping[Hashable, Any]) -> Explanation:
+        """Explain how the labels of one row are predicted."""
+        return frames.explain(self.model, self.encode(x), self._rows(x).by_column)
+
+    def settle(self) -> None:
+        """Let the kinds of columns stand, as in a file, which holds no rows."""
+        self._table.held = None
+
+    def _rows(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> TableRows:
+        if isinstance(x, Mapping):
+            by_column = {str(name): [cell] for name, cell in x.items()}
+            if len(by_column) < len(x):
+                raise ValueError("two features have the same name as text; rename one")
+            rows = TableRows(by_column, 1)
+        else:
+            rows = cells_of(x)
+        if not hasattr(self.model, "labels_"):
+            return rows
+        lacking = [column for column in self._table.layout.learned if column.name not in rows.by_column]
+        filled = {column.name: [0.0 if isinstance(column, Numeric) else None] * rows.n_rows for column in lacking}
+        return TableRows({**rows.by_column, **filled}, rows.n_rows, rows.nominal)

@@ -79,7 +79,7 @@ struct Answers {
 // How one row's labels are predicted, with every number on the way. Slots are "none" and then the labels.
 struct Explained {
     // Who votes, nearest first.
-    Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row a node
+    Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
     std::int64_t n_compared = 0;  // nodes that the row was compared with
     // By Bayes' rule, each label.
@@ -118,7 +118,7 @@ public:
     virtual double vigilance() const = 0;
     // Whether rows wait for the first window to fill, or a failure kept the similarity from being computed.
     virtual bool waits() const = 0;
-    // The threshold of probabilities that would have given the best example F1 so far; one half where nobody has counted.
+    // The threshold of probabilities that would have given the best example F1 so far; one half where none has been counted.
     virtual double best_threshold() const = 0;
 
     // Learn rows in order; at least `n_labels` labels are known afterwards. Throws Stopped after an interrupt.
@@ -132,7 +132,7 @@ public:
     virtual State state(OfNodes wanted) const = 0;
     virtual std::unique_ptr<Learner> copy() const = 0;
     // Replay the nodes of another settled learner of the same kind, or append them; `columns` gives the numbers of its labels
-    // here. A failure or an interrupt leaves this learner half-way. Both must be copies that nobody else knows.
+    // here. A failure or an interrupt leaves this learner half-way. Both must be copies that no other thread has.
     virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, bool append, const Host& host) = 0;
 };
 

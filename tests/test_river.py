@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from river import checks, datasets, evaluate, metrics, preprocessing
 
 from mlca import MLCA, load
-from mlca.learner.widening import SMALLEST_DEVIATION
 from mlca.river import MLCAClassifier
 from mlca.targets import LabelSet
 from tests.learner.algorithm_options import any_options, paper_options
@@ -153,7 +152,7 @@ def test_a_feature_that_appears_later_is_a_column_of_zeros_so_far(stream, chosen
 
 
 def constant_bandwidth(m, d):
-    return (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * SMALLEST_DEVIATION * float(m) ** (-1.0 / (4.0 + d))
+    return (4.0 / (2.0 + d)) ** (1.0 / (4.0 + d)) * 1e-6 * float(m) ** (-1.0 / (4.0 + d))
 
 
 def test_words_make_sparse_nodes_and_change_no_bit(tmp_path, monkeypatch):

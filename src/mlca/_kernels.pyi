@@ -36,6 +36,9 @@ _Answers: TypeAlias = tuple[
 
 RANKS_PER_KNOT: int
 """The difference of ranks between two neighbouring knots of a feature."""
+def constant_bandwidth(n_rows: int, n_features: int) -> float:
+    """Return the bandwidth of a feature that is constant in a window."""
+
 RANK_OF_BINARY_ONE: int
 """The rank of 1 where all values are 0 or 1; that of 0 is 0."""
 HALF_LIVES: tuple[float, ...]
@@ -105,7 +108,7 @@ class Learner:
     def predict_dense(
         self, rows: NDArray[np.float64], n_labels: int, n_jobs: int, probabilities: bool, novelty: bool
     ) -> _Answers:
-        """Return what `mlca.learner.core.Answers` has; None for what is not asked for or not known."""
+        """Return what `mlca.learner.core.Answers` has; None for what is not requested or not known."""
 
     def predict_sparse(
         self,

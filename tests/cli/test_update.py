@@ -57,7 +57,7 @@ def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call
     expected = new_model(vigilance=0.1).partial_fit(
         as_matrix(weather_rows(300, 1)), [tuple(tags) for *_, tags in weather_rows(300, 1)]
     )
-    expected._learner, expected.n_features_in_ = widened(expected._learner, 4, gaps=[3]), 4
+    expected._learner, expected.n_features_in_ = widened(expected._learner, 4, unknown=[3]), 4
     expected.partial_fit(np.column_stack([as_matrix(more), [3.0] * 30]), [tuple(tags) for *_, tags in more])
     np.testing.assert_array_equal(load(model).prototypes_, expected.prototypes_)
     assert recipe_of(load(model)).get_feature_names_out().tolist()[-2:] == ["season", "wind"]

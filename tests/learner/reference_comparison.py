@@ -83,14 +83,14 @@ def expected_state(model):
         arrays["unlabelled"] = [node.beta.get(0, 0) for node in nodes]
     if model.max_nodes is not None:
         arrays["reservoir.tally"] = [memory.candidates, memory.made]
-        arrays["reservoir.births"] = [node.birth for node in nodes]
+        arrays["reservoir.births"] = [node.node_id for node in nodes]
         arrays["reservoir.totals"] = [memory.totals.get(i + 1, 0) for i in range(q)]
     if model.similarity == "learned":
         arrays |= similarity_arrays(model)
     if model.similarity == "learned" and model.drift == "off" and model.search != "exact":
         cells = model.cells_
         arrays["cells.centres"] = cells.centres if cells else np.zeros((0, nodes[0].y.size))
-        arrays["cells.nodes"] = [cells.cells[node.birth] for node in nodes] if cells else []
+        arrays["cells.nodes"] = [cells.cells[node.node_id] for node in nodes] if cells else []
     if model.decision == "bayes":
         counters = [model.counters_.of(i + 1) for i in range(q)]
         arrays["with"], arrays["without"] = ([pair[side] for pair in counters] for side in (0, 1))
@@ -156,7 +156,7 @@ def decision_arrays(model, q):
     if decision.segments:
         for place, name in enumerate(("first", "parts", "trust")):
             arrays[f"drift.{name}"] = [segment[place] for segment in decision.segments.segments]
-        fading = [decision.fading.counts[memory.nodes[k].birth] for k in decision.fading.latest(memory)]
+        fading = [decision.fading.counts[memory.nodes[k].node_id] for k in decision.fading.latest(memory)]
         arrays["fading.counts"] = [count for count, _ in fading]
         arrays["fading"] = [[rows.get(slot, 0.0) for slot in slots] for _, rows in fading]
     return arrays
@@ -196,5 +196,5 @@ def mixed_arrays(model, q):
     if decision.trust:
         for place, name in enumerate(("first", "parts", "trust")):
             arrays[f"drift.{name}"] = [segment[place] for segment in decision.trust.segments]
-        arrays["drift.births"] = sorted(model.births_)
+        arrays["drift.births"] = sorted(model.node_ids_)
     return arrays | (recency_arrays(decision.recent, q) if decision.recent else {})

@@ -84,7 +84,7 @@ CELLS = "the cells do not fit the nodes"
 OTHER_NODES = "the learned similarity was computed from other nodes"
 SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
 NOT_FINITE = "holds numbers that are not finite"
-ANOTHER_TIME = "'similarity.tally' has the similarity computed anew at another time"
+ANOTHER_TIME = "'similarity.tally' has the similarity recomputed at another time"
 LAST = 2**63 - 1
 FIRST = -(2**63)
 

@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    // Collect the groups that are not empty. `group_of(i)` is that of a feature, one of so many, negative if it has none.
+    // Collect the groups that are not empty. `group_of(i)` is that of a feature, one of that many, negative if it has none.
     template <class GroupOf>
     static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) {
         grouping.order.resize(static_cast<std::size_t>(d));

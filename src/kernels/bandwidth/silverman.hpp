@@ -197,7 +197,7 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The median of values, which are put into another order, and of so many times a constant.
+// The median of values, which are put into another order, and of a constant that is repeated.
 inline double median_with_constants(Array<double>& values, std::int64_t n_constants, double constant) {
     const auto n_below = std::partition(values.begin(), values.end(), [&](double s) { return s < constant; }) - values.begin();
     const auto kth = [&](std::int64_t k) {

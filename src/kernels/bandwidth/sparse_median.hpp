@@ -6,7 +6,7 @@
 //
 // Why the order is certain. With u = 2^-53 and `top` the largest Q since the feature was last zero in the whole
 // window: t steps change Q by rounding by t u top at the most, and M by t u sqrt(m top), that is M^2 / m by 2 t u top. The exact
-// way errs by (m + 5) u top. Sums are made anew after MOST_STEPS rows, so for windows up to LONGEST_COUNTED rows t is 2^13 at
+// way errs by (m + 5) u top. Sums are rebuilt after MOST_STEPS rows, so for windows up to LONGEST_COUNTED rows t is 2^13 at
 // the most, and A is within 2^-37 top of what the exact way gives. Where `top` is at most 2^16 A, that is a relative 2^-21: two
 // features whose A differ by a relative 2^-18 are in the right order. Others are vague, and either surely far from the
 // median or the rough sums say nothing. Those of TINY or less may be as good as constant: the median is not sought there.
@@ -159,7 +159,7 @@ private:
         kept = now;
     }
 
-    // List the features of the median's class and of its neighbours; return how many are surely below all of them, or so many
+    // List the features of the median's class and of its neighbours; return how many are surely below all of them, or that many
     // that no place is left if a vague one may be among them.
     std::int64_t gather() {
         const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);

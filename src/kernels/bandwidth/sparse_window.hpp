@@ -144,7 +144,7 @@ public:
             if (other_ == 0) median_.stop();
             for (std::int64_t j = counted_.low; j < std::min(low, counted_.high); ++j) remove(window.row(j));
             counted_ = {std::max(counted_.low, low), std::max(counted_.high, low)};
-            if (counted_.low > low) {  // asked about an earlier window: begin anew
+            if (counted_.low > low) {  // asked about an earlier window: start over
                 forget();
                 counted_ = {low, low};
             }

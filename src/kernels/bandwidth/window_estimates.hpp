@@ -31,9 +31,9 @@ template <class Window>
 class WindowEstimates {
 public:
     // Whatever was prepared for the next positions does not hold any more.
-    void begin_anew() noexcept { walker_ = typename Window::Walker(); }
+    void start_over() noexcept { walker_ = typename Window::Walker(); }
 
-    // Positions have become smaller by so many.
+    // Subtract a number from all positions.
     void shift(std::int64_t by) { walker_.shift(by); }
 
     // One number in MLCA, else one per feature; until the next call.

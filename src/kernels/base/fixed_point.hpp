@@ -28,7 +28,7 @@ inline constexpr double PER_UNIT = 0x1p40;
 inline constexpr double SCALE = 0x1.b2da4e9808a53p-1;
 
 // 2^f on [-1/2, 1/2] as 1 + f q(f): interpolation of q at Chebyshev points, relative error below 1e-17
-// (tests/learner/test_fixedpoint.py computes it anew with 50 digits). 2^0 is 1 exactly.
+// (tests/learner/test_fixedpoint.py recomputes it with 50 digits). 2^0 is 1 exactly.
 inline constexpr double POWER_COEFFICIENTS[] = {
     0x1.62e42fefa39efp-1,  0x1.ebfbdff82c598p-3,  0x1.c6b08d704a0c2p-5,  0x1.3b2ab6fba1ddap-7,
     0x1.5d87fe78a5276p-10, 0x1.430913096fd9fp-13, 0x1.ffcbfc670dcd4p-17, 0x1.62bfd47773353p-20,

@@ -1,10 +1,10 @@
-// A readers-writer lock that starves nobody.
+// A readers-writer lock that starves neither side.
 //
 // A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
 // that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
-// prediction of many rows lets go of it between slices. Only whoever copies a model or writes it down reads for longer, as far
+// prediction of many rows lets go of it between slices. Only a copy of a model or of its state reads for longer, as far
 // as its memory cannot be shared (base/memory.hpp): meanwhile other readers go in past a writer that waits, which has to wait
-// anyway. Whoever waits must not hold Python's interpreter lock.
+// anyway. A thread that waits must not hold Python's interpreter lock.
 #pragma once
 
 #include <condition_variable>

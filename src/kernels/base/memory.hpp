@@ -91,14 +91,14 @@ template <class T>
 }
 
 // Rows of equal width that never move: they live in chunks, so that growing copies nothing and takes no longer for a
-// large model than for a small one. Whoever wants them as they are now may share the chunks, which takes no time; before a
+// large model than for a small one. A reader of the present state may share the chunks, which takes no time; before a
 // row is changed, `reserve` or `own` gives the changer a chunk of his own.
 template <class T>
 class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    // Where about so many rows are expected, no chunk is much larger: to fill 256 KiB with zeros takes 10 microseconds and more.
+    // Where about that many rows are expected, no chunk is much larger: to fill 256 KiB with zeros takes 10 microseconds and more.
     explicit Rows(std::int64_t width, std::int64_t n_expected = INT64_MAX) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
     }
@@ -128,7 +128,7 @@ public:
         if (n > 0) own(n - 1);
     }
 
-    // Make sure that a change of a row is seen by nobody else.
+    // Make sure that a change of a row is not seen by other readers.
     void own(std::int64_t row) {
         Chunk& chunk = chunks_[static_cast<std::size_t>(row >> shift_)];
         if (chunk.use_count() == 1) {

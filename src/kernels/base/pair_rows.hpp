@@ -72,7 +72,7 @@ public:
     const Row& operator[](std::int64_t row) const noexcept { return rows_[static_cast<std::size_t>(row)]; }
     Row& operator[](std::int64_t row) noexcept { return rows_[static_cast<std::size_t>(row)]; }
 
-    // Make room for one more row of so many pairs, so that `open` cannot fail.
+    // Make room for one more row of that many pairs, so that `open` cannot fail.
     void reserve(std::int64_t pairs) {
         if (rows_.size() == rows_.capacity()) rows_.reserve(rows_.size() + rows_.size() / 2 + 16);
         if (free_ < pairs) add_chunk(pairs);
@@ -83,7 +83,7 @@ public:
         if (n > size()) rows_.resize(static_cast<std::size_t>(n));
     }
 
-    // Add an empty row with room for so many pairs (see reserve).
+    // Add an empty row with room for that many pairs (see reserve).
     void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }
 
     // Add a row of these pairs.
@@ -95,7 +95,7 @@ public:
         row.length = static_cast<std::int32_t>(n);
     }
 
-    // Make sure that a row can take so many more pairs; its contents stay.
+    // Make sure that a row can take that many more pairs; its contents stay.
     void make_room(std::int64_t number, std::int64_t more) {
         const Row old = (*this)[number];
         if (old.length + more <= old.room) return;

@@ -90,7 +90,7 @@ class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;
 
-    // At most so many threads, the caller's own among them. Where the system has no thread or no memory for another one, those
+    // At most that many threads, the caller's own among them. Where the system has no thread or no memory for another one, those
     // that were started do all the work: no result depends on their number.
     explicit Team(std::int64_t size) {
         try {

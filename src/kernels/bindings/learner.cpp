@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bandwidth/silverman.hpp"
 #include "base/fixed_point.hpp"
 #include "bindings/state_arrays.hpp"
 #include "learner/interface.hpp"
@@ -38,7 +39,7 @@ std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
     return make_sparse_learner(settings, &state);
 }
 
-// Users have NaN where a value is missing, kernels MISSING: they are compiled for finite numbers, so NaN is told by its bits.
+// Users have NaN where a value is missing, kernels MISSING: they are compiled for finite numbers, so NaN is recognised by its bits.
 constexpr std::int64_t INFINITY_BITS = 0x7ff0000000000000;
 std::int64_t magnitude_bits(double value) { return std::bit_cast<std::int64_t>(value) & INT64_MAX; }
 
@@ -154,8 +155,8 @@ private:
 };
 
 // A learner, whatever its storage. With the first missing value that is learned a model moves into the storage that has room for
-// it: the new one is made aside and takes the place of the old one in one step, while its thread has the turn to learn. Whoever reads
-// has hold of a whole model, before or after; both give the same answers.
+// it: the new one is made aside and takes the place of the old one in one step, while its thread has the turn to learn. A reader
+// holds a whole model, before or after; both give the same answers.
 class BoundLearner {
 public:
     // `sparse`: whether rows are shown sparse, and stored so.
@@ -323,7 +324,7 @@ private:
         return held_->learner;
     }
 
-    // Make room for missing values; whoever calls has the turn to learn.
+    // Make room for missing values; the caller has the turn to learn.
     void become_incomplete() {
         const auto old = learner();
         if (old->settings().incomplete) return;
@@ -332,7 +333,7 @@ private:
         held_->learner = std::move(next);
     }
 
-    // Nobody may wait for the model while holding the interpreter lock.
+    // No thread may wait for the model while holding the interpreter lock.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
         const nb::gil_scoped_release released;
@@ -409,6 +410,8 @@ void bind_learner(nb::module_& module) {
              nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("cells_from"), nb::arg("cells_least"), nb::arg("cells_per_root"), nb::arg("nominal"));
 
     module.attr("RANKS_PER_KNOT") = 2 * RANK_STEP;
+    module.def("constant_bandwidth", [](std::int64_t n_rows, std::int64_t n_features) { return Silverman(n_rows, n_features).bandwidth(CONSTANT); },
+               nb::arg("n_rows"), nb::arg("n_features"), "Return the bandwidth of a feature that is constant in a window.");
     module.attr("RANK_OF_BINARY_ONE") = BINARY_ONE;
     nb::list half_lives;
     for (const double rows : Recency::HALF_LIVES) half_lives.append(rows);

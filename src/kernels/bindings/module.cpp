@@ -42,7 +42,7 @@ bool all_within(const Table<const double>& rows, double limit) {
     return are_within(rows.data(), rows.size(), limit);
 }
 
-// Whether two names are equal that are told so without running any of Python's code.
+// Whether two names are equal as far as can be decided without running any of Python's code.
 bool is_same_name(PyObject* a, PyObject* b) {
     if (a == b) return true;
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
@@ -135,7 +135,7 @@ NB_MODULE(MLCA_MODULE, module) {
     if (!processor_has(level)) {
         throw nb::import_error(("this processor lacks instructions of x86-64-" + level).c_str());
     }
-    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is no leak, and nobody's business at exit
+    nb::set_leak_warnings(false);  // a model that lives as long as the interpreter is not a leak
     module.def(
         "processor_has", [](const char* word) { return processor_has(word); }, nb::arg("level"),
         "Whether this processor runs modules of a level: \"v2\", \"v3\", \"v4\" or \"plain\".");

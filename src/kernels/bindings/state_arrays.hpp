@@ -158,14 +158,14 @@ inline void put_decision(nb::dict& result, const Decision& decision) {
     }
 }
 
-// The first of so many nodes that has fading counts.
-inline std::int64_t oldest_faded(const NodeIds& births, std::int64_t n_nodes) {
-    const std::int64_t n_made = births.made(n_nodes);
-    return births.places({Fading::oldest(n_made), n_made}, n_nodes).low;
+// The first of that many nodes that has fading counts.
+inline std::int64_t oldest_faded(const NodeIds& node_ids, std::int64_t n_nodes) {
+    const std::int64_t n_made = node_ids.made(n_nodes);
+    return node_ids.places({Fading::oldest(n_made), n_made}, n_nodes).low;
 }
 
-// Segments and fading counts of the last nodes, of so many in all.
-inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds& births, std::int64_t n_nodes) {
+// Segments and fading counts of the last nodes, of that many in all.
+inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
     if (!decision.follows) return;
     result["drift.first"] = to_numpy(decision.segments.first);
     result["drift.parts"] = to_numpy(decision.segments.parts);
@@ -173,11 +173,11 @@ inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds&
     if (decision.n_electorates == 1) return;
     Array<double> counts;
     Csr<double> rows;
-    for (std::int64_t k = oldest_faded(births, n_nodes); k < n_nodes; ++k) {
-        counts.push_back(decision.fading.count(births[k]));
+    for (std::int64_t k = oldest_faded(node_ids, n_nodes); k < n_nodes; ++k) {
+        counts.push_back(decision.fading.count(node_ids[k]));
         Array<std::int32_t> slots;
         Array<double> faded;
-        decision.fading.for_each_label(births[k], [&](std::int32_t slot, double row) {
+        decision.fading.for_each_label(node_ids[k], [&](std::int32_t slot, double row) {
             slots.push_back(slot);
             faded.push_back(row);
         });
@@ -189,12 +189,12 @@ inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds&
     result["fading.data"] = to_numpy(std::move(rows.data));
 }
 
-inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds& births, std::int64_t n_nodes) {
+inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
     decision.segments.first = from_numpy<std::int64_t>(arrays, "drift.first");
     decision.segments.parts = from_numpy<std::int64_t>(arrays, "drift.parts");
     decision.segments.trust = from_numpy<double>(arrays, "drift.trust");
     if (decision.n_electorates == 1) return;
-    const std::int64_t oldest = oldest_faded(births, n_nodes), n_kept = n_nodes - oldest;
+    const std::int64_t oldest = oldest_faded(node_ids, n_nodes), n_kept = n_nodes - oldest;
     Array<double> counts(static_cast<std::size_t>(n_kept));
     fill_from(arrays, "fading.counts", counts.data(), n_kept);
     Array<std::int64_t> bounds(static_cast<std::size_t>(n_kept + 1));
@@ -207,14 +207,14 @@ inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds
     if (n_kept > 0) decision.fading.reserve(0);
     for (std::int64_t k = 0; k < n_kept; ++k) {
         const std::int64_t start = bounds.data()[k];
-        decision.fading.put(births[oldest + k], counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
+        decision.fading.put(node_ids[oldest + k], counts.data()[k], slots.data() + start, faded.data() + start, bounds.data()[k + 1] - start);
     }
 }
 
 // Where nodes are bounded. NodeIds must ascend, or nodes would not be found by them.
 inline void put_reservoir(nb::dict& result, const State& state) {
-    result["reservoir.tally"] = to_numpy(Array<std::int64_t>{state.n_candidates, state.births.n_made});
-    result["reservoir.births"] = to_numpy(state.births.numbers);
+    result["reservoir.tally"] = to_numpy(Array<std::int64_t>{state.n_candidates, state.node_ids.n_made});
+    result["reservoir.births"] = to_numpy(state.node_ids.numbers);
     result["reservoir.totals"] = to_numpy(state.label_totals);
 }
 
@@ -222,21 +222,21 @@ inline void take_reservoir(const nb::dict& arrays, State& state) {
     std::int64_t tally[2];
     fill_from(arrays, "reservoir.tally", tally, 2);
     state.n_candidates = tally[0];
-    state.births.n_made = tally[1];
+    state.node_ids.n_made = tally[1];
     const auto n = static_cast<std::int64_t>(state.counts.size());
-    state.births.numbers.resize(static_cast<std::size_t>(n));
-    fill_from(arrays, "reservoir.births", state.births.numbers.data(), n);
+    state.node_ids.numbers.resize(static_cast<std::size_t>(n));
+    fill_from(arrays, "reservoir.births", state.node_ids.numbers.data(), n);
     state.label_totals.resize(static_cast<std::size_t>(state.n_labels));
     fill_from(arrays, "reservoir.totals", state.label_totals.data(), state.n_labels);
     std::int64_t last = -1;
-    for (const std::int64_t number : state.births.numbers) {
-        if (number <= last || number >= state.births.n_made) throw std::invalid_argument("array 'reservoir.births' does not ascend");
+    for (const std::int64_t number : state.node_ids.numbers) {
+        if (number <= last || number >= state.node_ids.n_made) throw std::invalid_argument("array 'reservoir.births' does not ascend");
         last = number;
     }
-    if (state.births.n_made > state.n_candidates) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
+    if (state.node_ids.n_made > state.n_candidates) throw std::invalid_argument("array 'reservoir.tally' counts more nodes than rows for them");
 }
 
-inline Decision decision_from(const nb::dict& arrays, const Settings& settings, const NodeIds& births, std::int64_t n_nodes) {
+inline Decision decision_from(const nb::dict& arrays, const Settings& settings, const NodeIds& node_ids, std::int64_t n_nodes) {
     Decision decision(settings.recency, settings.follows_drift, settings.mixes);
     decision.frequencies.totals = from_numpy<std::int64_t>(arrays, "decision.totals");
     decision.frequencies.arrived = from_numpy<std::int32_t>(arrays, "decision.arrived");
@@ -258,7 +258,7 @@ inline Decision decision_from(const nb::dict& arrays, const Settings& settings, 
         fill_from(arrays, "recency.rows", decision.recency->rows, Recency::N_LIVES);
         decision.recency->counts = from_numpy<double>(arrays, "recency.counts");
     }
-    if (settings.follows_drift) take_drift(arrays, decision, births, n_nodes);
+    if (settings.follows_drift) take_drift(arrays, decision, node_ids, n_nodes);
     return decision;
 }
 
@@ -299,8 +299,8 @@ inline nb::dict arrays_of(State state, const Settings& settings, bool sparse, Of
     }
     if (settings.calibrated) {
         put_decision(result, *state.decision);
-        put_drift(result, *state.decision, state.births, n);
-        if (settings.mixes && settings.follows_drift) result["drift.births"] = to_numpy(std::move(state.similarity_births));
+        put_drift(result, *state.decision, state.node_ids, n);
+        if (settings.mixes && settings.follows_drift) result["drift.births"] = to_numpy(std::move(state.similarity_node_ids));
     }
     if (state.linear) put_linear(result, std::move(*state.linear));
     result["waiting.indptr"] = to_numpy(std::move(state.waiting_indptr));
@@ -339,8 +339,8 @@ inline State state_from(const nb::dict& arrays, std::int64_t n_labels, bool spar
     if (settings.learned) take_similarity(arrays, state, settings.mixes);
     if (settings.cells.from > 0) state.cells = {from_numpy<std::int16_t>(arrays, "cells.centres"), from_numpy<std::int32_t>(arrays, "cells.nodes")};
     if (settings.max_nodes > 0) take_reservoir(arrays, state);
-    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.births, static_cast<std::int64_t>(state.counts.size()));
-    if (settings.mixes && settings.follows_drift) state.similarity_births = from_numpy<std::int64_t>(arrays, "drift.births");
+    if (settings.calibrated) state.decision = decision_from(arrays, settings, state.node_ids, static_cast<std::int64_t>(state.counts.size()));
+    if (settings.mixes && settings.follows_drift) state.similarity_node_ids = from_numpy<std::int64_t>(arrays, "drift.births");
     if (settings.mixes) state.linear = linear_from(arrays, static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL);
     state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
     state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");

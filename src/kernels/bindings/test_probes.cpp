@@ -213,7 +213,7 @@ void bind_rough_sums(nb::module_& module) {
 
 void bind_probes(nb::module_& module) {
     nb::module_ probes = module.def_submodule("probes", "Pieces of the learner one by one, for the tests.");
-    probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"), "Let one allocation fail, after so many others.");
+    probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"), "Let one allocation fail, after that many others.");
     bind_sums(probes);
     bind_medians(probes);
     bind_windows(probes);

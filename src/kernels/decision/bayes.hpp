@@ -62,7 +62,7 @@ public:
     Array<std::int64_t> unlabelled;    // how many of them had no label
     Array<std::int64_t> totals;        // rows of each label
 
-    // Make sure that so many labels can be known.
+    // Make sure that that many labels can be known.
     void reserve_labels(std::int64_t n) {
         grow_to(totals, n);
         grow_to(with_, n * n_bins());

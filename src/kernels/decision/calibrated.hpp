@@ -4,27 +4,174 @@
 // them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
 // nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
 //
-// `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), birth(k) and for_each_label(k, f).
+// `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), node_id(k) and for_each_label(k, f).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
+#include "base/fixed_point.hpp"
 #include "base/memory.hpp"
-#include "base/level.hpp"
-#include "decision/calibration.hpp"
 #include "decision/drift.hpp"
-#include "decision/experts.hpp"
-#include "decision/label_totals.hpp"
+#include "decision/label_frequencies.hpp"
 #include "decision/mixer.hpp"
-#include "decision/recency.hpp"
 #include "decision/voters.hpp"
 #include "learner/settings.hpp"
 #include "nodes/nodes_view.hpp"
 #include "similarity/rank_distance.hpp"
 
 namespace mlca::MLCA_LEVEL {
+
+// How often a share of the votes came true: shares become probabilities by what happened before.
+//
+// Each slot counts, in eleven cells from share 0 to share 1, the rows that were given a share (divided between the two cells
+// next to it) and those that had the label. Counts are whole numbers of 2^-20 rows, so parts of models add up. Nearly all
+// labels of nearly all rows have share 0: cell 0 is kept as what is missing from all rows, and a label that had no share and
+// was not there needs no change. A label that comes late has the counts that it would have had, without storage.
+class Calibration {
+public:
+    static constexpr std::int64_t CELLS = 10;
+    static constexpr std::int64_t WIDTH_OF_SLOT = CELLS + 1;
+    static constexpr std::int64_t PER_COUNT = std::int64_t{1} << 20;
+    static constexpr std::int64_t MOST_ROWS = std::int64_t{1} << 40;
+
+    void reserve(std::int64_t n_slots) {
+        grow_to(present, n_slots * WIDTH_OF_SLOT);
+        grow_to(total, n_slots * WIDTH_OF_SLOT);
+    }
+
+    double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * come_true_at(slot, share); }
+
+    // How often such a share came true.
+    double come_true_at(std::int64_t slot, double share) const noexcept {
+        const Place place(share);
+        const double low = come_true(slot, place.cell);
+        if (place.f == 0.0) return low;  // as of most labels, which have no share
+        return (1.0 - place.f) * low + place.f * come_true(slot, place.cell + 1);
+    }
+
+    // Count a row of these slots, sorted; there must be room.
+    void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        ++rows;
+        for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            if (!shares.lists(slots[i])) count(slots[i], 0.0, true);
+        }
+    }
+
+    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const noexcept {
+        const auto n = static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT);
+        if (rows < 0 || rows > MOST_ROWS || total.size() != n || present.size() != n) return false;
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) {
+            std::int64_t left = rows * PER_COUNT;  // of all rows; each cell has at most what the others leave
+            for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
+                const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], with_label = present.data()[slot * WIDTH_OF_SLOT + cell];
+                if (cell == 0 && (all > 0 || all < -left)) return false;
+                const std::int64_t here = cell == 0 ? left + all : all;
+                if (here < 0 || here > left || with_label < 0 || with_label > here) return false;
+                left -= here;
+            }
+            if (left != 0) return false;
+        }
+        return true;
+    }
+
+    std::int64_t rows = 0;
+    Array<std::int64_t> total;      // of each slot: cell 0 less all rows, then the others
+    Array<std::int64_t> present;    // those of them that had the label
+
+private:
+    struct Place {
+        explicit Place(double share) noexcept {
+            const double x = share * static_cast<double>(CELLS);
+            cell = std::min(static_cast<std::int64_t>(x), CELLS - 1);
+            f = x - static_cast<double>(cell);
+        }
+        std::int64_t cell;
+        double f;
+    };
+
+    double come_true(std::int64_t slot, std::int64_t cell) const noexcept {
+        const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell] + (cell == 0 ? rows * PER_COUNT : 0);
+        const double with_label = static_cast<double>(present.data()[slot * WIDTH_OF_SLOT + cell]) / static_cast<double>(PER_COUNT);
+        return (with_label + 0.3 * static_cast<double>(cell)) / (static_cast<double>(all) / static_cast<double>(PER_COUNT) + 3.0);
+    }
+
+    void count(std::int64_t slot, double share, bool has_label) noexcept {
+        const Place place(share);
+        const auto upper = static_cast<std::int64_t>(nearest_whole(place.f * static_cast<double>(PER_COUNT)));
+        std::int64_t* total_of_slot = total.data() + slot * WIDTH_OF_SLOT;
+        std::int64_t* present_of_slot = present.data() + slot * WIDTH_OF_SLOT;
+        total_of_slot[0] -= PER_COUNT;
+        total_of_slot[place.cell] += PER_COUNT - upper;
+        total_of_slot[place.cell + 1] += upper;
+        if (!has_label) return;
+        present_of_slot[place.cell] += PER_COUNT - upper;
+        present_of_slot[place.cell + 1] += upper;
+    }
+};
+
+// Experts whose probabilities are mixed: those that were right weigh more, and none is ever given up.
+//
+// Losses are added over the labels in whole numbers of 2^-32, so the order of labels does not matter.
+class Pool {
+public:
+    static constexpr std::int64_t MOST_EXPERTS = 8;
+
+    explicit Pool(std::int64_t experts) : n_experts(experts) {
+        log_weights[0] = ln(0.9);
+        for (std::int64_t e = 1; e < n_experts; ++e) log_weights[e] = ln(0.1 / static_cast<double>(n_experts - 1));
+        refresh();
+    }
+
+    double mix(const double* opinions) const noexcept {
+        double total = 0.0;
+        for (std::int64_t e = 0; e < n_experts; ++e) total += weights[e] * opinions[e];
+        return total;
+    }
+
+    // Begin a row; then hear what the experts said of each label; then learn.
+    void begin() noexcept { std::fill_n(losses_, MOST_EXPERTS, 0); }
+    void hear(const double* opinions, bool has_label) noexcept {
+        for (std::int64_t e = 0; e < n_experts; ++e) {
+            const double p = clipped(opinions[e], 1e-3);
+            losses_[e] += static_cast<std::int64_t>(nearest_whole(ln(has_label ? p : 1.0 - p) * 0x1p32));
+        }
+    }
+    void learn() noexcept {
+        for (std::int64_t e = 0; e < n_experts; ++e) {
+            log_weights[e] = ln(weights[e]) + 0.5 * (static_cast<double>(losses_[e]) / 0x1p32);
+        }
+        refresh();
+    }
+
+    // Fill in the weights, which follow from their logarithms.
+    void refresh() noexcept {
+        double top = log_weights[0], together = 0.0;
+        for (std::int64_t e = 1; e < n_experts; ++e) top = std::max(top, log_weights[e]);
+        for (std::int64_t e = 0; e < n_experts; ++e) {
+            weights[e] = exp_of_minus(top - log_weights[e]);
+            together += weights[e];
+        }
+        for (std::int64_t e = 0; e < n_experts; ++e) {
+            weights[e] = 0.999 * weights[e] / together + 0.001 / static_cast<double>(n_experts);
+        }
+    }
+
+    // Whether the logarithms could have been learned: whatever passes can be computed with.
+    bool is_sound() const noexcept {
+        return std::all_of(log_weights, log_weights + n_experts, [](double w) { return w <= 0.0 && w >= -1e15; });
+    }
+
+    std::int64_t n_experts;
+    double log_weights[MOST_EXPERTS] = {};  // before they are made to add up to one
+    double weights[MOST_EXPERTS] = {};
+
+private:
+    std::int64_t losses_[MOST_EXPERTS] = {};
+};
 
 // How unlike everything seen a row is: the share of learned rows that were nearer to their nearest node than it is.
 //
@@ -35,7 +182,7 @@ public:
 
     void learn(double distance) noexcept { ++rows[bin(distance)]; }
 
-    // Rows of the same bin are spread evenly in it. While no row has been counted, whatever is no node is new.
+    // Rows of the same bin are spread evenly in it. While no row has been counted, a row that is not a node is new.
     double of(double distance) const noexcept {
         const std::int64_t place = bin(distance);
         std::int64_t nearer = 0, all = 0;
@@ -48,7 +195,7 @@ public:
         return (static_cast<double>(nearer) + part * static_cast<double>(rows[place])) / static_cast<double>(all);
     }
 
-    // Whether the counts could be those of so many rows.
+    // Whether the counts could be those of that many rows.
     bool is_sound(std::int64_t n_rows) const noexcept {
         std::int64_t left = n_rows;
         for (const std::int64_t count : rows) {
@@ -72,7 +219,7 @@ struct Poll {
     Array<Stretch> trusted;         // nodes of trusted segments, where drift is followed
     Array<Voter> of_segments;       // the nearest node of each; only when learning
     double nearest = -1.0;          // the distance of the nearest of all nodes; negative if there is none
-    Array<std::int64_t> scores;     // of the background; whoever has a learned similarity fills them in
+    Array<std::int64_t> scores;     // of the background; filled in where there is a learned similarity
 };
 
 // What they say. Each thread has its own.
@@ -94,7 +241,7 @@ public:
         reserve(1, 0);  // "none" is always there
     }
 
-    // Make room for a row of so many labels; learning it cannot fail then. Nothing that is known changes.
+    // Make room for a row of that many labels; learning it cannot fail then. Nothing that is known changes.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -103,7 +250,7 @@ public:
         frequencies.reserve(n_slots);  // last: slots are known when all have room for them
     }
 
-    // Keep so many slots and nodes exactly, as a state has them.
+    // Keep that many slots and nodes exactly, as a state has them.
     void resize(std::int64_t n_slots, std::int64_t n_nodes) {
         reserve(n_slots, 0);
         const auto n = static_cast<std::size_t>(n_slots);
@@ -156,9 +303,9 @@ public:
     }
 
     // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
-    // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `births` says how many nodes were made
+    // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `node_ids` says how many nodes were made
     // before each, and where a node is.
-    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& births, bool learning,
+    void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
@@ -175,11 +322,11 @@ public:
             const TopK& list = nearest_in(0, n_nodes, 1, NO_LIMIT);
             return list.size() > 0 ? ruler.distance(list.sums.data()[0]) : -1.0;
         };
-        const std::int64_t n_made = births.made(n_nodes);
+        const std::int64_t n_made = node_ids.made(n_nodes);
         Array<Stretch>& trusted = poll.trusted;
         trusted.clear();
         if (follows) {
-            segments.for_each_trusted(n_made, [&](Stretch stretch) { trusted.push_back(births.places(stretch, n_nodes)); });
+            segments.for_each_trusted(n_made, [&](Stretch stretch) { trusted.push_back(node_ids.places(stretch, n_nodes)); });
         }
         const bool trusts_all = !follows || (trusted.size() == 1 && trusted.front() == all);
         if (mixer && !trusts_all) find(poll.voters[0], trusted.data(), static_cast<std::int64_t>(trusted.size()));
@@ -190,7 +337,7 @@ public:
             poll.nearest = nearest_of_all();
         }
         if (n_electorates == 1) {
-            if (follows && learning) find_nearest_of_segments(poll, n_nodes, births, nearest_in);
+            if (follows && learning) find_nearest_of_segments(poll, n_nodes, node_ids, nearest_in);
             return;
         }
         if (trusts_all) {
@@ -198,13 +345,13 @@ public:
         } else {
             find(poll.voters[1], trusted.data(), static_cast<std::int64_t>(trusted.size()));
         }
-        const Stretch last = births.places({Fading::oldest(n_made), n_made}, n_nodes);
+        const Stretch last = node_ids.places({Fading::oldest(n_made), n_made}, n_nodes);
         if (last == all) {
             poll.voters[2] = poll.voters[0];
         } else {
             find(poll.voters[2], &last, 1);
         }
-        if (learning) find_nearest_of_segments(poll, n_nodes, births, nearest_in);
+        if (learning) find_nearest_of_segments(poll, n_nodes, node_ids, nearest_in);
     }
 
     // Count the votes; there must be room.
@@ -221,8 +368,8 @@ public:
                 ballot.shares[e].vote(voters, count, labels);
             } else {
                 ballot.shares[e].vote(
-                    voters, [&](std::int64_t node) { return fading.count(view.birth(node)); },
-                    [&](std::int64_t node, auto f) { fading.for_each_label(view.birth(node), f); });
+                    voters, [&](std::int64_t node) { return fading.count(view.node_id(node)); },
+                    [&](std::int64_t node, auto f) { fading.for_each_label(view.node_id(node), f); });
             }
         }
     }
@@ -278,7 +425,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // The row has become, or fallen on, this of so many nodes that were made. There must be room.
+    // The row has become, or fallen on, this of that many nodes that were made. There must be room.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -286,18 +433,18 @@ public:
         fading.learn(node, n_made, slots, n_in_row);
     }
 
-    // Whether the state could be that of so many slots and nodes: whatever passes can be computed with.
-    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const NodeIds& births) const {
+    // Whether the state could be that of that many slots and nodes: whatever passes can be computed with.
+    bool is_sound(std::int64_t slots, std::int64_t n_nodes, const NodeIds& node_ids) const {
         if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
             if (!calibrations[e].is_sound(slots) || calibrations[e].rows != frequencies.rows) return false;
         }
         if ((recency && !recency->is_sound(slots)) || (pool && !pool->is_sound()) || (mixer && !mixer->is_sound(frequencies.rows))) return false;
-        const std::int64_t n_made = births.made(n_nodes);
+        const std::int64_t n_made = node_ids.made(n_nodes);
         if (follows && !segments.is_sound(n_made, frequencies.rows)) return false;
         if (n_electorates == 1) return true;
-        for (std::int64_t node = births.places({Fading::oldest(n_made), n_made}, n_nodes).low; node < n_nodes; ++node) {
-            if (!fading.is_sound(births[node], slots)) return false;
+        for (std::int64_t node = node_ids.places({Fading::oldest(n_made), n_made}, n_nodes).low; node < n_nodes; ++node) {
+            if (!fading.is_sound(node_ids[node], slots)) return false;
         }
         return true;
     }
@@ -320,16 +467,16 @@ private:
     }
 
     // A segment's nearest node is the first of it among the voters out of all nodes, if there is one.
-    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& births, NearestIn nearest_in) const {
+    void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(static_cast<std::size_t>(segments.n()), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];
         for (std::int64_t v = 0; v < near.size(); ++v) {
-            Voter& nearest = poll.of_segments.data()[segments.of(births[near.node(v)])];
+            Voter& nearest = poll.of_segments.data()[segments.of(node_ids[near.node(v)])];
             if (nearest.node < 0) nearest = {near.key(v), near.node(v), 0};
         }
         for (std::int64_t i = 0; i < segments.n(); ++i) {
             if (poll.of_segments.data()[i].node >= 0) continue;
-            const Stretch stretch = births.places(segments.nodes(i, births.made(n_nodes)), n_nodes);
+            const Stretch stretch = node_ids.places(segments.nodes(i, node_ids.made(n_nodes)), n_nodes);
             if (stretch.low == stretch.high) continue;
             const TopK& list = nearest_in(stretch.low, stretch.high, 1, NO_LIMIT);
             if (list.size() > 0) poll.of_segments.data()[i] = {list.sums.data()[0], list.nodes.data()[0], 0};

@@ -65,12 +65,12 @@ public:
     // The trust that a segment needs.
     double least() const noexcept { return 0.7 * *std::max_element(trust.begin(), trust.end()); }
 
-    // The nodes of a segment, out of so many that were made.
+    // The nodes of a segment, out of that many that were made.
     Stretch nodes(std::int64_t segment, std::int64_t n_made) const noexcept {
         return {first.data()[segment], segment + 1 < n() ? first.data()[segment + 1] : n_made};
     }
 
-    // f(stretch) for the stretches of consecutive nodes that are trusted, out of so many that were made.
+    // f(stretch) for the stretches of consecutive nodes that are trusted, out of that many that were made.
     template <class F>
     void for_each_trusted(std::int64_t n_made, F f) const {
         if (first.empty()) return;
@@ -91,7 +91,7 @@ public:
     // How much the labels of a segment's nearest node were those of a row, 0 to 1.
     void learn(std::int64_t segment, double overlap) noexcept { trust.data()[segment] += speed_ * (overlap - trust.data()[segment]); }
 
-    // Whether these could be the segments of so many nodes and rows: whatever passes can be computed with.
+    // Whether these could be the segments of that many nodes and rows: whatever passes can be computed with.
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n() > most_ || parts.size() != first.size() || trust.size() != first.size()) return false;
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
@@ -121,10 +121,10 @@ public:
     static constexpr std::int64_t LAST = 512;
     using Rows = Array<std::pair<std::int32_t, double>>;
 
-    // The oldest of so many nodes whose counts are kept.
+    // The oldest of that many nodes whose counts are kept.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
-    // Make room for a row of so many labels, whatever node it falls on.
+    // Make room for a row of that many labels, whatever node it falls on.
     void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
@@ -142,7 +142,7 @@ public:
         rows.data()[node % LAST].clear();
     }
 
-    // A row of these slots falls on one of so many nodes; there must be room.
+    // A row of these slots falls on one of that many nodes; there must be room.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
@@ -166,7 +166,7 @@ public:
         for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
     }
 
-    // Whether the counts of a node could be with so many slots: whatever passes can be computed with.
+    // Whether the counts of a node could be with that many slots: whatever passes can be computed with.
     bool is_sound(std::int64_t node, std::int64_t n_slots) const noexcept {
         if (counts.size() != LAST || rows.size() != LAST) return false;
         const double all = count(node);

@@ -57,7 +57,7 @@ public:
     static constexpr std::int64_t UNSEEN = 0, NONE = 1, FIRST_LABEL = 2;
     static constexpr std::int64_t FIRST_STEP = 50;  // rows learned
     static constexpr std::int64_t REHEARSED = 4;
-    // Beyond so many products of non-zeros and labels, labels with small gradients are skipped and one node is rehearsed.
+    // Beyond this number of products of non-zeros and labels, labels with small gradients are skipped and one node is rehearsed.
     static constexpr std::int64_t MANY = 200'000;
 
     explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) { add_row(FeatureKey{}); }
@@ -68,7 +68,7 @@ public:
     const FeatureKey& key(std::int64_t row) const noexcept { return keys_.data()[row]; }
     float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
 
-    // Make room for so many columns and slots.
+    // Make room for that many columns and slots.
     void reserve_columns(std::int64_t n, std::int64_t n_slots) {
         grow_to(columns_, n_slots);
         if (n <= stride_) return;
@@ -176,7 +176,7 @@ public:
     };
     Draft draft() const { return {weights_.shared(), keys_, n_columns_, stride_}; }
 
-    // Whether a state could be that of d features and so many columns: whatever passes can be computed with.
+    // Whether a state could be that of d features and that many columns: whatever passes can be computed with.
     static bool is_sound(const LinearState& state, std::int64_t d, const Nominal& nominal, std::int64_t n_columns) noexcept {
         const std::size_t n = state.features.size();
         if (state.n_columns != n_columns || state.kinds.size() != n || state.values.size() != n) return false;
@@ -252,7 +252,7 @@ private:
     // Adding it moves multiples of 2^-24 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
 
-    // Copies share their chunks: whoever changes a row owns it first.
+    // Copies share their chunks: a row is copied before it is changed.
     struct Weights : Rows<float> {
         using Rows<float>::Rows;
         explicit Weights(Rows<float>&& rows) noexcept : Rows<float>(std::move(rows)) {}
@@ -271,7 +271,7 @@ private:
         bool operator<(const Category& other) const noexcept { return ordered() < other.ordered(); }
     };
 
-    // Columns in whole eights; what is beyond the last one is nobody's.
+    // Columns in whole eights; what is beyond the last one is not used.
     std::int64_t n_used() const noexcept { return (n_columns_ + 7) / 8 * 8; }
 
     bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_.data()[slot] > 0; }

@@ -1,4 +1,4 @@
-// Whom to trust: votes, linear models, priors and recency, mixed in the logistic domain by weights that all labels share.
+// How far to trust votes, linear models, priors and recency, mixed in the logistic domain by weights that all labels share.
 //
 // The probability of a label is sigmoid(w . z), z its inputs. When a row's labels are known, w takes one Newton step on the log loss
 // of all labels that some earlier row had. Inputs are within 17.3 in size, so a term of the gradient is below 2^4.2 and one of the
@@ -16,8 +16,8 @@
 
 #include "base/fixed_point.hpp"
 #include "base/memory.hpp"
+#include "decision/label_frequencies.hpp"
 #include "decision/linear_models.hpp"
-#include "decision/recency.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -113,7 +113,7 @@ public:
         step(g);
     }
 
-    // Whether the state could have been learned in so many rows: whatever passes can be computed with.
+    // Whether the state could have been learned in that many rows: whatever passes can be computed with.
     bool is_sound(std::int64_t rows) const noexcept {
         double root[MOST_INPUTS][MOST_INPUTS];
         for (std::int64_t i = 0; i < n_inputs; ++i) {

@@ -115,7 +115,7 @@ private:
 // Each slot's share of the votes, and which slots have one.
 class Shares {
 public:
-    // Make room for so many slots.
+    // Make room for that many slots.
     void reserve(std::int64_t n_slots) {
         grow_to(shares_, n_slots);
         grow_to(is_listed_, n_slots);

@@ -82,7 +82,7 @@ struct Answers {
 // How one row's labels are predicted, with every number on the way. Slots are "none" and then the labels.
 struct Explained {
     // Who votes, nearest first.
-    Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row a node
+    Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
     std::int64_t n_compared = 0;  // nodes that the row was compared with
     // By Bayes' rule, each label.
@@ -134,7 +134,7 @@ public:
     virtual State state(OfNodes wanted) const = 0;
     virtual std::unique_ptr<Learner> copy() const = 0;
     // Replay the nodes of another settled learner of the same kind, or append them; `columns` gives the numbers of its labels
-    // here. A failure or an interrupt leaves this learner half-way. Both must be copies that nobody else knows.
+    // here. A failure or an interrupt leaves this learner half-way. Both must be copies that no other thread has.
     virtual void absorb(const Learner& other, const std::int32_t* columns, std::int64_t n_labels, bool append, const Host& host) = 0;
 };
 

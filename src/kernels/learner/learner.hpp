@@ -1,11 +1,11 @@
 // The learner: a stream of rows and labels in, a model that can predict out.
 //
-// One thread learns at a time (bindings/learner.cpp sees to that), any number may read meanwhile. The learner searches without a lock, as nobody else
+// One thread learns at a time (bindings/learner.cpp ensures that), any number may read meanwhile. The learner searches without a lock, as no other thread
 // changes the model, and holds it only while a row is committed; readers share it. So each answer is that of the model
 // after some whole row, and a failure or an interrupt leaves the model of all rows that were committed.
 //
 // The first `window` rows of a stream wait until there are that many. They are learned into a model of their own, which
-// then takes the place of the empty one: all of them or, after a failure, none and the last row not taken in. Whoever reads
+// then takes the place of the empty one: all of them or, after a failure, none and the last row not taken in. A reader
 // before that gets a copy in which the waiting rows are learned with the window that has come (`settled`).
 #pragma once
 
@@ -20,16 +20,15 @@
 #include <type_traits>
 #include <vector>
 
-#include "learner/merge.hpp"
-#include "learner/batch_predict.hpp"
-#include "learner/interface.hpp"
+#include "bandwidth/window_estimates.hpp"
 #include "base/lock.hpp"
-#include "learner/speculative_learning.hpp"
+#include "base/team.hpp"
+#include "learner/interface.hpp"
+#include "learner/merge.hpp"
 #include "learner/model.hpp"
 #include "learner/prediction.hpp"
 #include "learner/restore.hpp"
-#include "base/team.hpp"
-#include "bandwidth/window_estimates.hpp"
+#include "learner/speculative_learning.hpp"
 
 namespace mlca::MLCA_LEVEL {
 
@@ -109,7 +108,7 @@ public:
         } catch (...) {
             // Nothing here may fail: there may be no memory left.
             const std::lock_guard<Lock> guard(lock_);
-            estimates_.begin_anew();
+            estimates_.start_over();
             model_.next_groups.reset();
             if (n_waiting() == 0) window_.drop_after(window_.learned);
             throw;
@@ -127,7 +126,7 @@ public:
             copy = std::make_shared<LearnerOf>(*this);
             copy->hide_unlearned();
         }
-        // Nobody is kept waiting by the learning, and it can be interrupted.
+        // No lock is held while learning, and it can be interrupted.
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
         copy->resolve_vigilance(copy->model_, host, stop);
@@ -194,7 +193,7 @@ public:
         const std::int64_t low = other.window_.latest().low;
         take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
         window_.learned = window_.filled;
-        estimates_.begin_anew();
+        estimates_.start_over();
     }
 
 private:
@@ -304,7 +303,7 @@ private:
         }
     }
 
-    // Make the model anew without the nodes that were given up.
+    // Rebuild the model without the nodes that were given up.
     void drop_gone(ModelHere& model) {
         if (model.n_gone == 0) return;
         ModelHere next = without_gone(model);
@@ -312,7 +311,7 @@ private:
         model = std::move(next);
     }
 
-    // Compute the learned similarity anew if it is time and was not done with the row. It takes its time: meanwhile readers go
+    // Recompute the learned similarity if it is due and was not done with the row. It takes its time: meanwhile readers go
     // by the old one. A failure leaves it due: readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop) {
         if (!model.similarity_is_due()) return;
@@ -324,7 +323,7 @@ private:
         unsettle();
     }
 
-    // What is known, as arrays. The model is locked, or known to nobody else.
+    // The state as arrays. The model is locked, or no other thread has it.
     Draft drafted(OfNodes wanted) const {
         Draft draft = write_state(model_, wanted);
         State& state = draft.state;

@@ -47,10 +47,10 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
 }
 
 // `places`: the number that each of the other's nodes would have here in the order of making, and that of the next node.
-inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& births) {
+inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
-        const Stretch stretch = births.places(other.nodes(i, births.made(n_nodes)), n_nodes);
+        const Stretch stretch = node_ids.places(other.nodes(i, node_ids.made(n_nodes)), n_nodes);
         const std::int64_t begin = places.data()[stretch.low], end = places.data()[stretch.high];
         if (begin == end && segments.n() > 0) continue;  // all of its nodes were taken in by others
         segments.reserve();
@@ -61,20 +61,20 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
 // Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
 // node's rows had come in equal shares.
 template <class View>
-[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const NodeIds& births,
+[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const NodeIds& node_ids,
                    const View& view) {
     const std::int64_t n = view.n_nodes();
     Array<std::int32_t> of_node;
     Array<double> faded;
     for (std::int64_t k = 0; k < n; ++k) {
-        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = view.birth(k) >= Fading::oldest(births.made(n));
+        const bool is_new = places.data()[k + 1] > places.data()[k], is_known = view.node_id(k) >= Fading::oldest(node_ids.made(n));
         if (!is_new || places.data()[k] < Fading::oldest(places.back())) continue;
         of_node.clear();
         faded.clear();
         double count = 5.0 * (1.0 - std::pow(0.8, static_cast<double>(view.count(k))));
         if (is_known) {
-            count = other.count(view.birth(k));
-            other.for_each_label(view.birth(k), [&](std::int32_t slot, double rows) {
+            count = other.count(view.node_id(k));
+            other.for_each_label(view.node_id(k), [&](std::int32_t slot, double rows) {
                 of_node.push_back(static_cast<std::int32_t>(slots[static_cast<std::size_t>(slot)]));
                 faded.push_back(rows);
             });
@@ -92,7 +92,7 @@ template <class View>
 // other's nodes.
 template <class View>
 [[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
-                     const NodeIds& births, const View& view) {
+                     const NodeIds& node_ids, const View& view) {
     decision.reserve(n_slots, 0);
     Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);
     for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};
@@ -100,9 +100,9 @@ template <class View>
     if (decision.recency) absorb_recency(*decision.recency, *other.recency, other.frequencies.rows, slots);
     if (decision.pool && other.frequencies.rows > 0) decision.pool = other.pool;
     if (decision.mixer) decision.mixer->absorb(*other.mixer, decision.frequencies.rows, other.frequencies.rows);
-    if (decision.follows) absorb_segments(decision.segments, other.segments, places, births);
+    if (decision.follows) absorb_segments(decision.segments, other.segments, places, node_ids);
     if (decision.n_electorates > 1) {
-        absorb_fading(decision.fading, other.fading, slots, places, births, view);
+        absorb_fading(decision.fading, other.fading, slots, places, node_ids, view);
     }
     for (std::int64_t bin = 0; bin < Novelty::N_BINS; ++bin) decision.novelty.rows[bin] += other.novelty.rows[bin];
     Frequencies& frequencies = decision.frequencies;
@@ -205,7 +205,7 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     Array<std::int32_t> labels;
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         stop.check();
-        places.push_back(model.births.made(model.n_nodes));
+        places.push_back(model.node_ids.made(model.n_nodes));
         if (!kept.theirs.data()[k]) continue;
         const auto& label_counts = other.labels.at_nodes[k];
         labels.clear();
@@ -214,8 +214,8 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
         RowsHere::append(in_order, other.nodes.row(k), model.settings.n_features);
         add_node(model, RowsHere::source(in_order, model.settings.n_features)[0], other.bandwidths[k],
                  {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(k)]},
-                 other.labels.node_counts[static_cast<std::size_t>(k)], model.births.n_made);
-        if (model.settings.max_nodes > 0) ++model.births.n_made;
+                 other.labels.node_counts[static_cast<std::size_t>(k)], model.node_ids.n_made);
+        if (model.settings.max_nodes > 0) ++model.node_ids.n_made;
     }
     model.n_candidates += other.n_candidates;
     model.labels.add_rows(other.labels, columns, !model.decision);
@@ -225,7 +225,7 @@ template <class ModelHere>
 void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, typename ModelHere::Work& work, Stop& stop) {
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         stop.check();
-        places.push_back(model.births.made(model.n_nodes));
+        places.push_back(model.node_ids.made(model.n_nodes));
         replay(model, other, k, columns, work, stop);
     }
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
@@ -243,10 +243,10 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     } else {
         replay_nodes(model, other, columns, places, work, stop);
     }
-    places.push_back(model.births.made(model.n_nodes));
+    places.push_back(model.node_ids.made(model.n_nodes));
     if (model.settings.mode == Mode::clustered) model.groups.absorb(other.groups, model.settings.common_threshold(1));
     const std::int64_t rows_before = model.decision ? model.decision->frequencies.rows : 0;
-    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.births, other.view());
+    if (model.decision) absorb_decision(*model.decision, *other.decision, columns, n_labels + 1, places, other.node_ids, other.view());
     if (model.linear) {
         Array<std::int64_t> slots(static_cast<std::size_t>(other.decision->n_slots()), 0);
         for (std::size_t slot = 1; slot < slots.size(); ++slot) slots[slot] = columns[slot - 1] + std::int64_t{1};

@@ -93,15 +93,15 @@ struct Model {
     Groups groups;
     std::optional<Groups> next_groups;  // of the round that the next row is due for: they come into force with it
     std::optional<RankIndexOfNodes> as_learned;  // once there is a node, where the similarity is learned
-    std::int64_t similarity_due = 1;    // after so many rows it is computed anew
-    // Where trust decides which nodes count: the births of those that the similarity was computed from, and whether too many differ.
-    Array<std::int64_t> similarity_births;
+    std::int64_t similarity_due = 1;    // after this number of rows it is recomputed
+    // Where trust decides which nodes count: the ids of those that the similarity was computed from, and whether too many differ.
+    Array<std::int64_t> similarity_node_ids;
     bool is_outdated = false;
     std::optional<Decision> decision;   // where it is calibrated
     std::optional<LinearModels> linear; // where they are mixed in
     std::int64_t n_longest = 0;         // entries of any node, once all have weights in the linear models; only where trust counts
-    // Where nodes are bounded: those that were given up stay in their places until the model is made anew without them.
-    NodeIds births;
+    // Where nodes are bounded: those that were given up stay in their places until the model is rebuilt without them.
+    NodeIds node_ids;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;
     std::int64_t n_candidates = 0;      // rows that became nodes, or would have
@@ -157,7 +157,7 @@ struct Model {
                 score(voting.poll.scores.data());
             }
             if (decision) {
-                decision->find_voters(voting.poll, ruler_of(as_learned->learned()), labels.node_counts, n[q], births, learning, nearest_in);
+                decision->find_voters(voting.poll, ruler_of(as_learned->learned()), labels.node_counts, n[q], node_ids, learning, nearest_in);
             } else {
                 voting.neighbours = nearest_in(0, n[q], settings.n_neighbors, NO_LIMIT);
             }
@@ -179,7 +179,7 @@ struct Model {
             for (std::int64_t k = low; k < high; ++k) space.stretch.offer(k, space.sums.data()[k]);
             return space.stretch;
         };
-        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, births, learning, nearest_in);
+        decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, node_ids, learning, nearest_in);
     }
 
     // Who votes on the next row, before it is learned; `query` is what it was searched by.
@@ -224,7 +224,7 @@ struct Model {
             median_bandwidth.reserve();
             if (settings.max_nodes > 0 && gone.size() == gone.capacity()) {
                 gone.reserve(gone.size() + gone.size() / 2 + 64);
-                births.numbers.reserve(gone.capacity());
+                node_ids.numbers.reserve(gone.capacity());
             }
             return;
         }
@@ -266,12 +266,12 @@ struct Model {
         if (settings.mode == Mode::common) median_bandwidth.add(node_bandwidths[0]);
         labels.open_node(row.labels, row.count);
         if (settings.max_nodes > 0) {
-            births.numbers.push_back(births.n_made++);
+            node_ids.numbers.push_back(node_ids.n_made++);
             gone.push_back(0);
         }
         ++n_nodes;
         ++n_candidates;
-        if (decides) decision->place(births[n_nodes - 1], true, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (decides) decision->place(node_ids[n_nodes - 1], true, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision && n_nodes > 1) {  // the very first row changes no counter
             TopK& neighbours = settings.learned ? voting.neighbours : found;
             neighbours.put_first(n_nodes - 1);
@@ -294,14 +294,14 @@ struct Model {
         if (decides) decide(row, voting, work);
         labels.join_node(found.nodes[0], row.labels);
         move(row, found, found.size() > 1 && found.sums[1] <= threshold);
-        if (decides) decision->place(births[found.nodes[0]], false, births.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (decides) decision->place(node_ids[found.nodes[0]], false, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision) {
             count(row, settings.learned ? voting.neighbours : found, work.votes);
         }
         finish(row, work);
     }
 
-    // Whether the learned similarity is to be computed anew before anything else is learned or asked.
+    // Whether the learned similarity must be recomputed before anything else is learned or asked.
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
     // Whether only nodes of trusted segments count.
     bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
@@ -316,20 +316,20 @@ struct Model {
                 f(k);
             }
         };
-        if (counts_trusted()) decision->segments.for_each_trusted(births.made(n_nodes), [&](Stretch stretch) { take(births.places(stretch, n_nodes)); });
+        if (counts_trusted()) decision->segments.for_each_trusted(node_ids.made(n_nodes), [&](Stretch stretch) { take(node_ids.places(stretch, n_nodes)); });
         if (!any) take({0, n_nodes});
     }
-    auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, births, stop); }
+    auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, node_ids, stop); }
     RankIndexOfNodes weighed(Stop& stop) const {
         if (!counts_trusted()) return RankIndexOfNodes::of(view(&stop), settings.cells, stop);
         Array<std::int64_t> some;
         for_each_counted([&](std::int64_t k) { some.push_back(k); });
-        return RankIndexOfNodes::of_some(NodesView(settings, n_nodes, nodes.weights(), labels, births, &stop, &some), view(&stop));
+        return RankIndexOfNodes::of_some(NodesView(settings, n_nodes, nodes.weights(), labels, node_ids, &stop, &some), view(&stop));
     }
     void take_similarity(RankIndexOfNodes&& next) {
         Array<std::int64_t> counted;
-        if (counts_trusted()) for_each_counted([&](std::int64_t k) { counted.push_back(births[k]); });
-        similarity_births = std::move(counted);
+        if (counts_trusted()) for_each_counted([&](std::int64_t k) { counted.push_back(node_ids[k]); });
+        similarity_node_ids = std::move(counted);
         is_outdated = false;
         as_learned.emplace(std::move(next));
         similarity_due = due_after(labels.n_learned);
@@ -360,7 +360,7 @@ private:
         }
     }
 
-    // Under the rule as printed so many of the nearest move.
+    // How many of the nearest move under the rule as printed.
     std::int64_t n_moved(const TopK& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
 
     void move(const LabelledRow& row, const TopK& found, bool second_fits) noexcept {
@@ -388,7 +388,7 @@ private:
     void finish(const LabelledRow& row, Work& work) noexcept {
         labels.finish(row.labels, row.count);
         if (linear && !row.is_replayed) step_linear(row, work);
-        if (counts_trusted() && !row.is_replayed) is_outdated = 4 * n_changed() >= static_cast<std::int64_t>(similarity_births.size());
+        if (counts_trusted() && !row.is_replayed) is_outdated = 4 * n_changed() >= static_cast<std::int64_t>(similarity_node_ids.size());
         if (!next_groups) return;
         groups = std::move(*next_groups);
         next_groups.reset();
@@ -461,11 +461,11 @@ private:
 
     // How many nodes count now and did not when the similarity was computed, or the other way round.
     std::int64_t n_changed() const noexcept {
-        const auto n = static_cast<std::int64_t>(similarity_births.size());
+        const auto n = static_cast<std::int64_t>(similarity_node_ids.size());
         std::int64_t place = 0, changed = 0;
         for_each_counted([&](std::int64_t k) {
-            for (; place < n && similarity_births.data()[place] < births[k]; ++place) ++changed;
-            const bool same = place < n && similarity_births.data()[place] == births[k];
+            for (; place < n && similarity_node_ids.data()[place] < node_ids[k]; ++place) ++changed;
+            const bool same = place < n && similarity_node_ids.data()[place] == node_ids[k];
             place += same;
             changed += !same;
         });

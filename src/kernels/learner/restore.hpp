@@ -43,7 +43,7 @@ struct RowsOfState {
 // Entries of nodes that take a few milliseconds.
 inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
 
-// A state in the making. What is large and of equal width is shared with the model, and copied by `finished`, when nobody has to
+// A state in the making. What is large and of equal width is shared with the model, and copied by `finished`, when no thread has to
 // wait for it any more.
 struct Draft {
     State state;
@@ -101,10 +101,10 @@ void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
             state.label_counts.append(label_counts.keys, label_counts.values, label_counts.length);
         });
     }
-    if (settings.max_nodes > 0) copy_kept(model.births.numbers, state.births.numbers);
+    if (settings.max_nodes > 0) copy_kept(model.node_ids.numbers, state.node_ids.numbers);
 }
 
-// Write down what a model knows. It is locked, or known to nobody else.
+// Copy the state of a model. It is locked, or no other thread has it.
 template <class ModelOf>
 Draft write_state(const ModelOf& model, OfNodes wanted) {
     const LabelMemory& labels = model.labels;
@@ -119,7 +119,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
     state.group_counts = model.groups.counts();
     state.group_bandwidths = model.groups.bandwidths();
     if (settings.max_nodes > 0) {
-        state.births.n_made = model.births.n_made;
+        state.node_ids.n_made = model.node_ids.n_made;
         state.n_candidates = model.n_candidates;
         state.label_totals.assign(labels.totals.begin(), labels.totals.begin() + labels.n_labels);
     }
@@ -129,7 +129,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
             state.cells = model.as_learned->cells()->state(model.n_nodes, [&](std::int64_t k) { return draft.gone.empty() || !draft.gone.data()[k]; });
         }
         state.similarity_due = model.similarity_due;
-        state.similarity_births = model.similarity_births;
+        state.similarity_node_ids = model.similarity_node_ids;
     }
     if (settings.calibrated) {
         state.decision = model.decision;
@@ -148,7 +148,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
 
 // Add a node of a state or of another model. The rows it stands for are counted elsewhere.
 template <class ModelOf>
-void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count, std::int64_t birth) {
+void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count, std::int64_t node_id) {
     const std::int64_t k = model.n_nodes, width = model.bandwidths.width();
     model.reserve_node(k + 1, x);
     model.create_node(k, x, node_bandwidths);
@@ -161,7 +161,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.labels.reserve_node(label_row);
     model.labels.open_node(label_row, count);
     if (model.settings.max_nodes > 0) {
-        model.births.numbers.push_back(birth);
+        model.node_ids.numbers.push_back(node_id);
         model.gone.push_back(0);
     }
     ++model.n_nodes;
@@ -174,7 +174,7 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
                        state.label_counts.data.data() + start, state.unlabelled.empty() ? 0 : state.unlabelled[static_cast<std::size_t>(k)]};
     const bool bounded = model.settings.max_nodes > 0;
     add_node(model, x, state.bandwidths.data() + k * model.bandwidths.width(), label_row, state.counts[static_cast<std::size_t>(k)],
-             bounded ? state.births.numbers[static_cast<std::size_t>(k)] : k);
+             bounded ? state.node_ids.numbers[static_cast<std::size_t>(k)] : k);
     if (!bounded) {
         for (std::int64_t place = 0; place < label_row.n; ++place) model.labels.totals[static_cast<std::size_t>(label_row.labels[place])] += label_row.count(place);
     }
@@ -203,7 +203,7 @@ void read_state(ModelOf& model, const State& state) {
         model.settings.vigilance = state.vigilance;
     }
     if (settings.learned && n > 0 && !state.learned) {
-        model.similarity_due = 0;  // computed anew from the nodes
+        model.similarity_due = 0;  // recomputed from the nodes
     } else if (settings.learned && n > 0) {
         Learned learned = *state.learned;
         learned.nominal = settings.nominal;
@@ -212,7 +212,7 @@ void read_state(ModelOf& model, const State& state) {
         const auto n_middles = static_cast<std::int64_t>(learned.middles.size());
         if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features)) throw std::invalid_argument("the learned similarity contradicts itself");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
-            throw std::invalid_argument("the learned similarity is computed anew at another time");
+            throw std::invalid_argument("the learned similarity is recomputed at another time");
         }
         learned.restore();
         model.as_learned.emplace(std::move(learned), settings.incomplete);
@@ -225,18 +225,18 @@ void read_state(ModelOf& model, const State& state) {
     for (std::int64_t k = 0; k < n; ++k) restore_node(model, state, weights[k], k);
     if (auto successor = model.nodes.renewed(n, model.learning_r())) model.nodes.take(std::move(*successor));
     if (settings.max_nodes > 0) {
-        model.births.n_made = state.births.n_made;
+        model.node_ids.n_made = state.node_ids.n_made;
         model.n_candidates = state.n_candidates;
         std::copy(state.label_totals.begin(), state.label_totals.end(), labels.totals.begin());
     }
     if (settings.calibrated) restore_decision(model, *state.decision, state.linear);
     if (model.counts_trusted()) {
-        const Array<std::int64_t>& known = state.similarity_births;
+        const Array<std::int64_t>& known = state.similarity_node_ids;
         const bool ascends = std::is_sorted(known.begin(), known.end(), std::less_equal<>());
-        if (known.empty() != (n == 0) || !ascends || (n > 0 && (known.front() < 0 || known.back() >= model.births.made(n)))) {
+        if (known.empty() != (n == 0) || !ascends || (n > 0 && (known.front() < 0 || known.back() >= model.node_ids.made(n)))) {
             throw std::invalid_argument("the learned similarity was computed from other nodes");
         }
-        model.similarity_births = known;
+        model.similarity_node_ids = known;
     }
 }
 
@@ -255,7 +255,7 @@ ModelOf without_gone(const ModelOf& model) {
     return next;
 }
 
-// Compute the learned similarity anew with the row that it is due after, so that nobody sees one without the other. The model
+// Recompute the learned similarity with the row that it is due after, so that no reader sees one without the other. The model
 // is locked: not where it would keep readers waiting.
 template <class ModelOf>
 void renew_at_once(ModelOf& model) {
@@ -268,7 +268,7 @@ void renew_at_once(ModelOf& model) {
 template <class ModelOf>
 void restore_decision(ModelOf& model, const Decision& decision, const std::optional<LinearState>& state_linear) {
     const LabelMemory& labels = model.labels;
-    if (!decision.is_sound(labels.n_labels + 1, model.n_nodes, model.births) || decision.frequencies.rows != labels.n_learned) {
+    if (!decision.is_sound(labels.n_labels + 1, model.n_nodes, model.node_ids) || decision.frequencies.rows != labels.n_learned) {
         throw std::invalid_argument("what was learned of decisions contradicts itself");
     }
     const Array<std::int64_t>& totals = decision.frequencies.totals;

@@ -1,4 +1,4 @@
-// What the algorithm is told, as the loops need it: the one place where parameters become thresholds.
+// Settings of the algorithm, as the loops need them: the one place where parameters become thresholds.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct Settings {
         return static_cast<std::int64_t>(std::floor(vigilance * static_cast<double>(n) * PER_UNIT));
     }
 
-    // V^2 d, rounded to whole units; with d = 1, what the groups of features are told apart by.
+    // V^2 d, rounded to whole units; with d = 1, what separates the groups of features.
     std::int64_t common_threshold(std::int64_t d) const noexcept {
         return static_cast<std::int64_t>(std::nearbyint(vigilance * vigilance * static_cast<double>(d) * PER_UNIT));
     }

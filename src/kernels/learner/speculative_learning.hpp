@@ -5,7 +5,7 @@
 // is compared with all nodes and the j before it, under exactly the bandwidths that it will meet if the assumption
 // holds (bandwidths come from the window and do not depend on what is learned). Then the block is committed in order. The
 // first row that joins a node instead ends the block: it was compared with the right model, those behind it were
-// not, and they are done anew.
+// not, and they are repeated.
 //
 // The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
 // meet a few times a block instead of once a row: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
@@ -171,7 +171,7 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all rows at hand. Walkers begin anew where rows in between were another thread's: stretches are few.
+    // Estimate the bandwidths of all rows at hand. Walkers start over where rows in between were another thread's: stretches are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(static_cast<std::size_t>(n * width));

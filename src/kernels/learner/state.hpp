@@ -97,16 +97,16 @@ struct State {
     Array<double> group_centres, group_bandwidths;
     Array<std::int64_t> group_counts;
     StateRows weights, recent;
-    double vigilance = 0.0;  // as it was resolved; negative while it has to be found
+    double vigilance = 0.0;  // as found; negative until it is found
     // What goes beyond the paper, where it is asked for.
     Array<std::int64_t> unlabelled;     // of each node
-    NodeIds births;                      // where nodes are bounded, as the next two
+    NodeIds node_ids;                      // where nodes are bounded, as the next two
     std::int64_t n_candidates = 0;
     Array<std::int64_t> label_totals;   // rows of each label, whether a node has them or not
     std::optional<Learned> learned;
     CellState cells;                    // empty: there are none
     std::int64_t similarity_due = 1;
-    Array<std::int64_t> similarity_births;  // where trust decides which nodes count
+    Array<std::int64_t> similarity_node_ids;  // where trust decides which nodes count
     std::optional<Decision> decision;   // with as many slots as there are labels, and "none"
     std::optional<LinearState> linear;
 };

@@ -60,7 +60,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Make room for so many nodes in all; whatever is done to them afterwards cannot fail.
+    // Make room for that many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
@@ -105,10 +105,10 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
-    // About how many pairs of features a search among so many nodes compares.
+    // About how many pairs of features a search among that many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
-    // What screening needs made anew, now and then: `renewed` takes its time and only reads, `take` is done at once.
+    // Parts of screening that are rebuilt now and then: `renewed` takes its time and only reads, `take` is done at once.
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor sharing = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
         return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, sharing);

@@ -23,10 +23,10 @@ class NodeIds {
 public:
     std::int64_t operator[](std::int64_t node) const noexcept { return numbers.empty() ? node : numbers.data()[node]; }
 
-    // How many nodes were made when there are so many.
+    // How many nodes were made when there are that many.
     std::int64_t made(std::int64_t n_nodes) const noexcept { return numbers.empty() ? n_nodes : n_made; }
 
-    // Where the nodes of these numbers are, out of so many that there are.
+    // Where the nodes of these numbers are, out of that many that there are.
     Stretch places(Stretch born, std::int64_t n_nodes) const noexcept {
         if (numbers.empty()) return {born.low, std::min(born.high, n_nodes)};
         const auto place = [&](std::int64_t number) { return std::lower_bound(numbers.begin(), numbers.begin() + n_nodes, number) - numbers.begin(); };
@@ -57,9 +57,9 @@ public:
     static constexpr bool GIVES_ALL = std::is_same_v<Weights, Rows<double>>;
 
     // Of the first nodes; or of those of `some`, ascending, which must outlive the view.
-    NodesView(const Settings& settings, std::int64_t n_nodes, const Weights& weights, const LabelMemory& labels, const NodeIds& births, Stop* stop,
+    NodesView(const Settings& settings, std::int64_t n_nodes, const Weights& weights, const LabelMemory& labels, const NodeIds& node_ids, Stop* stop,
               const Array<std::int64_t>* some = nullptr)
-        : settings_(settings), n_nodes_(some == nullptr ? n_nodes : static_cast<std::int64_t>(some->size())), weights_(weights), labels_(labels), births_(births), stop_(stop),
+        : settings_(settings), n_nodes_(some == nullptr ? n_nodes : static_cast<std::int64_t>(some->size())), weights_(weights), labels_(labels), node_ids_(node_ids), stop_(stop),
           some_(some == nullptr ? nullptr : some->data()) {
         n_slots_ = static_cast<std::int64_t>(labels.totals.size()) + 1;
         while (n_slots_ > 1 && labels.totals.data()[n_slots_ - 2] == 0) --n_slots_;
@@ -72,7 +72,7 @@ public:
     const Nominal& nominal() const noexcept { return settings_.nominal; }
     auto row(std::int64_t node) const noexcept { return row_of(weights_, place(node)); }
     std::int64_t count(std::int64_t node) const noexcept { return labels_.node_counts.data()[place(node)]; }
-    std::int64_t birth(std::int64_t node) const noexcept { return births_[place(node)]; }
+    std::int64_t node_id(std::int64_t node) const noexcept { return node_ids_[place(node)]; }
     template <class F>
     void for_each_entry(std::int64_t node, std::int64_t low, std::int64_t high, F f) const {
         if (node % 256 == 255) pause();
@@ -98,7 +98,7 @@ private:
     std::int64_t n_nodes_;
     const Weights& weights_;
     const LabelMemory& labels_;
-    const NodeIds& births_;
+    const NodeIds& node_ids_;
     Stop* stop_;
     const std::int64_t* some_;
     std::int64_t n_slots_;

@@ -181,7 +181,7 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
-    // About how many pairs of features a search among so many nodes compares. Where overlaps are counted by bits, other
+    // About how many pairs of features a search among that many nodes compares. Where overlaps are counted by bits, other
     // steps take as long as the search: threads gain nothing there.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
 

@@ -54,7 +54,7 @@ inline bool two_means(const Matrix<const double>& points, const Matrix<double>& 
 struct TreeView {
     Vector<const std::int64_t> child;
     Matrix<const std::int64_t> columns;  // of the features, and beyond them of the scores
-    Matrix<const double> means;          // two rows a node
+    Matrix<const double> means;          // two rows per node
     Matrix<const double> centres;
     Vector<const double> radii;
 };

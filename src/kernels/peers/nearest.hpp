@@ -34,7 +34,7 @@ inline bool nearer(const Candidate& a, const Candidate& b) {
 }
 
 // `rough` ranks the rows (n_queries x n_rows) up to an error below half of `margin`; `distance` decides between the rows
-// that can be among the nearest. With `left_out` >= 0, row `left_out` + i is no neighbour of query i.
+// that can be among the nearest. With `left_out` >= 0, row `left_out` + i is not a neighbour of query i.
 template <class Distance>
 void find_nearest(const Matrix<const double>& rough, const Vector<const double>& margin, const Distance& distance, std::int64_t left_out,
                   const Matrix<std::int64_t>& nearest) {

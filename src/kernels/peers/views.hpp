@@ -1,4 +1,4 @@
-// Arrays of NumPy as the loops of the peers see them. Whoever makes a view has checked its shape and what it points to.
+// Arrays of NumPy as the loops of the peers see them. The code that makes a view has checked its shape and target.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,7 @@ inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const
         const auto distance_to = [&](std::int64_t other) { return to_slot[window.slots[other]]; };
         n_right[position - first] = 0;
         for (std::int64_t label = 0; label < k.size; ++label) {
-            // A window tested anew asks fewer neighbours while it has fewer rows.
+            // A window that is tested again asks fewer neighbours while it has fewer rows.
             const std::int64_t n_wanted = anew ? std::clamp<std::int64_t>(position - start, 0, k[label]) : k[label];
             // Where too few rows may vote, the oldest row of all votes in their place.
             std::fill_n(nearest, LARGEST_K, 0);

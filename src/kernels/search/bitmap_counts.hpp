@@ -13,7 +13,7 @@
 // holds. Four features are added at a time, by full adders first, so that only what they carry travels through the upper
 // planes. Nothing branches on the data: adding one mask after the other as far as its carries reach was five times slower.
 //
-// Nodes enter when they are made. When one has moved, its bits stay behind and nobody asks for its count.
+// Nodes enter when they are made. When one has moved, its bits stay behind and its count is not used.
 #pragma once
 
 #include <algorithm>
@@ -81,7 +81,7 @@ public:
 
 private:
     static constexpr std::int64_t WIDTH = 64;
-    // Counts of so many features fit into eight planes, and into a byte.
+    // Counts of that many features fit into eight planes, and into a byte.
     static constexpr std::int64_t MOST = 255;
     static constexpr std::int64_t N_PLANES = 8;
     static constexpr std::int64_t TOGETHER_COUNTED = 4;

@@ -135,7 +135,7 @@ template <class W>
 #endif
 
 // The sum over some features of weight * 2^-z^2, or of weight * (1 - sqrt(1 - 2^-z^2)) where ROOTED. z is the distance of two codes, or,
-// where SCALED, that times a factor, doubled so many times; all weights are 1 where it is SCALED and not ROOTED.
+// where SCALED, that times a factor, doubled that many times; all weights are 1 where it is SCALED and not ROOTED.
 template <bool SCALED, int DOUBLINGS, bool ROOTED>
 inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std::int16_t* __restrict y, const std::int16_t* __restrict factors,
                                     const std::int16_t* __restrict weights, std::int64_t n) noexcept {
@@ -182,7 +182,7 @@ public:
     std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(low_.size()); }
     double width(std::int64_t feature) const noexcept { return width_[static_cast<std::size_t>(feature)]; }
 
-    // Place the ends anew, around the values of all nodes, but no farther out than a few times the range of some of
+    // Place the ends again, around the values of all nodes, but no farther out than a few times the range of some of
     // them; `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights) {
@@ -211,7 +211,7 @@ public:
         }
     }
 
-    // A larger value has no smaller code. A product is no quotient, but wrong by a billionth of a width at most.
+    // A larger value has no smaller code. A product differs from the quotient by a billionth of a width at most.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_a_unit = widths_a_unit_.data();
         for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);

@@ -43,7 +43,7 @@ public:
     // longer.) Codes4 made with other boundaries are worthless.
     bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= 1 && n_nodes >= 4 * built_from_; }
 
-    // Place the boundaries anew; `weights(node)` are the features of a node.
+    // Place the boundaries again; `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);

@@ -29,8 +29,8 @@ namespace mlca::MLCA_LEVEL {
 
 // Everything that screening keeps of the nodes: cells and their four bits, and sixteen bits for a closer look.
 //
-// It is derived from the weights and never asked for a decision, so it can be made anew at any time. Cells follow the
-// nodes: when there are four times as many, boundaries are placed anew and all nodes are written again, which costs each
+// It is derived from the weights and never decides, so it can be rebuilt at any time. Cells follow the
+// nodes: when there are four times as many, boundaries are placed again and all nodes are written again, which costs each
 // node a third more in all.
 class CodedNodes {
 public:
@@ -58,10 +58,10 @@ public:
         if (takers_) takers_->reserve_move();
     }
 
-    // Whether the first n nodes ask for cells placed anew; fewer than `first` are not worth any.
+    // Whether the first n nodes ask for cells placed again; fewer than `first` are not worth any.
     bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
 
-    // The same n nodes with cells placed anew; `weights(node)` are the features of a node. It takes its time, and
+    // The same n nodes with cells placed again; `weights(node)` are the features of a node. It takes its time, and
     // changes nothing here: others may go on reading.
     template <class Weights>
     CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {
@@ -233,7 +233,7 @@ public:
     }
 
 private:
-    // Up to so many features, exact sums cost hardly more than a closer look.
+    // Up to this number of features, exact sums cost hardly more than a closer look.
     static constexpr std::int64_t FEW = 8;
     // Buckets save little where there are fewer nodes than this, times those that screening begins with.
     static constexpr std::int64_t TAKERS_FROM = 64;

@@ -66,7 +66,7 @@ enum class Counted { category, number, number_but_zero };
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors, Eight* sums,
                                              Eight* totals) {
-    const Eight none = {}, gap = none + GAP, x = none + compared.x[i], full = none + compared.weights[i];
+    const Eight none = {}, gap = none + MISSING_FLOAT, x = none + compared.x[i], full = none + compared.weights[i];
 #pragma GCC unroll 4
     for (int k = 0; k < HALF_TILE / 8; ++k) {
         const Eight y = reinterpret_cast<const EightAnywhere*>(column)[k];
@@ -100,7 +100,7 @@ void add_up_mixed(const RoughMixed& compared, const float* tile, float factor, c
     for (std::int64_t half = 0; half < TILE; half += HALF_TILE) {
         Eight sums[HALF_TILE / 8] = {}, totals[HALF_TILE / 8] = {};
         for (std::int64_t i = 0; i < compared.d; ++i) {
-            if (compared.x[i] == GAP) continue;
+            if (compared.x[i] == MISSING_FLOAT) continue;
             const float *column = tile + TILE * i + half, *column_factors = rooted ? factors + TILE * i + half : nullptr;
             if (compared.nominal != nullptr && compared.nominal[i]) {
                 add_mixed<Counted::category, rooted>(compared, i, column, factor, column_factors, sums, totals);

@@ -1,7 +1,7 @@
 // Rough sums in float32, at a fifth of the cost of exact ones. See search/float_tiles.hpp for what they are good for.
 //
 // They are compiled apart (search/float32_bounds.cpp), because products and sums may fuse here: the error is bounded either way. No other
-// header may be included there: the linker could take the fused copy of an inline function for everybody.
+// header may be included there: the linker could take the fused copy of an inline function for all callers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr double ROOT_FIT_ERROR = 1.8e-5;
 void rough_root_sums(const float* x, const float* tile, const float* factors, std::int64_t d, float* sums);
 
 // What stands for a gap in a tile, and in a row beside it.
-inline constexpr float GAP = 3.40282347e38f;
+inline constexpr float MISSING_FLOAT = 3.40282347e38f;
 
 // What is compared in a tile of mixed rows: a row, the weights of features, which of them are nominal (none: null), and the term of categories that
 // differ. Numbers that are zero in both count or not.

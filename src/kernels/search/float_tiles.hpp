@@ -274,7 +274,7 @@ private:
     static constexpr std::int64_t DONE = std::numeric_limits<std::int64_t>::max();
 
     static float as_float(double kept, double& largest) noexcept {
-        if (is_missing(kept)) return GAP;
+        if (is_missing(kept)) return MISSING_FLOAT;
         largest = std::max(largest, std::fabs(kept));
         return static_cast<float>(kept);
     }
@@ -290,7 +290,7 @@ private:
 };
 
 // Tiles of complete nodes, for rows that lack values. They are made for the FROM-th such row since nodes have changed, as it costs
-// about as much as a few searches without them, and dropped with the next change. Readers may ask side by side; whoever changes
+// about as much as a few searches without them, and dropped with the next change. Readers may search side by side; a thread that changes
 // nodes has locked them out.
 template <class Tiles>
 class TilesOnDemand {

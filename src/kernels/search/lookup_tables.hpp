@@ -39,7 +39,7 @@ inline constexpr std::int64_t TABLE = 16;
 inline constexpr float SLACK = 6.2e-5f;
 
 constexpr int largest_entry(int terms) { return 255 / terms; }
-// How many entries the largest term is worth: so many, and a little less than one more.
+// How many entries the largest term is worth: that many, and a little less than one more.
 constexpr double entries_a_term(int terms) { return largest_entry(terms) + 0.99; }
 
 // The least number of units that an entry of 1 stands for, where no term is above `largest_term` (1 under correntropy).

@@ -26,7 +26,7 @@ public:
     std::int64_t size() const noexcept { return size_; }
     std::int64_t most() const noexcept { return most_; }
     void clear() noexcept { size_ = 0; }
-    // Forget all nodes, and keep at most so many from now on, whose sums are within the cap.
+    // Forget all nodes, and keep at most that many from now on, whose sums are within the cap.
     void begin(std::int64_t most, std::int64_t cap = NO_LIMIT) {
         grow_to(nodes, most + 1);
         grow_to(sums, most + 1);
@@ -105,23 +105,23 @@ inline constexpr std::int64_t TOGETHER = 8;
 template <class Row>
 struct Query {
     Row x;
-    std::int64_t n_nodes = 0;  // compare with so many, the oldest
+    std::int64_t n_nodes = 0;  // compare with this number of nodes, the oldest
     double r = 0.0;            // common: the factor SCALE / bandwidth
     const Grouping* grouping = nullptr;  // clustered: the row's groups
     TopK* found = nullptr;
 };
 
 // What a model needs of the nodes, by correntropy. `DenseNodes` and `SparseNodes` have it; `RankIndex`, by rank distance, follows
-// the same nodes by the same steps and is computed anew with the similarity.
+// the same nodes by the same steps and is recomputed with the similarity.
 template <class Index>
 concept NeighbourIndex = requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
                                   Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
-    index.reserve(node, x);                           // make room for so many nodes, so that what follows cannot fail
+    index.reserve(node, x);                           // make room for that many nodes, so that what follows cannot fail
     index.enter(node, x, bandwidths);                 // the next node
     { index.move(node, x, step) } -> std::same_as<bool>;  // towards x; whether it has changed
     index.withdraw(node);                             // unmake the nodes from this one on
-    index.take(std::move(*reader.renewed(node, step)));  // what is due to be made anew: made while others read, taken over at once
-    reader.nearest(queries, node, space, stop);       // fill the lists of so many queries
+    index.take(std::move(*reader.renewed(node, step)));  // what is due to be rebuilt: made while others read, taken over at once
+    reader.nearest(queries, node, space, stop);       // fill the lists of that number of queries
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -135,7 +135,7 @@ public:
         return result;
     }
 
-    // Make room for so many nodes in all; `enter` cannot fail then.
+    // Make room for that many nodes in all; `enter` cannot fail then.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -145,7 +145,7 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // So many slots may be in use after the next node.
+    // That many slots may be in use after the next node.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()) + BLOCK; }
 
     // Enter the next node: into the cell of a file, or that of the nearest centre.
@@ -200,7 +200,7 @@ private:
         return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
     }
 
-    // One of n numbers, drawn out of part i of so many equal parts.
+    // One of n numbers, drawn out of part i of that many equal parts.
     static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
         const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
         return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));

@@ -49,7 +49,7 @@ namespace mlca::MLCA_LEVEL {
 // MLCA-I take a fifth of the time.
 class Terms {
 public:
-    // Make room for the terms of so many features.
+    // Make room for the terms of that many features.
     void reserve(std::int64_t n) {
         grow_to(differences_, n);
         grow_to(factors_, n);
@@ -105,7 +105,7 @@ public:
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
     }
 
-    // Room for the next part's codes, so many in all; `write` takes it over.
+    // Room for the next part's codes, that many in all; `write` takes it over.
     Array<std::int16_t> make_room(std::int64_t n_pairs) {
         if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 16);
         Array<std::int16_t> codes;
@@ -342,7 +342,7 @@ private:
         return static_cast<std::uint8_t>(count);
     }
 
-    // Place the cuts anew, at quantiles of some nodes' values, and drop all that is written.
+    // Place the cuts again, at quantiles of some nodes' values, and drop all that is written.
     template <class Nodes>
     void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
         Array<double> sample;

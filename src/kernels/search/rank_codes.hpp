@@ -57,7 +57,7 @@ public:
     void reserve(std::int64_t n) { codes_.reserve(n); }
     // Write a node, given by its ranks from the lowest.
     void enter(std::int64_t node, const std::int32_t* ranks) noexcept { encode(ranks, codes_[node]); }
-    // The code of a row, of so many numbers.
+    // How many numbers the code of a row has.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
         const float factor = factor_;
@@ -82,7 +82,7 @@ private:
     static constexpr double CODE_ERROR = 9e-5;
     // Sums of products are of 32 bits, eight of them: in each, shares may add up to this.
     static constexpr double MOST_SHARES = 65535.0;
-    // With so many features the rounding of shares alone might exceed it.
+    // With more features the rounding of shares alone might exceed it.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
 
     // Turn weights into whole numbers, as large as the sums allow.
@@ -148,7 +148,7 @@ public:
         for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
     }
 
-    // Make room for n nodes in all, and for their four-bit codes in so many slots; a failure leaves everything as it was.
+    // Make room for n nodes in all, and for their four-bit codes in that many slots; a failure leaves everything as it was.
     void reserve(std::int64_t n, std::int64_t n_slots) {
         look_.reserve(n);
         rows_.ranks.reserve(n);

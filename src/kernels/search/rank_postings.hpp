@@ -8,7 +8,7 @@
 // them. All are whole numbers, so these are the sums that a comparison one by one would make. Missing values and categories are entries
 // as others are, in lists of their own: a missing value takes away what the other side added, or the weight that counts everywhere.
 //
-// Lists follow the similarity: when it is computed anew, so are they. A node that moves leaves them until then, and is
+// Lists follow the similarity: when it is recomputed, so are they. A node that moves leaves them until then, and is
 // compared by itself.
 #pragma once
 
@@ -115,7 +115,7 @@ public:
     void leave(std::int64_t node) noexcept { is_listed_.data()[node] = 0; }
     bool lists(std::int64_t node) const noexcept { return is_listed_.data()[node]; }
 
-    // Go through the lists of a row's entries, for the first so many nodes.
+    // Go through the lists of a row's entries, for the first that many nodes.
     void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         Parts* const corrections = space.corrections.data();

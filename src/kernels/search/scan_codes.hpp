@@ -40,7 +40,7 @@ inline int scan_shift(std::int64_t n_features, int terms) {
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// What a register does, on each kind of machine: `Bytes` are cells or entries of its nodes, `ATTRIBUTES` says how many
+// What a register does, on each kind of machine: `Bytes` are cells or entries of its nodes, `FEATURES` says how many
 // features lie in it side by side, `SIDES` how many registers the 32 bytes of a feature take. `Sums` are of sixteen
 // bits, of all nodes whose cells one register brings.
 #if defined(__AVX2__)
@@ -59,7 +59,7 @@ inline void write_sums(__m256i even, __m256i odd, int shift, bool more, std::uin
 
 struct Register256 {
     using Bytes = __m256i;
-    static constexpr int ATTRIBUTES = 1, SIDES = 1, WIDTH = 32;
+    static constexpr int FEATURES = 1, SIDES = 1, WIDTH = 32;
 
     static Bytes load(const std::uint8_t* codes) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes)); }
     static Bytes low(Bytes codes) { return _mm256_and_si256(codes, _mm256_set1_epi8(15)); }
@@ -90,7 +90,7 @@ struct Register256 {
 
 struct Register512 {
     using Bytes = __m512i;
-    static constexpr int ATTRIBUTES = 2, SIDES = 1;
+    static constexpr int FEATURES = 2, SIDES = 1;
 
     static Bytes load(const std::uint8_t* codes) { return _mm512_loadu_si512(codes); }
     static Bytes low(Bytes codes) { return _mm512_and_si512(codes, _mm512_set1_epi8(15)); }
@@ -132,7 +132,7 @@ using Register = Register256;
 
 struct Register {
     using Bytes = __m128i;
-    static constexpr int ATTRIBUTES = 1, SIDES = 2, WIDTH = 16;
+    static constexpr int FEATURES = 1, SIDES = 2, WIDTH = 16;
 
     static Bytes load(const std::uint8_t* codes) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)); }
     static Bytes low(Bytes codes) { return _mm_and_si128(codes, _mm_set1_epi8(15)); }
@@ -165,7 +165,7 @@ struct Register {
 
 struct Register {
     using Bytes = uint8x16_t;
-    static constexpr int ATTRIBUTES = 1, SIDES = 2, WIDTH = 16;
+    static constexpr int FEATURES = 1, SIDES = 2, WIDTH = 16;
 
     static Bytes load(const std::uint8_t* codes) { return vld1q_u8(codes); }
     static Bytes low(Bytes codes) { return vandq_u8(codes, vdupq_n_u8(15)); }
@@ -211,7 +211,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
         for (std::int64_t i = 0; i < n_features; i += TERMS) {
             Bytes low[ROWS], high[ROWS];
 #pragma GCC unroll 4
-            for (int step = 0; step < TERMS; step += Register::ATTRIBUTES) {
+            for (int step = 0; step < TERMS; step += Register::FEATURES) {
                 const Bytes both = Register::load(codes + (i + step) * BLOCK_BYTES + 16 * side);
                 const Bytes low_cells = Register::low(both), high_cells = Register::high(both);
 #pragma GCC unroll 8
@@ -259,7 +259,7 @@ inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
 }
 
 // Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above `most` do
-// not matter: a block is left as soon as its first features put all nodes there. Whoever asks only which nodes would take a row in
+// not matter: a block is left as soon as its first features put all nodes there. A search only for nodes that would take a row in
 // reads few of the codes so.
 template <int ROWS, int TERMS>
 inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_features, std::uint16_t* const* sums,

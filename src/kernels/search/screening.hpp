@@ -37,7 +37,7 @@ inline constexpr std::int64_t SEARCHED_TOGETHER = 8;
 
 class Screening {
 public:
-    // Bounds of so many nodes, to be written by the caller (or by `bound_all`); there is room for whole blocks.
+    // Bounds of that many nodes, to be written by the caller (or by `bound_all`); there is room for whole blocks.
     std::uint16_t* bounds(std::int64_t row, std::int64_t n_nodes) {
         const std::int64_t room = rounded_up(n_nodes, BLOCK);
         grow_to(bounds_[row], room);
@@ -165,7 +165,7 @@ private:
     };
     static constexpr std::int64_t MOST_COLUMNS = 512, AHEAD = 3;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
-    // Numbers of nodes in a vector; `collect` may write so many beyond those that it finds.
+    // Numbers of nodes in a vector; `collect` may write that many beyond those that it finds.
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>

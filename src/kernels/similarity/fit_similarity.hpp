@@ -26,7 +26,7 @@
 //   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be left out
 //   for_each_entry(k, low, high, f)   f(feature, value) for features from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
-//   pause()                           called now and then: whoever wants to stop throws
+//   pause()                           called now and then; it throws to stop the computation
 #pragma once
 
 #include <algorithm>
@@ -454,7 +454,7 @@ private:
         touched_.push_back(static_cast<std::int32_t>(j));
     }
 
-    // Of so many rows of a label that have a value of the trait.
+    // Of the rows of a label that have a value of the trait.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
         return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_.data()[j] - static_cast<Int128>(sums_.data()[j]) * rows);
     }

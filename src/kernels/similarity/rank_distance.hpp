@@ -6,7 +6,7 @@
 // whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer.
 // Features that row or node lacks are left out of both sums; nominal ones differ by `apart` or not at all.
 //
-// It is a function of the nodes (see similarity/fit_similarity.hpp), computed anew now and then, and part of the model in between.
+// It is a function of the nodes (see similarity/fit_similarity.hpp), recomputed now and then, and part of the model in between.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline constexpr double WIDTH = 0.289;
 inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 
-// After how many rows the similarity is computed anew, if it was after `rows`.
+// After how many rows the similarity is recomputed, if it was after `rows`.
 inline std::int64_t due_after(std::int64_t rows) { return rows < FIRST_ROWS ? rows + 1 : rows + rows / 4; }
 
 // The two sums that D is the quotient of.
@@ -125,7 +125,7 @@ public:
     bool sparse = false;            // more than half of the nodes' entries were zero
     bool has_background = false;    // there were 20 nodes and a label
     Array<std::int64_t> weights;
-    Nominal nominal;                // told, not learned
+    Nominal nominal;                // given as a parameter, not learned
     NominalValues traits;
     Background background;
     Array<double> middles;          // each feature's mean rank, from the lowest; empty where most entries are zero or all are 0 or 1

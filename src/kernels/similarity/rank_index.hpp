@@ -3,7 +3,7 @@
 // Where most entries are zero, or rows come sparse, nodes are listed by feature (search/rank_postings.hpp); else they are screened
 // by their ranks (search/rank_codes.hpp). Nodes of models with missing values or nominal features whose rows are short and mostly not zero
 // are kept as lists of ranks, in `RankedEntries`, and screened in float32 (search/float_tiles.hpp). All are derived from the nodes and the
-// similarity, follow every node that comes or moves, and are made anew when the similarity is. For rows with missing values that are compared
+// similarity, follow every node that comes or moves, and are rebuilt when the similarity is. For rows with missing values that are compared
 // with dense nodes such tiles are made on demand.
 //
 // Above some number of nodes they may also be kept in cells (search/node_cells.hpp), unless most entries are zero: then only the
@@ -62,7 +62,7 @@ public:
         const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
         tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
     }
-    // Ranks of a node that has moved are computed when they are needed, until the similarity is computed anew.
+    // Ranks of a node that has moved are computed when they are needed, until the similarity is recomputed.
     void move(const Learned& learned, std::int64_t node, const SparseRow& x) noexcept {
         has_moved_.data()[node] = 1;
         tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });

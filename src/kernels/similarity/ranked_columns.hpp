@@ -35,7 +35,7 @@ struct RankedRows {
     explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
         : is_coded(d <= MOST_CODED), ranks(Learned::padded(d), n_expected), codes(is_coded ? d : 1, n_expected) {}
 
-    // How many nodes there will be until the similarity of n nodes is computed anew.
+    // How many nodes there will be until the similarity of n nodes is recomputed.
     static std::int64_t expected(std::int64_t n) noexcept { return due_after(n) + 1; }
 
     void reserve(std::int64_t n) {
@@ -62,7 +62,7 @@ public:
         rows.reserve(n_);
         ranks.reserve(view.n_features());
         values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
-        // Whole blocks of codes are written: what is beyond the nodes is nobody's.
+        // Whole blocks of codes are written: what is beyond the nodes is not used.
         const std::int64_t room = rounded_up(n_, BLOCK);
         column_room_ = room;
         columns_.assign(static_cast<std::size_t>(TOGETHER_RANKED * room), 0);
@@ -210,7 +210,7 @@ public:
     // Dense nodes whose ranks are known.
     RankedNodes(const Ranks& ranks, RankedRows rows) : RankedNodes(ranks) { rows_.emplace(std::move(rows)); }
 
-    // The nodes of a view (see similarity/fit_similarity.hpp) with so many non-zeros.
+    // The nodes of a view (see similarity/fit_similarity.hpp) with that many non-zeros.
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, std::int64_t n_entries) : RankedNodes(ranks) {
         if (2 * n_entries >= view.n_nodes() * d_) {

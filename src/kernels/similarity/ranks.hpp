@@ -43,8 +43,8 @@ public:
         up_to.reserve(static_cast<std::size_t>(n_knots * d));
     }
 
-    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: whoever
-    // has many features of the same n asks once.
+    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: callers
+    // with many features of the same n compute it once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
         if (n_knots == 1) return 0;
         const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
@@ -54,7 +54,7 @@ public:
     // Differences of such values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
-    // Put in the next feature: its values other than zero in all nodes, in any order. So many nodes have a value at all; if none has, the feature is as one that is zero.
+    // Put in the next feature: its values other than zero in all nodes, in any order. That many nodes have a value at all; if none has, the feature is as one that is zero.
     void add(const double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         n_present = std::max(n_present, std::int64_t{1});
         const std::int64_t n_zeros = n_present - n;
@@ -92,7 +92,7 @@ public:
     struct Interpolation {
         std::int64_t n;
         const double* knots;
-        // Of values that so many knots are below: the knot below, the distance to the one above, that knot, and the ranks.
+        // Of values above a number of knots: the knot below, the distance to the one above, that knot, and the ranks.
         double lower[MOST_KNOTS], width[MOST_KNOTS], upper[MOST_KNOTS], from[MOST_KNOTS], at_upper[MOST_KNOTS];
 
         std::int32_t rank(std::int64_t place, double x) const noexcept {
@@ -259,7 +259,7 @@ private:
         return n;
     }
 
-    // So many spans in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.
+    // The quotient of gap and span in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.
     std::int64_t steps(double gap, double span) const noexcept {
         if (std::fabs(gap) >= 4096.0 * span) return gap > 0.0 ? 2 * FARTHEST_RANK : -2 * FARTHEST_RANK;
         return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));

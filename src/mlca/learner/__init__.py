@@ -5,7 +5,7 @@ How one row flows through:
 1. It enters the *window*, a buffer of the latest rows. The first `window` of a stream wait there until the window
    is full; from then on each row is learned as it comes.
 2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
-   with one bandwidth for all attributes (MLCA), with each node's own (MLCA-I), or with one a group of attributes
+   with one bandwidth for all features (MLCA), with each node's own (MLCA-I), or with one per group of features
    (MLCA-C).
 3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
@@ -25,7 +25,7 @@ Names beside the paper (Masuyama et al. 2023):
 =================================  =====================  ============================================================
 paper                              in Python              in src/kernels
 =================================  =====================  ============================================================
-x_n, l_n                           row, labels            Model::Instance: x, labels
+x_n, l_n                           row, labels            Model::LabelledRow: x, labels
 y_k, the weight of node k          prototypes_            nodes.row(k) (nodes/dense_nodes.hpp, nodes/sparse_nodes.hpp)
 alpha_k, its count, eq. (14)       counts_                LabelMemory::node_counts
 beta_k, label counts, eq. (15)     label_counts_          LabelMemory::at_nodes
@@ -33,9 +33,9 @@ Sigma, sigma, eqs. (7), (8)        bandwidths_            Silverman::bandwidth, 
 lambda                             window                 DenseWindow, SparseWindow
 kappa, eq. (3)                                            kernel(difference, r), r = SCALE / sigma: the factor
 CIM, eq. (4); of -I and -C         Explanation.distances  common_sum, individual_sum, clustered_sum, in units of 2^-40
-k_1, k_2, eqs. (9), (10)           Explanation.nodes      Shortlist: nodes and sums, nearest first
+k_1, k_2, eqs. (9), (10)           Explanation.nodes      TopK: nodes and sums, nearest first
 V, cases I to III, (13) to (19)    vigilance              Settings::threshold, Model::become_node, Model::join_winner
-groups of attributes of MLCA-C     attributes             Groups (centres), Grouping (one instance's groups)
+groups of features of MLCA-C       attributes             Groups (centres), Grouping (one row's groups)
 N_y, the neighbours                n_neighbors            Settings::n_neighbors
 g, summed label counts             Explanation.votes      Votes::share
 g, rounded; counters c+, c-        Explanation.bins       LabelMemory::bin, count; with and without

@@ -82,7 +82,7 @@ _DRIFT_ARRAYS = {
 }
 _TRUST_ARRAYS = {name: _DRIFT_ARRAYS[name] for name in ("drift.first", "drift.parts", "drift.trust")}
 _TRUST_ARRAYS |= {"drift.births": ("<i8", 1)}
-# Compiled code compares numbers, which tells nothing of one that is not a number.
+# Compiled code compares numbers, which does not detect NaN.
 _BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
     name
     for arrays in (_SIMILARITY_ARRAYS, _MIXED_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
@@ -139,9 +139,9 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     Parameters
     ----------
     parameters : Parameters
-        What the learner was told; checked already.
+        The parameters of the learner, already checked.
     n_features, n_labels : int
-        The numbers of attributes and labels.
+        The numbers of features and labels.
     sparse_nodes : bool
         Whether nodes are kept sparse.
     state : dict of ndarray
@@ -253,7 +253,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check how many rows became nodes or would have, and tell whether all of these are nodes."""
+    """Check how many rows became nodes or would have, and return whether all of these are nodes."""
     _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -289,7 +289,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check when the learned similarity is computed anew, and that there is one; the rest is checked by its owner."""
+    """Check when the learned similarity is recomputed, and that there is one; the rest is checked by its owner."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
@@ -297,7 +297,7 @@ def _check_similarity(state: State, tally: _Tally) -> None:
     for name in _SIMILARITY_ARRAYS.keys() - {"similarity.tally"}:
         _require(known or state[name].size == 0, name, "is there before there is a node")
     latest = tally.learned + max(1, tally.learned // 4)
-    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity computed anew at another time")
+    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity recomputed at another time")
 
 
 def _check_mixture(state: State, tally: _Tally) -> None:
@@ -334,7 +334,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
     """Check MLCA-C's centres, which have learned at most so many means; none where there must be none.
 
-    Where rows have categories or gaps there may have been nothing to learn.
+    Where rows have categories or missing values there may have been nothing to learn.
     """
     n = len(state["group_centres"])
     _require((n > 0) == (most > 0) or (incomplete and n == 0), "group_centres", "do not fit the attributes' mode")

@@ -26,7 +26,7 @@ OfNodes: TypeAlias = Literal["all", "none", "weights", "counts", "bandwidths", "
 
 
 class Answers(NamedTuple):
-    """What a learner says of rows.
+    """What a learner predicts of rows.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Answers(NamedTuple):
         The threshold that would have reached the best example F1 so far, 0.5 unless `decision="mixed"`; None where Bayes'
         rule decides. It differs between rows only while another thread learns.
     novelty : ndarray of shape (n_rows,) or None
-        How unlike everything learned the row is; None where it was not asked for.
+        How unlike everything learned the row is; None where it was not requested.
     """
 
     probabilities: NDArray[np.float64]
@@ -213,7 +213,7 @@ class Learner:
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one row, nearest first, and every number up to the probabilities.
 
-        Also what those nodes are (`voters`), and some of all nodes, which tell what is ordinary (`ordinary`): matrices.
+        Also what those nodes are (`voters`), and some of all nodes, which show what is ordinary (`ordinary`): matrices.
         """
         said = self._compiled.explain(np.ascontiguousarray(x[None, :]))
         return {name: said[name] for name in said if not name.startswith(_SHOWN_ROWS)} | {
@@ -305,7 +305,7 @@ def n_labels_of(state: Arrays) -> int:
 
 
 class _Rounds:
-    """The order of the attributes in each round of MLCA-C's grouping.
+    """The order of the features in each round of MLCA-C's grouping.
 
     It is random, but drawn from a generator of its own for each round, so that nothing else can advance it.
     """

@@ -1,4 +1,4 @@
-"""What the algorithm is told."""
+"""The parameters of the algorithm, and the settings that compiled code takes."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ class Parameters:
 
     def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:
         """Return the parameters as the compiled loops need them."""
-        told = asdict(self)
-        del told["seed"], told["categorical_features"], told["search"]
+        settings = asdict(self)
+        del settings["seed"], settings["categorical_features"], settings["search"]
         limits = cell_limits.for_voters(self.n_neighbors) if self.has_cells else CellLimits(0, 0, 0)
-        told |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}
+        settings |= {"cells_from": limits.above, "cells_least": limits.least, "cells_per_root": limits.per_root}
         nominal = np.zeros(n_features if self.categorical_features else 0, np.uint8)
         nominal[list(self.categorical_features)] = 1
-        told["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
-        told["max_nodes"] = self.max_nodes or 0
-        return native.Settings(**told, n_features=n_features, screen_from=screen_from, nominal=nominal)
+        settings["vigilance"] = -1.0 if self.vigilance is None else self.vigilance
+        settings["max_nodes"] = self.max_nodes or 0
+        return native.Settings(**settings, n_features=n_features, screen_from=screen_from, nominal=nominal)

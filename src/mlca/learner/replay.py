@@ -1,13 +1,13 @@
 """Learners that learned parts of a stream become one.
 
-The first learner is the one that goes on. Each other gives it what it holds, in order:
+The first learner is the one that continues. Each other gives it what it holds, in order:
 
-1. Instances that still wait for a first window are learned as they are: nothing is lost.
+1. Rows that still wait for a first window are learned as they are: nothing is lost.
 2. Otherwise its nodes are replayed, oldest first, as prototypes that bring their count, label counts and bandwidths
    along (src/kernels/learner/model.hpp: one learning step for many rows at one place). One that the vigilance
    test lets in joins a node; any other becomes a node. Or they are appended: put beside the nodes that are there,
    without a search, and the learned similarity is computed once at the end.
-3. Its latest rows follow those of the first in the window, so that learning goes on from the last one's end.
+3. Its latest rows follow those of the first in the window, so that learning continues from the end of the last one.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def merged(
     Parameters
     ----------
     learners : sequence of Learner
-        In the order of their parts of the stream. All have the same parameters and attributes. They are used up: give
-        copies of learners that go on, so that no other thread changes them meanwhile.
+        In the order of their parts of the stream. All have the same parameters and features. They are used up: give
+        copies of learners that are still in use, so that no other thread changes them meanwhile.
     columns : sequence of ndarray
         For each learner, the number that each of its labels has in the result; those of the first keep theirs.
     n_labels : int
@@ -45,7 +45,7 @@ def merged(
     Returns
     -------
     Learner
-        One that goes on from the end of the last.
+        One that continues from the end of the last.
 
     Raises
     ------

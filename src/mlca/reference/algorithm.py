@@ -84,7 +84,7 @@ class MLCA:
         self.recent_: list[Floats] = []  # the window
         self.similarity_: LearnedSimilarity | None = None
         self.due_ = 1  # after this row the similarity is computed
-        self.births_: set[int] = set()  # the nodes that it was computed from
+        self.node_ids_: set[int] = set()  # the nodes that it was computed from
         self.cells_: NodeCells | None = None
 
     # ---- rows in, answers out
@@ -233,7 +233,7 @@ class MLCA:
         nodes = self.decision_.counted(memory)
         if self.similarity == "learned" and self._similarity_is_due(nodes):
             self.similarity_ = LearnedSimilarity(nodes, self.categorical_features)
-            self.due_, self.births_ = due_after(memory.n), {node.birth for node in nodes}
+            self.due_, self.node_ids_ = due_after(memory.n), {node.node_id for node in nodes}
             self.cells_ = self._new_cells(self.similarity_)
 
     def _new_cells(self, similarity: LearnedSimilarity) -> NodeCells | None:
@@ -249,7 +249,7 @@ class MLCA:
         if self.memory_.n >= self.due_:
             return True
         follows = self.decision == "mixed" and self.drift == "follow"
-        return follows and 4 * len(self.births_ ^ {node.birth for node in nodes}) >= len(self.births_)
+        return follows and 4 * len(self.node_ids_ ^ {node.node_id for node in nodes}) >= len(self.node_ids_)
 
     def probabilities(self, x: Floats) -> BySlot:
         """Return slot -> probability; with the calibrated decision also of "no label"."""

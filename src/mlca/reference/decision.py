@@ -245,7 +245,7 @@ class Segments:
     def spans(self, memory: Memory) -> list[list[int]]:
         """Return the nodes of each segment: those made from its first node on, up to the next segment's."""
         bounds = pairwise([*(first for first, _, _ in self.segments), memory.made])
-        return [[k for k, node in enumerate(memory.nodes) if low <= node.birth < high] for low, high in bounds]
+        return [[k for k, node in enumerate(memory.nodes) if low <= node.node_id < high] for low, high in bounds]
 
     def trusted(self, memory: Memory) -> list[int]:
         """Return the nodes of the segments that are trusted."""
@@ -264,9 +264,9 @@ class Segments:
 
     def add_node(self, node: Node) -> None:
         """Open a segment with every 64th node; of too many, the two neighbours with the closest trust become one."""
-        if node.birth % SEGMENT:
+        if node.node_id % SEGMENT:
             return
-        self.segments.append([node.birth, 1, self.segments[-1][2] if self.segments else 0.5])
+        self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
         if len(self.segments) <= self.most:
             return
         trusts = [trust for _, _, trust in self.segments]
@@ -279,22 +279,22 @@ class FadingCounts:
     """Drift: label counts of nodes that fade with every row a node takes."""
 
     def __init__(self) -> None:
-        self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # birth of a node -> its rows, slot -> rows
+        self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # id of a node -> its rows, slot -> rows
 
     @staticmethod
     def latest(memory: Memory) -> list[int]:
         """Return the latest nodes."""
-        return [k for k, node in enumerate(memory.nodes) if node.birth >= memory.made - LATEST]
+        return [k for k, node in enumerate(memory.nodes) if node.node_id >= memory.made - LATEST]
 
     def ballot(self, node: Node) -> tuple[float, Mapping[int, float]]:
         """Return what a node votes with."""
-        return self.counts[node.birth]
+        return self.counts[node.node_id]
 
     def learn(self, node: Node, own: Collection[int]) -> None:
         """Count a row at the node that stands for it."""
-        count, labels = self.counts.get(node.birth, (0.0, {}))
+        count, labels = self.counts.get(node.node_id, (0.0, {}))
         faded = {slot: FADING * rows for slot, rows in labels.items()}
-        self.counts[node.birth] = FADING * count + 1.0, faded | {slot: faded.get(slot, 0.0) + 1.0 for slot in own}
+        self.counts[node.node_id] = FADING * count + 1.0, faded | {slot: faded.get(slot, 0.0) + 1.0 for slot in own}
 
 
 # ------------------------------------------------------------------ the decision

@@ -40,7 +40,7 @@ class NodeCells:
                 own = sample[nearest == c]
                 if len(own):
                     self.centres[c] = [rounded(total, len(own)) for total in own.sum(axis=0).tolist()]
-        self.cells = {node.birth: self.by_distance(place)[0] for node, place in zip(nodes, places, strict=True)}
+        self.cells = {node.node_id: self.by_distance(place)[0] for node, place in zip(nodes, places, strict=True)}
 
     def place(self, x: Floats) -> Integers:
         """Return the place of a row. A missing value counts as a middle rank, and a category as nothing."""
@@ -58,14 +58,14 @@ class NodeCells:
 
     def join(self, node: Node) -> None:
         """Let a new node join the cell with the nearest centre; it stays there until centres are computed again."""
-        self.cells[node.birth] = self.by_distance(self.place(node.y))[0]
+        self.cells[node.node_id] = self.by_distance(self.place(node.y))[0]
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:
         """Return the nodes of the nearest cells that together hold enough of them."""
         wanted, found = max(self.limits.least, math.isqrt(self.limits.per_root**2 * len(nodes))), list[int]()
         members: dict[int, list[int]] = {}
         for k, node in enumerate(nodes):
-            members.setdefault(self.cells[node.birth], []).append(k)
+            members.setdefault(self.cells[node.node_id], []).append(k)
         for cell in self.by_distance(self.place(x)):
             if len(found) >= wanted:
                 break

@@ -49,14 +49,14 @@ class Node:
     alpha : number of rows that the node stands for, eq. (14)
     beta : number of those rows that had each label, eq. (15), as slot -> rows
     sigma : bandwidth: a number (MLCA, eq. (8)), or one per feature (MLCA-I, MLCA-C)
-    birth : number of nodes made before this one
+    node_id : number of nodes made before this one
     """
 
     y: Floats
     alpha: int
     beta: dict[int, int]
     sigma: Any
-    birth: int
+    node_id: int
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The rules of the house, as docs/inside.md states them: who knows whom, what is declared, one name for one thing."""
+"""The structure of the sources, as docs/inside.md states it: imports, declared packages, one name for one thing."""
 
 import ast
 import re
@@ -35,11 +35,11 @@ MODULES = {name_of(path): path for path in sorted((SOURCES / "mlca").rglob("*.py
 
 @cache
 def trees():
-    """Return what each module says, read when the first test asks: every process collects this file."""
+    """Return the syntax tree of each module, parsed on first use: every process collects this file."""
     return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 
-def room_of(module):
+def part_of(module):
     """Return the part of the package that a module belongs to: a folder, or a file beside the folders."""
     return module.split(".")[1] if "." in module else ""
 
@@ -65,36 +65,36 @@ def resolved(module, name):
     return mlca._HOMES.get(name, module) if module == "mlca" else module
 
 
-def known_rooms():
-    """Return the rooms that each room knows, as the sources have it."""
-    known = {room_of(module): set() for module in MODULES}
+def imports_of_parts():
+    """Return the parts of the package that each part imports, from the sources."""
+    known = {part_of(module): set() for module in MODULES}
     for module in MODULES:
-        rooms = {room_of(target) for target in imported(module) if target.split(".")[0] == "mlca"}
-        known[room_of(module)] |= rooms - {room_of(module), ""}
+        parts = {part_of(target) for target in imported(module) if target.split(".")[0] == "mlca"}
+        known[part_of(module)] |= parts - {part_of(module), ""}
     return known
 
 
-def stated_rooms():
-    """Return the rooms of the table in docs/inside.md in their order, each with those that it is said to know."""
+def stated_imports():
+    """Return the parts in the order of the table in docs/inside.md, each with those that it imports by that table."""
     stated = {}
-    for rooms, known in re.findall(r"^\| (`.*?) \|.*\| (.*) \|$", INSIDE.split("## A row")[0], re.MULTILINE):
-        for room in re.findall(r"`(\w+)/?`", rooms):
-            stated[room] = set(re.findall(r"`(\w+)/?`", known))
+    for parts, known in re.findall(r"^\| (`.*?) \|.*\| (.*) \|$", INSIDE.split("## The path of a row")[0], re.MULTILINE):
+        for part in re.findall(r"`(\w+)/?`", parts):
+            stated[part] = set(re.findall(r"`(\w+)/?`", known))
     return stated
 
 
-def test_the_page_tells_what_every_room_knows():
-    known = known_rooms()
-    del known[""], known["__main__"]  # the package's front door, and that of `python -m mlca`
-    assert stated_rooms() == known
+def test_table_lists_the_imports_of_every_part():
+    known = imports_of_parts()
+    del known[""], known["__main__"]  # the package itself, and `python -m mlca`
+    assert stated_imports() == known
 
 
-def test_no_street_is_two_way():
-    """Rooms stand in an order in which each knows only those before it."""
+def test_no_imports_are_circular():
+    """Each part imports only those before it in the table."""
     before = set()
-    for room, known in stated_rooms().items():
-        assert known <= before, f"{room} knows {known - before}, which the table has below it"
-        before.add(room)
+    for part, imported_parts in stated_imports().items():
+        assert imported_parts <= before, f"{part} imports {imported_parts - before}, which the table has below it"
+        before.add(part)
 
 
 def packages_of(module):
@@ -102,18 +102,18 @@ def packages_of(module):
 
 
 @pytest.mark.parametrize(
-    ("room", "allowed"),
+    ("part", "allowed"),
     [
         ("learner", {"numpy", "scipy"}),
         ("kernels", set()),
         ("client", set()),
         ("jsonrows", set()),
         ("storage", {"numpy"}),
-        ("tables", {"numpy", "scipy", "sklearn", "pyarrow"}),  # frames are asked by the names of their methods
+        ("tables", {"numpy", "scipy", "sklearn", "pyarrow"}),  # frames are recognised by their methods
     ],
 )
-def test_rooms_without_frameworks(room, allowed):
-    assert set().union(*(packages_of(module) for module in MODULES if room_of(module) == room)) <= allowed
+def test_parts_without_frameworks(part, allowed):
+    assert set().union(*(packages_of(module) for module in MODULES if part_of(module) == part)) <= allowed
 
 
 def requirements(lines):
@@ -218,7 +218,7 @@ def test_one_name_one_function():
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_modules_are_short_and_packages_begin_with_an_essay():
+def test_modules_are_short_and_packages_have_a_long_docstring():
     for module, path in MODULES.items():
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") <= MOST_LINES, f"{module} is longer than {MOST_LINES} lines"
@@ -242,10 +242,10 @@ def test_what_is_public_is_there_under_the_name_that_the_page_has():
         assert name in getattr(home, "__all__", [name]), f"{name} is not in the __all__ of {module}"
 
 
-ROOMS = ("active", "client", "dask", "datasets", "metrics", "peers", "plots", "river", "statistics", "tables")
+PARTS = ("active", "client", "dask", "datasets", "metrics", "peers", "plots", "river", "statistics", "tables")
 
 
-@pytest.mark.parametrize("module", ["mlca", *(f"mlca.{room}" for room in ROOMS)])
+@pytest.mark.parametrize("module", ["mlca", *(f"mlca.{part}" for part in PARTS)])
 def test_every_public_name_is_on_the_page_with_an_example_that_runs(module):
     """Examples are a docstring's, which are doctests, or those of a page, which run in tests/docs."""
     shown = set(re.findall(r"^::: mlca[\w.]*\.(\w+)$", api_reference(), re.MULTILINE))

@@ -1,0 +1,124 @@
+// How often labels came: among all rows, and among the last ones.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/fixed_point.hpp"
+#include "base/memory.hpp"
+
+namespace mlca::MLCA_LEVEL {
+
+// How many rows had each label, and which label came first.
+class Frequencies {
+public:
+    void reserve(std::int64_t n_slots) {
+        arrived.reserve(static_cast<std::size_t>(n_slots));
+        grow_to(totals, n_slots);
+    }
+
+    // Count a row of these slots; there must be room. Labels that come together come in the order of their slots.
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            if (totals.data()[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
+        }
+        ++rows;
+    }
+
+    double share(std::int64_t slot) const noexcept { return static_cast<double>(totals.data()[slot]) / static_cast<double>(rows); }
+    double prior(std::int64_t slot) const noexcept {
+        return static_cast<double>(totals.data()[slot] + 1) / static_cast<double>(rows + 2);
+    }
+
+    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const {
+        if (rows < 0 || static_cast<std::int64_t>(totals.size()) != n_slots || static_cast<std::int64_t>(arrived.size()) >= n_slots) return false;
+        std::int64_t n_come = 0;
+        for (std::int64_t slot = 0; slot < n_slots; ++slot) {
+            if (totals.data()[slot] < 0 || totals.data()[slot] > rows) return false;
+            n_come += slot > 0 && totals.data()[slot] > 0;
+        }
+        Array<std::uint8_t> has_come(static_cast<std::size_t>(n_slots), 0);
+        for (const std::int32_t slot : arrived) {
+            if (slot <= 0 || slot >= n_slots || totals.data()[slot] == 0 || has_come.data()[slot]) return false;
+            has_come.data()[slot] = 1;
+        }
+        return n_come == static_cast<std::int64_t>(arrived.size());
+    }
+
+    std::int64_t rows = 0;
+    Array<std::int64_t> totals;     // of each slot
+    Array<std::int32_t> arrived;    // the slots of labels that have come, in the order of their coming
+};
+
+// Choose labels by their probabilities, of all slots: the likely ones; if there is none, the best unless "none" is as likely.
+// Of equals the label that came first. Writes slots to `chosen` and returns how many.
+inline std::int64_t choose(const double* p, const Frequencies& frequencies, std::int32_t* chosen) noexcept {
+    std::int64_t n = 0;
+    std::int32_t best = 0;
+    for (const std::int32_t slot : frequencies.arrived) {
+        if (p[slot] > 0.5) chosen[n++] = slot;
+        if (best == 0 || p[slot] > p[best]) best = slot;
+    }
+    if (n == 0 && best > 0 && p[best] > p[0]) chosen[n++] = best;
+    return n;
+}
+
+// What the last rows say of the next: counts of labels that halve every 1, 4, 16 or 64 rows.
+//
+// Each half-life makes an expert: the odds of a probability times the label's recent odds over its odds among all rows.
+class Recency {
+public:
+    static constexpr std::int64_t N_LIVES = 4;
+    static constexpr double HALF_LIVES[N_LIVES] = {1.0, 4.0, 16.0, 64.0};
+
+    Recency() {
+        for (std::int64_t h = 0; h < N_LIVES; ++h) decay_[h] = power_of_half(1.0 / HALF_LIVES[h]);
+    }
+
+    void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
+
+    // The share of the rows of a half-life that have the label, drawn towards its prior.
+    double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
+        return (counts.data()[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
+    }
+
+    // Fill in what the experts make of a probability.
+    void opinions(std::int64_t slot, double p, double prior, double* said) const noexcept {
+        const double of_p = odds(p), of_prior = odds(prior);
+        for (std::int64_t h = 0; h < N_LIVES; ++h) {
+            const double o = of_p * odds(share(slot, h, prior)) / of_prior;
+            said[h] = o / (1.0 + o);
+        }
+    }
+
+    // Count a row of these slots; there must be room.
+    void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+        for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
+        const auto n = static_cast<std::int64_t>(counts.size());
+        for (std::int64_t first = 0; first < n; first += N_LIVES) {
+            for (std::int64_t h = 0; h < N_LIVES; ++h) {
+                const double faded = counts.data()[first + h] * decay_[h];
+                counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // numbers that never vanish would be slow
+            }
+        }
+        for (std::int64_t i = 0; i < n_in_row; ++i) {
+            for (std::int64_t h = 0; h < N_LIVES; ++h) counts.data()[slots[i] * N_LIVES + h] += 1.0;
+        }
+    }
+
+    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    bool is_sound(std::int64_t n_slots) const noexcept {
+        if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
+        const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8
+        return std::all_of(rows, rows + N_LIVES, possible) && std::all_of(counts.begin(), counts.end(), possible);
+    }
+
+    double rows[N_LIVES] = {};  // how many rows are recent
+    Array<double> counts;       // of each slot: those of them that have the label
+
+private:
+    double decay_[N_LIVES];
+};
+
+}  // namespace mlca::MLCA_LEVEL

@@ -239,7 +239,7 @@ class TestExplain:
             np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
             assert told.predicted == model.predict_labels(x[None])[0]
             assert told.contributions.shape == (4, len(told.inputs)) == (4, 8 if options.get("recency") else 4)
-            assert "speak: " in str(told)
+            assert "Evidence for " in str(told)
 
     def test_linear_terms_name_features_and_add_up(self):
         rng = np.random.default_rng(0)
@@ -276,7 +276,7 @@ class TestExplain:
 
     def test_it_prints_as_tables(self, stream):
         X, Y = stream
-        for model, words in ((MLCA(), ("came true", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
+        for model, words in ((MLCA(), ("observed", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
             text = str(model.fit(X, Y).explain(X[0]))
             assert all(word in text for word in ("distance", *words))
 

@@ -55,7 +55,7 @@ def test_info(flags, capsys):
 def test_info_about_what_is_not_at_hand(flags, capsys):
     assert main(["datasets", "info", "genbase"]) == 0
     out = capsys.readouterr().out
-    for part in ("not at hand: mlca datasets fetch genbase", "By hand: get", "'protein'"):
+    for part in ("not downloaded; run mlca datasets fetch genbase", "By hand: get", "'protein'"):
         assert part in out
 
 

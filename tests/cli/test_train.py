@@ -161,7 +161,7 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     _, out, _ = call(*train)
     lines = {line.split()[0]: line for line in out.splitlines()[1:5]}
     assert "numeric" in lines["year"] and "scaled" in lines["year"]
-    assert "text" in lines["note"] and "words and pairs of words, on 4,096 places" in lines["note"]
+    assert "text" in lines["note"] and "words and pairs of words, hashed to 4,096 features" in lines["note"]
     assert "3 values: spring, summer, winter" in lines["season"]
     _, out, _ = call(*train, "--categorical", "year", "--ignore", "s*,note")
     assert "year    categorical  3 values: 2000, 2001, 2002" in out
@@ -316,6 +316,6 @@ def test_what_is_missing_is_told_before_the_work_begins(tmp_path, call):
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "nowhere" / "m.mlca")
     assert code == 1 and "no such folder" in err
     code, _, err = call("train", tmp_path / "a.csv", "--out", tmp_path / "m.mlca")
-    assert code == 1 and "say where the labels are, as in --labels tags" in err and "'season'" in err
+    assert code == 1 and "name the label columns, for example --labels tags" in err and "'season'" in err
     assert call("train", tmp_path / "b.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 1
     assert call("train", tmp_path / "a.csv")[0] == 2

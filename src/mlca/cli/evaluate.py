@@ -1,7 +1,7 @@
 """Measure a model on rows whose labels are known.
 
-A label that the model has never learned counts as missed. With --prequential every row is predicted first
-and learned afterwards, in memory only: the model file stays as it is.
+A label that the model has never learned counts as missed. With --prequential, each row is predicted and then learned,
+in memory only: the model file does not change.
 """
 
 from __future__ import annotations
@@ -54,16 +54,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     add_label_arguments(parser)
-    parser.add_argument("--prequential", action="store_true", help="predict each row, then learn it; show the curve")
-    parser.add_argument(
-        "--picture", metavar="FILE", help="with --prequential: draw the curve into a .png, .svg or .pdf"
-    )
+    parser.add_argument("--prequential", action="store_true", help="test-then-train evaluation with a curve")
+    parser.add_argument("--picture", metavar="FILE", help="plot of the curve, with --prequential: .png, .svg or .pdf")
     parser.add_argument(
         "--curve-window",
         type=int,
         default=_WINDOW,
         metavar="ROWS",
-        help=f"with --prequential: how many rows a point of the curve looks back on (default {_WINDOW})",
+        help=f"number of rows behind each point of the curve, with --prequential (default: {_WINDOW})",
     )
     parser.set_defaults(refuse=parser.error)
 
@@ -73,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     if args.picture and not args.prequential:
         args.refuse("--picture draws the curve of --prequential; give both")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
-        args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
+        args.refuse(f"--picture must end in one of {', '.join(_PICTURES)}, not {args.picture}")
     if args.curve_window < _POINTS:
-        args.refuse(f"--curve-window must be {_POINTS} rows or more, not {args.curve_window}")
+        args.refuse(f"--curve-window must be at least {_POINTS} rows, not {args.curve_window}")
     if args.picture:
         _require_drawing(args)
     model, recipe = load_to_learn(args)

@@ -1,8 +1,8 @@
 """Predict the labels of new rows.
 
-The result has a row for every row of the file: its number, its labels, most likely first, their probabilities, and its
-novelty: from 0 to 1, how unlike everything learned it is. By default the labels are those more likely than not, or else
-the likeliest, unless having none is likelier still; `--top`, `--threshold` and `--objective` choose them otherwise.
+The output has one row per row of the file: its number, its labels with the most likely first, their probabilities, and
+its novelty, from 0 (usual) to 1 (unlike any learned row). By default, labels above 0.5 are predicted; if there are
+none, the most likely label, unless "no label" is more likely. Change this with `--top`, `--threshold` or `--objective`.
 """
 
 from __future__ import annotations
@@ -54,23 +54,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default="-",
         type=_output,
-        help=f"{', '.join(KINDS)}, or - for standard output (default)",
+        help=f"output file: {', '.join(KINDS)}, or - (default: -, standard output)",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="carry a column through (default: that of `train --id`)")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="row-ID column, copied to the output (default: that of `train --id`)"
+    )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
+    which.add_argument("--top", type=positive, metavar="K", help="number of labels per row: the K most likely")
     which.add_argument(
         "--threshold",
         type=_threshold,
         action="append",
         metavar="[LABEL=]P",
-        help="labels more likely than P, even if that is none; LABEL=P for one label, may be repeated (default: the "
-        "objective decides)",
+        help="probability above which a label is predicted; LABEL=P, which may be repeated, sets it for one label "
+        "(default: the objective decides)",
     )
     which.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="what labels are chosen for: exact sets, example F1 or each label by itself (default: that of the model)",
+        help="measure that predictions optimise (default: that of the model)",
     )
 
 

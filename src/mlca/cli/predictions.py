@@ -41,7 +41,7 @@ class Prediction(NamedTuple):
 def require_free_name(identity: str | None) -> None:
     """Raise ValueError if a column of ids is called as one that predictions have themselves."""
     if identity in Prediction(0, [], []).by_name(None):
-        raise ValueError(f"--id {identity}: `predict` writes a column of this name itself; rename yours")
+        raise ValueError(f"--id {identity}: `predict` writes a column of this name; rename yours")
 
 
 class Writer(Protocol):

@@ -1,7 +1,7 @@
-"""Send a table to `mlca serve` as a stream, row by row in order; begun again, it goes on where it stopped.
+"""Send a table to `mlca serve`, row by row in order; run it again after an interruption to resume.
 
-Every row gets an id, of a column that you name, or made of the file's name, its first row and the row's number; so
-rows are learned once, however often they are sent: a file that has grown, or has lines corrected, is just sent again.
+Each row gets an ID: the value of the --id column, or one made from the file name, the first row and the row number.
+The service learns each ID once. So you can send a file again after it has grown or after lines were corrected.
 """
 
 from __future__ import annotations
@@ -33,20 +33,22 @@ _FIRST_ROWS = 1000
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_arguments(parser)
-    parser.add_argument("--to", metavar="URL", required=True, help="the service, such as http://127.0.0.1:8000")
     parser.add_argument(
-        "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label"
+        "--to", metavar="URL", required=True, help="address of the service, such as http://127.0.0.1:8000"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
     parser.add_argument(
-        "--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)"
+        "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 per label"
     )
-    parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows a request (default 100)")
-    parser.add_argument("--token-file", metavar="FILE", help="holds the token (default: the variable MLCA_TOKEN)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    parser.add_argument("--id", metavar="COLUMN", help="column of row IDs (default: generated IDs, see above)")
+    parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows per request (default: 100)")
+    parser.add_argument(
+        "--token-file", metavar="FILE", help="file with the token (default: the environment variable MLCA_TOKEN)"
+    )
     parser.add_argument(
         "--predict-first",
         action="store_true",
-        help="have every row predicted before its labels are sent, so that the service measures how well",
+        help="prediction of each row before its labels are sent, so that the service measures accuracy",
     )
 
 
@@ -71,13 +73,13 @@ def run(args: argparse.Namespace) -> int:
                     position = answer["position"]
                 progress.advance(len(batch), source.fraction())
         except ServiceError as error:
-            raise ValueError(f"{args.to}: {error}\n{sent:,} rows were sent; run it again to go on") from None
+            raise ValueError(f"{args.to}: {error}\n{sent:,} rows were sent; run the command again to resume") from None
         facts = {"sent": sent, "known": known, "position": position}
         seconds = progress.seconds
     if args.json:
         print(json.dumps(facts))
     else:
-        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} were known already")
+        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} of them were already in the log")
     return 0
 
 
@@ -160,7 +162,7 @@ def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
     x = dict(row)
     for name, cell in x.items():
         if not is_number(cell):
-            raise ValueError(f"{name!r} is no number, and this service takes nothing else")
+            raise ValueError(f"{name!r} is not a number, and this service accepts numbers only")
     return {name: _within_bounds(name, cell) for name, cell in x.items()}
 
 

@@ -1,4 +1,4 @@
-"""What the commands that read a user's files share: the options, opening, and rows that cannot be read."""
+"""Shared by the commands that read data files: options, opening, and rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _NAMED_FAULTS = 10
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
     """Declare the model file."""
-    parser.add_argument("model", metavar="MODEL", help="a model file that `mlca train` wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file")
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the data file and how it is read."""
-    parser.add_argument("data", metavar="FILE", help="the data, perhaps gzipped; - is standard input")
-    parser.add_argument("--format", choices=FORMATS, help="what the file is (default: its suffix or first bytes tell)")
+    parser.add_argument("data", metavar="FILE", help="data file, plain or gzipped; - is standard input")
+    parser.add_argument("--format", choices=FORMATS, help="file format (default: by suffix or first bytes)")
     parser.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a row that cannot be read (default: stop, and write no file)",
+        help="handling of rows that cannot be read (default: stop, without writing a file)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare where labels are, for models that were trained in Python and do not know."""
+    """Declare the options for labels, for models that were trained in Python."""
     parser.add_argument(
-        "--labels", action=Gathered, metavar="COLUMNS", help="where labels are, if the model was trained in Python"
+        "--labels", action=Gathered, metavar="COLUMNS", help="label columns, for a model trained in Python"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="what stands between them (default: | ; or , if found)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
 
 
 def positive(word: str) -> int:
@@ -58,7 +58,7 @@ def positive(word: str) -> int:
 
 
 def as_float(word: str) -> float:
-    """Return the number that a word is; NaN, which no bounds let pass, if it is none."""
+    """Return a word as a number; NaN, which all range checks reject, if it is not one."""
     try:
         return float(word)
     except ValueError:
@@ -107,7 +107,7 @@ def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
 
     model, recipe = load_with_recipe(args.model)
     if isinstance(recipe.layout, TableLayout) and recipe.layout.labels is None and args.labels is None:
-        raise ValueError(f"{args.model}: trained in Python, so say where the labels are, as in --labels tags")
+        raise ValueError(f"{args.model}: trained in Python, so name the label columns, for example --labels tags")
     return model, recipe
 
 
@@ -179,7 +179,7 @@ class Faults:
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("skipped more rows, which are counted but not named", file=sys.stderr)
+            print("skipped more rows; further ones are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
@@ -194,11 +194,11 @@ def oddities_in_words(file: TableFile) -> list[str]:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
     if unread := getattr(file.source, "unread", None):
         named = ", ".join(map(shown, sorted(unread)))
-        lines.append(f"names that no object had among the first 1000, and that were not read: {named}")
+        lines.append(f"names that appear only after the first 1000 objects, ignored: {named}")
     if file.missing:
         named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
         lines.append(f"missing values, left out of comparisons: {named}")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
-        lines.append(f"values that the model does not know, like none of the known: {named}")
+        lines.append(f"unknown values, treated as unlike any known one: {named}")
     return lines

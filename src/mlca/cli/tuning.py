@@ -1,4 +1,4 @@
-"""Choosing vigilance and variant by the first rows of a file: predict each, then learn it, and compare."""
+"""Choice of vigilance and variant by test-then-train on the first rows of a file."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...],
         if source.label_columns:
             return source.label_columns, ()
         raise ValueError(
-            f"{source.name}: say where the labels are, as in --labels tags; the columns are {some(source.columns)}"
+            f"{source.name}: name the label columns, for example --labels tags; the columns are {some(source.columns)}"
         )
     if wanted.lower().endswith(".xml") and Path(wanted).exists():
         return names_of(read_mulan_xml(wanted), source.columns, source.name), ()

@@ -1,7 +1,7 @@
-"""Models that learned parts of a stream become one model.
+"""Merging of models that learned parts of a stream.
 
-Parts may be learned anywhere: by threads, by processes, on other machines (`mlca.dask`). What is here brings the
-labels of the parts together by their names; `mlca.learner.replay` describes how nodes are merged.
+Parts may be learned anywhere: in threads, in processes, or on other machines (`mlca.dask`). This module matches labels
+by name; `mlca.learner.replay` describes how nodes are merged.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ How = Literal["replay", "append"]
 
 
 def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
-    """Make one model of models that learned the parts of a stream.
+    """Merge models that learned parts of a stream into one model.
 
-    The nodes of each model are replayed into the first as weighted prototypes, in one pass. Exact are the number of
-    rows, the sum of the nodes' counts, how often each label was learned and with it each label's prior.
-    Nodes and counters approximate those of one model that learned the parts in sequence.
-    With `how="append"` nodes are put side by side without a search, in time linear in their number.
+    The nodes of each model are replayed into the first as weighted prototypes, in one pass. The number of rows, the sum
+    of the nodes' counts, and the count and prior of each label are exact. Nodes and calibration approximate those of
+    one model that learned the parts in sequence. With `how="append"`, nodes are put side by side without a search, in
+    time linear in their number.
 
     Parameters
     ----------
     models : iterable of MLCA
-        Fitted models with the same parameters and features, in the order of their parts. They stay as they are.
+        Fitted models with the same parameters and features, in the order of their parts. They are not changed.
     how : {"replay", "append"}, default="replay"
-        "replay" learns each node as the rows it stands for: nodes of different parts that are near enough become one.
-        "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
+        "replay" learns each node as the rows it stands for, so nodes of different parts that are near enough become
+        one. "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
 
     Returns
     -------
     MLCA
-        A new model, with the first one's parameters and the labels of all, in order of appearance. It goes on
-        learning where the last model ended.
+        A new model with the parameters of the first one and the labels of all, in order of appearance. It continues
+        training where the last model ended.
 
     Raises
     ------
     ValueError
-        If there is no model, if two of them are the same or do not fit together, if they have more rows together
-        than can be counted exactly, or if `how` is unknown.
+        If no model is given, if two models are the same object or do not fit together, if their rows together exceed
+        the exact range, or if `how` is unknown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""All measures at once: every table is read once, and what measures share is computed once."""
+"""All measures at once: each table is read once, and shared counts are computed once."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def evaluate(
 ) -> Evaluation:
     """Compute every measure of a prediction: of a model, or of probabilities.
 
-    Pass `model` and `X` to measure what the model itself predicts, or `proba` with the labels that were chosen by it
-    (`Y_pred`, or `threshold`). Columns of DataFrames are matched by name.
+    Pass `model` and `X` to measure the model's own predictions, or `proba` with the chosen labels (`Y_pred`, or
+    `threshold`). Columns of DataFrames are matched by name.
 
     Parameters
     ----------
     Y_true : array-like or sparse of shape (n, q)
-        Indicator matrix, 0 and 1. With `model`: labels in any form that `fit` takes; those that the model does not
-        know count as missed.
+        Indicator matrix, 0 and 1. With `model`: labels in any form that `fit` takes; labels unknown to the model count
+        as missed.
     proba : array-like of shape (n, q), optional
         Probabilities, or any scores: the higher, the more likely the label.
     Y_pred : array-like or sparse of shape (n, q), optional
@@ -124,7 +124,7 @@ def evaluate(
     nDCG@3                0.8155  higher
     nDCG@5                0.8155  higher
 
-    The decision of a model, which need not be a probability above one half:
+    The decision of a model, which need not be a threshold of one half:
 
     >>> from mlca import MLCA
     >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
@@ -152,7 +152,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Scorer:
-    """A measure as scikit-learn calls it: ``scorer(model, X, y)``, greater is better."""
+    """A measure in scikit-learn's form: ``scorer(model, X, y)``, greater is better."""
 
     measure: str
 
@@ -163,13 +163,12 @@ class Scorer:
 
 
 def scorer(measure: str) -> Scorer:
-    """Return a measure for `cross_val_score`, `GridSearchCV` and their like; y may hold label names.
+    """Return a scorer for `cross_val_score`, `GridSearchCV` and similar functions; y may hold label names.
 
     Parameters
     ----------
     measure : str
-        One of `mlca.metrics.MEASURES`. Measures of which less is better are negated, since scikit-learn looks for the
-        greatest score.
+        One of `mlca.metrics.MEASURES`. Losses are negated, since scikit-learn maximises scores.
 
     Returns
     -------

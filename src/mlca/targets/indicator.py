@@ -1,4 +1,4 @@
-"""Labels told by an indicator matrix of 0 and 1, whose columns may have names."""
+"""Labels as an indicator matrix of 0 and 1, whose columns may have names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlca.targets.text import is_missing_label
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
     """Read a DataFrame whose columns are labels; they are matched by name.
 
-    Of those that `classes` names columns may be missing: they may come.
+    Columns that `classes` names may be missing: they may appear later.
     """
     columns: list[Hashable] = [plain(name) for name in frame.columns]
     places = {name: place for place, name in enumerate(columns)}
@@ -44,14 +44,14 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
-    # Asked for by name, columns that are called True and False would be a mask of rows.
+    # Selected by name, columns called True and False would be a mask of rows.
     return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 
 def read_indicator(
     y: Any, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[LabelSet, LabelRows]:
-    """Read a dense or CSR matrix, perhaps with names of its columns."""
+    """Read a dense or CSR matrix, optionally with names of its columns."""
     if known is not None and known.single:
         raise ValueError(
             "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: give one class a "
@@ -64,7 +64,7 @@ def read_indicator(
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
-    # Where `classes` names the columns, there may be fewer, each time as the first time.
+    # If `classes` names the columns, there may be fewer, but always the same number.
     if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
             f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
@@ -124,13 +124,13 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
-    # One row, as a stream brings them, needs no search for its end.
+    # One row, as in streams, needs no search for its end.
     ends = np.array([0, len(columns)]) if len(y) == 1 else rows.searchsorted(np.arange(len(y) + 1))
     return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 
 
 def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return an array of objects as numbers; ValueError that names the first cell that is none."""
+    """Return an array of objects as numbers; ValueError that names the first invalid cell."""
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Labels told by name: one iterable of names a row."""
+"""Labels by name: one iterable of names per row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from mlca.targets.labels import LabelRows, LabelSet, number_names, plain, require_name
 from mlca.targets.text import is_missing_label
 
-# Types whose values need no closer look.
+# Types whose values need no further check.
 _TRUTHS = frozenset({bool, np.bool_})
 
 
 def is_row_of_names(row: Any) -> bool:
-    """Whether an entry of y may name several labels: text is one name."""
+    """Return whether an entry of y may name several labels: text is one name."""
     return isinstance(row, Iterable) and not isinstance(row, str | bytes)
 
 
@@ -51,7 +51,7 @@ def read_names(
 
 
 def _names_of_row(row: Any, i: int) -> list[Hashable]:
-    """Return the label names of row i; ValueError if something in it is no name."""
+    """Return the label names of row i; ValueError if one of them is not a valid name."""
     if not is_row_of_names(row):
         remedy = "an empty list where there are none" if is_missing_label(row) else f"[{row!r}] for a single one"
         raise ValueError(f"row {i} of y is {row!r}; every row must be an iterable of label names: {remedy}")
@@ -68,7 +68,7 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
 
 
 def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError unless a dict says True or False, or 1 or 0, of labels that are known or have names.
+    """Raise ValueError unless the values of a dict are True or False, or 1 or 0, and its keys known or valid labels.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
 
 
 def _in_order(row: Any) -> Iterable[Any]:
-    """Return a row's names in an order that is the same in every process: a set has none of its own."""
+    """Return a row's names in an order that is the same in every process, since sets have none."""
     if not isinstance(row, set | frozenset):
         return row  # type: ignore[no-any-return]
     return sorted(row, key=lambda name: (type(name).__name__, name if isinstance(name, str) else repr(name)))

@@ -1,4 +1,4 @@
-"""The model in use: one thread lets it learn, any number ask it.
+"""The model in use: one thread trains it, any number of threads use it.
 
 All that the service wants of `mlca.MLCA` is asked here. `LiveModel` guards the model by a lock that is fair: who asks
 gets in between two chunks that are learned, and never waits for a second one. The model itself could be asked at any

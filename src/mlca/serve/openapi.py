@@ -1,4 +1,4 @@
-"""The contract, as OpenAPI 3.1 has it. Tests hold the service to it."""
+"""The interface as OpenAPI 3.1. Tests compare the service with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlca.tables.table_learner import MOST_CELLS
 
 MOST_SENT = 5000
 MOST_TOP = 1000
-# Probabilities in one answer.
+# Probabilities per response.
 MOST_TOLD = 1_000_000
 MOST_POSITION = 2**53
 
@@ -216,7 +216,7 @@ _SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-# Answers that any route with a body may give, and any route at all.
+# Responses of any route with a body, and of any route.
 _REFUSALS = {
     "400": "The request is not HTTP, or repeats a header that must be sent once.",
     "401": "A token is needed.",

@@ -1,4 +1,4 @@
-"""Bodies of requests: received within limits of size and time, and parsed as strict JSON.
+"""Request bodies: received within limits of size and time, and parsed as strict JSON.
 
 Large bodies are parsed in the thread of `worker_threads.SideWorker`. Python switches threads only between its own
 bytecodes, so large JSON is parsed in small steps.
@@ -17,15 +17,15 @@ from mlca.serve.request_errors import RequestError, excerpt
 from mlca.serve.worker_threads import AT_ONCE
 
 MOST_BYTES = 16 * 2**20
-# Seconds in which a body must have come.
+# Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
-# Lists and objects that a large body may seem to have: rows have two or three each. Millions of empty ones would be
-# read in a single step, and looked through by Python's collector again and again.
+# Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty ones
+# would be read in a single step, and traversed by Python's garbage collector again and again.
 _MOST_BRACKETS = 500_000
 
 
 async def read_body(request: Request) -> bytes:
-    """Read the body of a request that is to hold JSON."""
+    """Read the JSON body of a request."""
     sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
     kind = sent.decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -34,7 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _receive_all(receive: Receive) -> bytes:
-    """Return the body. One that is too large is read on for a while: a client that still sends misses the answer."""
+    """Return the body. One that is too large is drained for a while, so that the client reads the response."""
     parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -56,7 +56,7 @@ async def _receive_all(receive: Receive) -> bytes:
 
 
 def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Read a JSON object that has no other fields than these.
+    """Read a JSON object that has only these fields.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, of which each name must be there once: JSON leaves open which of two values would count."""
+    """Return an object with unique names: JSON leaves open which of two values would count."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()
@@ -99,9 +99,9 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return plain
 
 
-# Made once: json.loads would make another for every request.
+# Created once: json.loads would create one per request.
 _decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
-# With a step of Python for every number, between two of which the event loop can have its turn.
+# Calls a Python function per number, so that the event loop can run in between.
 _decode_slowly = json.JSONDecoder(
     parse_constant=_refuse_constant,
     object_pairs_hook=_once_each,

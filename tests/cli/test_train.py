@@ -135,7 +135,7 @@ def test_xc_text_equals_its_reader(tmp_path, call):
     (tmp_path / "data.xc").write_text("120 30 4\n" + "\n".join(lines) + "\n\n")
     code, out, err = call("train", tmp_path / "data.xc", "--out", tmp_path / "m.mlca")
     assert code == 0, err
-    assert "30 attributes, numbered from 1" in out
+    assert "30 features, numbered from 1" in out
     table = read_xc(tmp_path / "data.xc")
     names = [tuple(str(j) for j in row.nonzero()[0]) for row in table.Y.toarray()]
     model, expected = load(tmp_path / "m.mlca"), MLCA().partial_fit(table.X, names)
@@ -173,7 +173,7 @@ def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
     rows = [[t * 1000, h / 100, s, tags] for t, h, s, tags in ROWS]
     write_csv(tmp_path / "a.csv", rows)
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
-    assert "'temp' spreads" in call(*train)[1]
+    assert "'temp' has" in call(*train)[1]
     assert "Hint" not in call(*train, "--attributes", "individual")[1]
     write_csv(tmp_path / "a.csv", ROWS)
     assert "Hint" not in call(*train)[1]

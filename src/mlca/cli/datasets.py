@@ -26,7 +26,7 @@ _COLUMNS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked about datasets."""
+    """Declare the actions and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("list", help="list all datasets with their statistics")
     info = actions.add_parser("info", help="describe a dataset: statistics, source, citation, folder")
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer, and return the exit code."""
+    """Run the action; return the exit code."""
     if args.action == "list":
         _list(as_json=args.json)
     elif args.action == "info":
@@ -103,7 +103,7 @@ def _fetch(names: list[str], *, as_json: bool) -> None:
 
 
 def _facts(entry: Entry) -> dict[str, Any]:
-    """Collect what the catalogue says and, where the files are at hand, what they hold."""
+    """Collect the catalogue entry and, if the files exist, their statistics."""
     from dataclasses import asdict
 
     from mlca.datasets import load_dataset, summarize

@@ -25,7 +25,7 @@ _SHOWN_CONTRIBUTIONS = 10
 _SPEAKING_COLUMNS = 5
 _SHARES_OF_ROWS = (0.5, 0.9, 0.99)
 
-# Columns that are shown one by one.
+# Largest number of columns that are listed.
 _SHOWN_COLUMNS = 20
 
 

@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _with_id(layout: Layout, column: str | None) -> Layout:
-    """Return a layout that carries a column of ids through."""
+    """Return a layout with an ID column that is copied to the output."""
     from mlca.tables.layout import TableLayout
 
     if column is None:
@@ -116,7 +116,7 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
 
 
 def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str | None:
-    """Return the column of ids that the output gets; one that the user names must be there."""
+    """Return the ID column of the output; one that the user names must exist."""
     from mlca.tables.columns import names_of
     from mlca.tables.layout import TableLayout
 
@@ -131,7 +131,7 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
 
 
 def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any:
-    """Return the threshold, or that of each label: a number without a label is for those that are not named."""
+    """Return the threshold, or one per label: a number without a label applies to the others."""
     from mlca.validation import read_threshold
 
     if not given:

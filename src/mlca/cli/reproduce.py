@@ -28,7 +28,7 @@ EXPERIMENTS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be run and how."""
+    """Declare the experiments and options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "experiments:\n" + "\n".join(f"  {name:12}{purpose}" for name, purpose in EXPERIMENTS.items())
     parser.add_argument(
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _positive(kind: type[int] | type[float]) -> type[int] | type[float]:
-    """Return a reader of numbers above zero, named for argparse's complaints."""
+    """Return a parser of positive numbers, named for argparse's messages."""
 
     def read(text: str) -> int | float:
         number = kind(text)

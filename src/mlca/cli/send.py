@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from mlca.client import Client
     from mlca.tables.sources import Source
 
-# A row as the service takes it, behind its line of the file.
+# A row in the service's form, with its line in the file.
 Placed = tuple[int, dict[str, Any]]
 
-# Rows by which it is decided how the labels are written.
+# Number of rows that decide the form of the labels.
 _FIRST_ROWS = 1000
 
 
@@ -90,7 +90,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Whether the service learns tables; a token that is good for learning only is not told, and most do."""
+    """Whether the service learns tables; assumed if the token may not ask."""
     from mlca.client import ServiceError
 
     try:
@@ -108,7 +108,7 @@ def _rows(
     to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
     on_fault: Callable[[str], None],
 ) -> Iterator[Placed]:
-    """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
+    """Yield the rows of the file in the service's form; `to_x` makes x from a row's names and cells."""
     from mlca.tables.cells import id_of
     from mlca.tables.label_columns import LabelReader, decide_labels
     from mlca.tables.sources import Fault
@@ -140,7 +140,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the cells of a row as a table's service takes them; none of it is changed: 007 stays a text."""
+    """Return the cells of a row unchanged, for a table: 007 stays a text."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
@@ -156,7 +156,7 @@ def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
-    """Return the numbers of a row, as a service that learns nothing else takes them."""
+    """Return the numbers of a row, for a service that learns numbers only."""
     from mlca.tables.cells import is_number
 
     x = dict(row)
@@ -177,14 +177,14 @@ def _within_bounds(name: str, cell: Any) -> float:
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
-    """Tell files of one name apart by their columns and first row; the same file, grown, keeps it."""
+    """Distinguish files of the same name by their columns and first row; a file that has grown keeps its ID."""
     return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
 
 
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows without those that the service refuses; these leave the batch. None where nothing is left."""
+    """Send rows; those that the service rejects leave the batch. None if nothing is left."""
     from mlca.client import ServiceError
 
     while batch:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Columns listed one by one; beyond that, kinds are counted.
 _SHOWN_COLUMNS = 20
 
-# Spreads of numeric columns that differ by more than this factor deserve a hint.
+# Spreads of numeric columns that differ by more than this factor cause a hint.
 _UNEVEN = 100
 
 
@@ -242,7 +242,7 @@ def _about(column: Column) -> str:
 
 
 def _labels_in_words(file: TableFile, labels: LabelLayout | None) -> str:
-    assert labels is not None  # the file was asked for them
+    assert labels is not None  # a file opened for training has labels
     if labels.form == "flags":
         how = f"the {len(labels.among(file.source.columns))} columns of 0 and 1 {', '.join(labels.columns[:6])}"
         how += " ..." if len(labels.columns) > 6 else ""
@@ -256,7 +256,7 @@ def _labels_in_words(file: TableFile, labels: LabelLayout | None) -> str:
 
 
 def _hints(file: TableFile, layout: Layout) -> list[str]:
-    """Return a hint if columns of very different spread are to share a bandwidth."""
+    """Return a hint if columns of very different spread share a bandwidth."""
     from mlca.tables.kinds import Numeric
     from mlca.tables.layout import TableLayout
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
-    """Make sure that nothing is lost when the model is replaced."""
+    """Write the backup, if requested, before the model is replaced."""
     from mlca.replacing import replacing
 
     lock.check()

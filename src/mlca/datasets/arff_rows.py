@@ -1,4 +1,4 @@
-"""The rows of an ARFF file as numbers: attributes dense or sparse as the file is, labels apart."""
+"""The rows of an ARFF file as numbers: features dense or sparse as the file is, labels separate."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
-    """Read all rows, in the manner of the first.
+    """Read all rows, in the form of the first.
 
     Parameters
     ----------
     source : ArffSource
         The file.
     labels : set of int
-        Places of the attributes that are labels.
+        Positions of the columns that are labels.
 
     Returns
     -------
     X : ndarray or csr_array, float64
-        The other attributes, dense or sparse as the rows are.
+        The other columns, dense or sparse as the rows are.
     Y : csr_array, uint8
         The labels.
     """
@@ -125,7 +125,7 @@ def _is_set(flag: float, attribute: Attribute, number: int, name: str) -> bool:
 def _no_value(
     words: Iterable[tuple[int, str]], attributes: tuple[Attribute, ...], number: int, name: str
 ) -> ValueError:
-    """Make the error for the first word that its attribute does not take."""
+    """Return the error for the first word that its column does not accept."""
     for place, word in words:
         attribute = attributes[place]
         try:
@@ -138,7 +138,7 @@ def _no_value(
 
 
 def _refuse_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:
-    """Refuse a row whose meaning is not 0 where it is silent: it means the first nominal value."""
+    """Reject a sparse row whose default is not 0: it stands for the first nominal value."""
     if places:
         attribute = attributes[min(places)]
         raise bad_file(

@@ -1,4 +1,4 @@
-"""What the service sends: JSON, explanations as JSON, metrics in Prometheus' text format, and the page.
+"""The responses of the service: JSON, explanations as JSON, metrics in Prometheus' text format, and the web page.
 
 The page is one file, joined from markup, style and script when this module is imported. Its content security policy
 names the hashes of style and script, so that nothing else can run or be loaded, whatever a label is called. The page's
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
     from mlca.serve.service import Service
 
-# Made once: json.dumps would make another for every response.
+# Created once: json.dumps would create one per response.
 encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# Characters of a text that are shown.
+# Largest number of characters of a text that are shown.
 _LONGEST_SHOWN = 200
 
 
 def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x: RowsOfX) -> dict[str, Any]:
-    """Return the nodes that voted, and the most likely labels with how they came about.
+    """Return the nodes that voted, and the most likely labels with their evidence.
 
     Parameters
     ----------
     explanation : Explanation
-        What `MLCA.explain` returned.
+        The result of `MLCA.explain`.
     top : int
-        The number of labels beside those predicted.
+        The number of labels besides those predicted.
     columns : Columns
-        What rows consist of. The model of a table knows its columns, that of numbers calls them x0, x1, ...
+        The form of the rows. A table has named columns; numbers are called x0, x1, ...
     x : ndarray or list of dict
         The row, as the only one.
     """
@@ -93,7 +93,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
 
 
 def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]:
-    """Return what the cells of a table's row say, and beside them what the nearest nodes say."""
+    """Return the cells of a table's row, and beside them those of the nearest nodes."""
     return [
         {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}
         for name, words in explanation.values
@@ -106,23 +106,23 @@ def _shortly(cell: Any) -> str:
 
 
 def _background(explanation: Explanation, label: int) -> float | None:
-    """Return what the linear score says of a label; it has an entry for having none before those of labels."""
+    """Return the linear score of a label; the scores begin with that of "no label"."""
     shift = len(explanation.background) - len(explanation.labels)
     return None if shift < 0 else float(explanation.background[label + shift])
 
 
 class JSONAnswer(Response):
-    """An answer as JSON."""
+    """A JSON response."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return the content as it is sent."""
+        """Return the encoded content."""
         return encode_json(content).encode()
 
 
 def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
-    """Return an answer about rows as it is sent, written row by row.
+    """Return an encoded response about rows, written row by row.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def prometheus_text(service: Service) -> str:
-    """Return everything that can be counted."""
+    """Return all metrics."""
     return "\n".join(_metrics(service)) + "\n"
 
 

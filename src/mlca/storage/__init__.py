@@ -5,9 +5,8 @@ one `.npy` member per array of the learner's state. For writing, `models` conver
 `archive` stores them as an uncompressed zip, and `mlca.replacing` replaces the file atomically. Reading goes the same
 way back, and trusts nothing unchecked:
 
-1. `archive` accepts only the zip layout that it writes itself, with members one after another. So nothing is hidden,
-nothing
-   overlaps, and nothing expands beyond the file's own size.
+1. `archive` accepts only the zip layout that it writes itself, with members one after another. So nothing is
+   hidden or overlaps, and nothing expands beyond the file's own size.
 2. The header is strict JSON: no key occurs twice, and numbers are finite.
 3. The checksum over header and arrays binds them together (since version 2): damaged files, and files assembled from
    several, are rejected. An attacker can forge the checksum, so safety does not depend on it.

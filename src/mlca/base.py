@@ -273,7 +273,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             if "infinity" not in str(error):
                 raise
             place = place_beyond(np.finfo(np.float64).max, check(ensure_all_finite=False), X)
-            remedy = "write NaN if it is not known" if self._allows_gaps else "correct it"
+            remedy = "write NaN for a missing value" if self._allows_gaps else "correct it"
             raise ValueError(f"{str(error).rstrip('.')}: {place}; {remedy}, or leave the row out") from None
 
     @property

@@ -88,7 +88,7 @@ class Client:
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token is none that `mlca serve token` makes: it has other characters than those")
+            raise ValueError("the token contains characters that `mlca serve token` never uses")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
@@ -390,7 +390,7 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
     while block := answer.read(_BLOCK):
         content += block
         if len(content) > _LARGEST_ANSWER:
-            raise http.client.HTTPException(f"an answer of more than {_LARGEST_ANSWER} bytes")
+            raise http.client.HTTPException(f"a response of more than {_LARGEST_ANSWER} bytes")
     if answer.length:
         raise http.client.IncompleteRead(bytes(content), answer.length)
     return bytes(content)
@@ -415,7 +415,7 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         place = "" if error["row"] is None else f"row {error['row']}: "
         return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ServiceError(status, f"status {status}, which is not an answer of mlca serve: {text[:200]}")
+        return ServiceError(status, f"status {status}, which is not a response of mlca serve: {text[:200]}")
 
 
 def _read_events(lines: Iterable[bytes]) -> Iterator[Event]:

@@ -145,7 +145,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
         return row if row.ndim == 2 else row.reshape(1, -1)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
+            f"x is not a row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
         ) from None
 
 
@@ -275,7 +275,7 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
 
 def _require_rows(X: Any) -> None:
     if not len(X):
-        raise ValueError("X has no rows; pass one at least")
+        raise ValueError("X has no rows; pass at least one")
 
 
 def _table_learner(model: LearnedModel, X: Any) -> TableLearner:

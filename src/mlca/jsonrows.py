@@ -35,7 +35,7 @@ def plain_names(names: Any) -> Any:
     ['sea']
     >>> plain_names(["sea", None])
     Traceback (most recent call last):
-    ValueError: None among ['sea', None] is no name, which is text or a whole number: leave it out, or write a name
+    ValueError: None among ['sea', None] is not a valid name: leave it out, or write text or a whole number
     """
     if names is None or isinstance(names, str | bytes):
         return names
@@ -49,9 +49,7 @@ def plain_names(names: Any) -> Any:
 def _plain_name(name: Any, names: Any) -> str:
     value = _plain_number(name)
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(
-            f"{name!r} among {names!r} is no name, which is text or a whole number: leave it out, or write a name"
-        )
+        raise ValueError(f"{name!r} among {names!r} is not a valid name: leave it out, or write text or a whole number")
     # `str` of an enumeration member is its name, not the label.
     return str.__str__(value) if isinstance(value, str) else int.__repr__(value)
 
@@ -60,7 +58,7 @@ def _is_true(value: Any, name: Any) -> bool:
     told = _plain_number(value)
     if not isinstance(told, bool):
         raise ValueError(
-            f"a dict of labels says True or False of each, not {name!r}: {value!r}: "
+            f"a dict of labels must have values True or False, not {name!r}: {value!r}: "
             "write the names alone, or True where the row has the label"
         )
     return told

@@ -93,8 +93,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             )
     if len(found) > 1:
         raise ValueError(
-            f"model {number} found the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; give all parts "
-            "one number"
+            f"model {number} has the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; set the same "
+            "number for all parts"
         )
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
@@ -108,8 +108,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
         )
     if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(
-            f"model {number} reads its tables otherwise than the first: columns or categories differ, or their order; "
-            "fit one mlca.tables.Recipe and let all parts learn what it transforms"
+            f"model {number} reads its tables differently from the first: columns, categories or their order differ; "
+            "fit one mlca.tables.Recipe and pass its rows to all parts"
         )
     if model.labels_.single != first.labels_.single:
         raise ValueError(

@@ -200,7 +200,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
         if not y.isin((False, True)).all(axis=None):
-            raise ValueError("y holds other values than True and False; labels come as columns of booleans")
+            raise ValueError("y has values other than True and False; labels come as columns of booleans")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
         self._meet(dict.fromkeys(X.columns))
         for label in y.columns:
@@ -274,7 +274,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         """
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has no text for a name; a file can hold features named by text")
+            raise ValueError(f"feature {odd[0]!r} has a name that is not text; a file can hold text names only")
         if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to save")
         model = self._plain_model()
@@ -398,7 +398,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             With `decision="bayes"`, which does not record these distances.
         """
         if self.decision == "bayes":
-            raise AttributeError('decision="bayes" does not note how near rows have been, which novelty needs')
+            raise AttributeError('decision="bayes" does not record the distances of rows, which novelty needs')
         if not self._learner.n_seen:
             return 1.0
         return float(self._learner.settled().novelty(self._known_row(x))[0])

@@ -214,8 +214,8 @@ def require_same_categories(before: tuple[int, ...], now: tuple[int, ...]) -> No
     """Raise ValueError if the categorical columns differ from those of earlier training."""
     if now != before:
         raise ValueError(
-            f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a model "
-            "goes on with those that it has: set them back, or call fit to start afresh"
+            f"categorical_features were columns {list(before)} when training began and are {list(now)} now;  "
+            "training continues with the old ones only: restore them, or call fit to start again"
         )
 
 
@@ -227,14 +227,14 @@ def _entries(columns: Any) -> list[bool | int | str]:
         if len(kinds) <= 1 and kinds <= {bool, int, str}:
             return entries
     raise ValueError(
-        f'categorical_features is {columns!r:.80}: give columns by number, by name or as a mask, "from_dtype" or None'
+        f'categorical_features is {columns!r:.80}: pass columns by number, by name or as a mask, "from_dtype" or None'
     )
 
 
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: give numbers of columns")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass numbers of columns")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
@@ -247,7 +247,7 @@ def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
     """Raise ValueError on an invalid parameter of MLCA; warn of changed ones that have no effect."""
     vigilance = settings["vigilance"]
     if not isinstance(vigilance, str) or vigilance != "auto":
-        with _hint('"auto" chooses it by the first rows'):
+        with _hint('"auto" estimates it from the first rows'):
             check_real("vigilance", vigilance, at_least=0, below=1)
     check_whole("n_neighbors", settings["n_neighbors"], at_least=2, at_most=MOST_NEIGHBORS)
     check_whole("window", settings["window"], at_least=2, at_most=MOST_WINDOW)
@@ -314,8 +314,8 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
             now = float(now)  # converted as in the first call: one third was rounded, for example
         if now != before:
             raise ValueError(
-                f"{name} was {before!r} when learning began and is {now!r} "
-                "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
+                f"{name} was {before!r} when training began and is {now!r} "
+                "now; training continues with the old value only: restore it, or call fit to start again"
             )
 
 

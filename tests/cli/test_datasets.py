@@ -78,7 +78,7 @@ def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags, call):
     (flags / "flags.arff").write_text(FLAGS.replace("a,a", "a,z", 1))
     code, out, err = call("datasets", "info", "flags")
     assert (code, out) == (1, "")
-    assert "flags.arff, line 29: 'z' is none of the values of attribute 'x1'" in err
+    assert "flags.arff, line 29: 'z' is not among the values of attribute 'x1'" in err
     assert err.count("\n") == 1
 
 

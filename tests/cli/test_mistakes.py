@@ -71,7 +71,7 @@ class TestLabelsElsewhere:
     def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()
         for command in ("update", "evaluate"):
-            message = "the model learned from 'season', or carries it as an id, so it cannot hold the labels"
+            message = "the model learned from 'season', or copies it as an ID, so it cannot hold the labels"
             refused(call(command, model, table, "--labels", "season"), message)
         assert model.read_bytes() == before
 

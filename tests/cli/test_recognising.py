@@ -148,7 +148,7 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        ("x,tags\noops,a\n" + "1.5,b\n" * 20, 2, "'oops' is no number within bounds, as column 'x'"),
+        ("x,tags\noops,a\n" + "1.5,b\n" * 20, 2, "'oops' is not a number within bounds, as column 'x'"),
         ("x,tags\n1,a,b\n" + "1.5,b\n" * 20, 2, "the row has 3 cells"),
         ("x,t\n1.5,maybe\n" + "1.5,0\n1.5,1\n" * 20, 2, "label 't' must be 0 or 1"),
         ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "no list such as"),

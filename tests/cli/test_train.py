@@ -238,10 +238,10 @@ BAD_FILES = {
     "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),
     "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or cut off"),
-    "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is no number"),
+    "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is not a number"),
     "infinite": (
         GOOD.encode() + b"1,winter,a\n" * 9 + b"1e999,winter,a\n",
-        "line 13: '1e999' is no number within bounds, as column 'temp'",
+        "line 13: '1e999' is not a number within bounds, as column 'temp'",
     ),
 }
 
@@ -265,7 +265,13 @@ def test_bad_rows_can_be_skipped(tmp_path, call):
     code, out, err = call("train", path, *words)
     assert code == 0
     assert "5 rows could not be read and were skipped" in out
-    for line, problem in [(51, "2 cells"), (52, "'warm' is no number"), (234, "0xe9"), (235, "'_2'"), (236, "quote")]:
+    for line, problem in [
+        (51, "2 cells"),
+        (52, "'warm' is not a number"),
+        (234, "0xe9"),
+        (235, "'_2'"),
+        (236, "quote"),
+    ]:
         assert any(f"{path}, line {line}: " in told and problem in told for told in err.splitlines()), (line, err)
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model())
 

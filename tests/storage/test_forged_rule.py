@@ -84,7 +84,7 @@ CELLS = "the cells do not fit the nodes"
 OTHER_NODES = "the learned similarity was computed from other nodes"
 SIMILARITY, DECISION = "the learned similarity contradicts itself", "what was learned of decisions contradicts itself"
 NOT_FINITE = "holds numbers that are not finite"
-ANOTHER_TIME = "'similarity.tally' has the similarity computed anew at another time"
+ANOTHER_TIME = "'similarity.tally' has the similarity recomputed at another time"
 LAST = 2**63 - 1
 FIRST = -(2**63)
 
@@ -112,7 +112,7 @@ FORGERIES = {
     ),
     "knots out of order": ("calibrated", replacing("similarity.knots", lambda a: -a), SIMILARITY),
     "equal knots": ("calibrated", setting("similarity.knots", slice(None), 1.0), SIMILARITY),
-    "a knot that is no number": (
+    "a knot that is not a number": (
         "calibrated",
         setting("similarity.knots", 3, np.nan),
         "'similarity.knots' " + NOT_FINITE,
@@ -134,7 +134,7 @@ FORGERIES = {
     "a label that begins nowhere": ("calibrated", setting("background.indptr", 1, FIRST), SIMILARITY),
     "a centre far up": ("calibrated", setting("background.centres", 0, 2**62), SIMILARITY),
     "a centre that has no opposite": ("calibrated", setting("background.centres", 0, FIRST), SIMILARITY),
-    "a deviation that is no number": ("calibrated", setting("background.deviations", 0, np.nan), NOT_FINITE),
+    "a deviation that is not a number": ("calibrated", setting("background.deviations", 0, np.nan), NOT_FINITE),
     "a negative deviation": ("calibrated", setting("background.deviations", 0, -1.0), SIMILARITY),
     "a tiny deviation": ("calibrated", setting("background.deviations", 1, 5e-324), SIMILARITY),
     "a huge deviation": ("calibrated", setting("background.deviations", 1, 1e300), SIMILARITY),
@@ -167,7 +167,7 @@ FORGERIES = {
         replacing("decision.novelty", lambda a: a[:-1]),
         "'decision.novelty' has another",
     ),
-    "an expert that is no number": ("all", setting("decision.experts", 0, np.nan), NOT_FINITE),
+    "an expert that is not a number": ("all", setting("decision.experts", 0, np.nan), NOT_FINITE),
     "an expert too good": ("all", setting("decision.experts", 0, 1e-9), DECISION),
     "an expert too bad": ("all", setting("decision.experts", 0, -1e300), DECISION),
     "an expert less": ("all", replacing("decision.experts", lambda a: a[:-1]), "'decision.experts' has another"),
@@ -183,7 +183,7 @@ FORGERIES = {
     "segments that wrap": ("drift", setting("drift.parts", slice(None), LAST), DECISION),
     "too many segments": ("drift", replacing("drift.first", lambda a: np.arange(17)), DECISION),
     "trust too large": ("drift", setting("drift.trust", 0, 1.01), DECISION),
-    "trust that is no number": ("drift", setting("drift.trust", 0, np.nan), NOT_FINITE),
+    "trust that is not a number": ("drift", setting("drift.trust", 0, np.nan), NOT_FINITE),
     "faded to nothing": ("drift", setting("fading.counts", 0, 0.99), DECISION),
     "grown by fading": ("drift", setting("fading.counts", 0, 1e9), DECISION),
     "fading of no number": ("drift", setting("fading.counts", 0, np.nan), NOT_FINITE),
@@ -200,7 +200,7 @@ FORGERIES = {
     "no mean ranks": ("mixed", replacing("similarity.middles", lambda a: a[:0]), SIMILARITY),
     "a mean rank below all": ("mixed", setting("similarity.middles", 0, -0.5), SIMILARITY),
     "a mean rank above all": ("mixed", setting("similarity.middles", 0, 34.0 * 2**17 + 1), SIMILARITY),
-    "a mean rank that is no number": ("mixed", setting("similarity.middles", 0, np.nan), NOT_FINITE),
+    "a mean rank that is not a number": ("mixed", setting("similarity.middles", 0, np.nan), NOT_FINITE),
     "mean ranks before nodes": (
         "mixed waiting",
         replacing("similarity.middles", lambda a: np.zeros(4)),
@@ -274,7 +274,7 @@ FORGERIES = {
         "'unlabelled' holds an impossible count",
     ),
     "unlabelled of others": ("learned bayes", replacing("unlabelled", lambda a: a[::-1].copy()), "'unlabelled' "),
-    "a vigilance that is no number": ("calibrated", setting("vigilance", 0, np.nan), "'vigilance' " + NOT_FINITE),
+    "a vigilance that is not a number": ("calibrated", setting("vigilance", 0, np.nan), "'vigilance' " + NOT_FINITE),
     "a vigilance below all": ("calibrated", setting("vigilance", 0, 0.0099), "'vigilance' holds what no first"),
     "a vigilance above all": ("calibrated", setting("vigilance", 0, 1.0), "'vigilance' holds what no first"),
     "no vigilance yet": ("calibrated", setting("vigilance", 0, -1.0), "'vigilance' holds what no first"),

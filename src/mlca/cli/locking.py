@@ -35,7 +35,7 @@ class ModelLock:
         """Raise ValueError if the model was replaced by a program that does not use locks, such as `MLCA.save`."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
-                f"{self._path}: was replaced while this update was at work, so nothing is saved; run the update again"
+                f"{self._path}: was replaced while this update was running, so nothing is saved; run the update again"
             )
 
 
@@ -59,11 +59,11 @@ def locked(path: str, wait: float) -> Iterator[ModelLock]:
     deadline = monotonic() + wait
     descriptor = _attempt(file)
     if descriptor is None:
-        print(f"{shown(path)}: another update is at work; waiting up to {wait:g} s", file=sys.stderr, flush=True)
+        print(f"{shown(path)}: another update is running; waiting up to {wait:g} s", file=sys.stderr, flush=True)
     while descriptor is None:
         if monotonic() > deadline:
             raise ValueError(
-                f"{path}: another update is still at work after {wait:g} s, so nothing was learned; "
+                f"{path}: another update is still running after {wait:g} s, so nothing was learned; "
                 "try again, or give it more time: --wait SECONDS"
             )
         sleep(_PAUSE)
@@ -106,7 +106,10 @@ def _lock(descriptor: int) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
-        print(f"no lock is to be had here ({error.strerror}): let nobody else update the model", file=sys.stderr)
+        print(
+            f"this file system does not support locks ({error.strerror}): run no other update meanwhile",
+            file=sys.stderr,
+        )
     return True
 
 

@@ -111,7 +111,9 @@ def _with_id(layout: Layout, column: str | None) -> Layout:
     if column is None:
         return layout
     if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned]:
-        raise ValueError(f"--id {column}: the model learned it, or knows no columns; an id is carried, not learned")
+        raise ValueError(
+            f"--id {column}: the model learned this column, or has no columns; an ID column is copied, not learned"
+        )
     return replace(layout, id=column)
 
 
@@ -126,7 +128,10 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
         return identity
     if args.id is not None:
         names_of([identity], file.source.columns, file.source.name)
-    print(shown(f"{file.source.name}: no column {identity!r} (id): rows have their numbers alone"), file=sys.stderr)
+    print(
+        shown(f"{file.source.name}: no column {identity!r} for IDs: rows are identified by number only"),
+        file=sys.stderr,
+    )
     return None
 
 

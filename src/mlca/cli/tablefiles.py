@@ -137,7 +137,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     learned = sorted(label_columns & {column.name for column in layout.learned} | label_columns & {layout.id})
     if learned:
         raise ValueError(
-            f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or carries it as an id, so it "
+            f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or copies it as an ID, so it "
             "cannot hold the labels; name another column in --labels"
         )
     # The previous label column must not become a feature: it would reveal the labels.
@@ -151,7 +151,7 @@ def refuse_to_overwrite(out: str, *read: str, option: str = "--out") -> None:
     """Raise ValueError if the output would replace an input file, under any name."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
-            raise ValueError(f"{option} {out}: this is {path}, which is read and would be lost; name another file")
+            raise ValueError(f"{option} {out}: this is {path}, an input that would be overwritten; name another file")
 
 
 def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:

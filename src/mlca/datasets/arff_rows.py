@@ -40,7 +40,7 @@ def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.cs
     header = source.header
     for place in labels:
         if not header.attributes[place].can_be_label:
-            problem = f"label {header.attributes[place].name!r} is no choice between 0 and 1"
+            problem = f"label {header.attributes[place].name!r} is not a choice between 0 and 1"
             raise bad_file(source.name, header.data_line, problem)
     records = _without_faults(source)
     first = next(records, None)
@@ -131,9 +131,9 @@ def _no_value(
         try:
             attribute.convert(word)
         except KeyError:
-            return bad_file(name, number, f"{word[:40]!r} is none of the values of attribute {attribute.name!r}")
+            return bad_file(name, number, f"{word[:40]!r} is not among the values of attribute {attribute.name!r}")
         except ValueError:
-            return bad_file(name, number, f"{word[:40]!r} is no number, as attribute {attribute.name!r} asks for")
+            return bad_file(name, number, f"{word[:40]!r} is not a number, as attribute {attribute.name!r} requires")
     raise AssertionError("every word is a value of its attribute")
 
 

@@ -73,7 +73,7 @@ def _fetch_whole(url: str, part: Path, timeout: float) -> None:
             return
         except HTTPError as error:
             if error.code != 416:
-                raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from None
+                raise DownloadError(f"{url}: the server responded with {error.code} {error.reason}") from None
             part.unlink()  # the part is longer than the file: it belongs to another one
             trouble = "the server has no such part of the file"
         except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
@@ -117,7 +117,7 @@ def _check(part: Path, checksum: str | None, url: str) -> None:
         found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
     if found != expected:
         part.unlink()  # all of it is discarded
-        raise DownloadError(f"{url}: the file that came has {algorithm} {found}, expected {expected}")
+        raise DownloadError(f"{url}: the downloaded file has {algorithm} {found}, expected {expected}")
 
 
 @contextmanager

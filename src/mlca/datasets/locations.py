@@ -114,7 +114,7 @@ def _fetch_archive(archive: Archive, folder: Path, timeout: float) -> None:
         with zipfile.ZipFile(packed) as contents:
             _unpack(contents, archive, folder, room_for(packed))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{archive.url}: what came is not the archive ({error})") from None
+        raise ValueError(f"{archive.url}: the download is not the archive ({error})") from None
     finally:
         packed.unlink(missing_ok=True)
 
@@ -125,9 +125,9 @@ def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, room: int
     for theirs, ours in archive.members.items():
         member = present.get(theirs.lower())
         if member is None:
-            raise ValueError(f"{archive.url}: the archive holds no {theirs}")
+            raise ValueError(f"{archive.url}: the archive does not contain {theirs}")
         room -= member.file_size
         if room < 0:
-            raise ValueError(f"{archive.url}: the archive grows to more than {MOST_GROWTH} times its size")
+            raise ValueError(f"{archive.url}: the archive expands to more than {MOST_GROWTH} times its size")
         with contents.open(member) as packed, replacing(folder / ours) as file:
             shutil.copyfileobj(packed, file)

@@ -141,7 +141,7 @@ class _Reader:
         """Return kind and body of the element that starts here, and the start of the next one."""
         tag = content[start : start + 8]
         if len(tag) < 8:
-            raise self.bad("the file is cut off; fetch it again")
+            raise self.bad("the file is truncated; fetch it again")
         kind, size = (int(number) for number in np.frombuffer(tag, self.order + "u4"))
         if kind >> 16:  # a small element: size, kind and up to four bytes together
             kind, size, start_of_body, end = kind & 0xFFFF, kind >> 16, start + 4, start + 8
@@ -152,7 +152,7 @@ class _Reader:
             end = start_of_body + size + -size % 8
         body = content[start_of_body : start_of_body + size]
         if len(body) < size:
-            raise self.bad("the file is cut off; fetch it again")
+            raise self.bad("the file is truncated; fetch it again")
         return kind, body, end
 
     def decompress(self, body: memoryview) -> memoryview:
@@ -164,9 +164,9 @@ class _Reader:
             raise self.bad(f"a compressed variable is damaged ({error}); fetch the file again") from None
         self.room -= len(content)
         if self.room < 0:
-            raise self.bad("the file grows beyond measure; save it without compression, with -v6")
+            raise self.bad("the file expands beyond the limit; save it without compression, with -v6")
         if not stream.eof:
-            raise self.bad("a compressed variable is cut off; fetch the file again")
+            raise self.bad("a compressed variable is truncated; fetch the file again")
         return memoryview(content)
 
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
@@ -179,14 +179,14 @@ class _Reader:
             return name, None
         kind, is_complex = int(flags[0]) & 0xFF, int(flags[0]) & _IS_COMPLEX
         if is_complex or len(shape) != 2 or min(shape) < 0:
-            raise self.bad(f"variable {name!r} is no matrix of real numbers")
+            raise self.bad(f"variable {name!r} is not a matrix of real numbers")
         if kind == _SPARSE_CLASS:
             return name, self.sparse_matrix(parts, shape, name)
         if kind not in _FULL_CLASSES:
-            raise self.bad(f"variable {name!r} is no matrix of numbers")
+            raise self.bad(f"variable {name!r} is not a matrix of numbers")
         values = self.numbers(next(parts, None))
         if len(values) != math.prod(shape):
-            raise self.bad(f"variable {name!r} has {len(values)} values, its size asks for {math.prod(shape)}")
+            raise self.bad(f"variable {name!r} has {len(values)} values, its size requires {math.prod(shape)}")
         return name, values.reshape(shape, order="F")
 
     def parts(self, body: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -227,9 +227,9 @@ class _Reader:
             and stored <= min(len(rows), len(values))
         )
         if not fits or ((rows[:stored] < 0) | (rows[:stored] >= n_rows)).any():
-            raise self.bad(f"the sparse variable {name!r} does not fit together; fetch the file again")
+            raise self.bad(f"the sparse variable {name!r} is inconsistent; fetch the file again")
         columns = sparse.csc_array((values[:stored].astype(np.float64), rows[:stored], starts), shape=shape)
         matrix = sparse.csr_array(columns)
         if not matrix.has_canonical_format:
-            raise self.bad(f"the sparse variable {name!r} names a cell twice; fetch the file again")
+            raise self.bad(f"the sparse variable {name!r} has a cell twice; fetch the file again")
         return matrix

@@ -297,7 +297,7 @@ def _check_similarity(state: State, tally: _Tally) -> None:
     for name in _SIMILARITY_ARRAYS.keys() - {"similarity.tally"}:
         _require(known or state[name].size == 0, name, "is there before there is a node")
     latest = tally.learned + max(1, tally.learned // 4)
-    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity computed anew at another time")
+    _require(tally.learned < due <= latest, "similarity.tally", "has the similarity recomputed at another time")
 
 
 def _check_mixture(state: State, tally: _Tally) -> None:

@@ -80,7 +80,7 @@ def _forecasts(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Scores, Scores]:
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration is a matter of "
-            "probabilities, in [0, 1]; scores have none"
+            f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration needs "
+            "probabilities between 0 and 1, not scores"
         )
     return true.toarray().astype(np.float64).ravel(), probabilities.ravel()

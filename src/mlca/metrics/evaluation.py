@@ -134,10 +134,10 @@ def evaluate(
     if model is not None:
         for name, value in (("proba", proba), ("Y_pred", Y_pred), ("threshold", threshold)):
             if value is not None:
-                raise ValueError(f"the model predicts by itself: leave out {name}, or leave out model and X")
+                raise ValueError(f"the model makes the predictions: leave out {name}, or leave out model and X")
         return _measures(*_predicted_by(model, X, Y_true))
     if X is not None:
-        raise ValueError("X holds rows for a model, and none was given: pass model=..., or probabilities as proba")
+        raise ValueError("X has rows for a model, but no model was given: pass model=..., or probabilities as proba")
     if proba is None:
         raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
     if Y_pred is not None and threshold is not None:

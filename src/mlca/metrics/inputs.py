@@ -82,7 +82,7 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
     if not Y_true.index.equals(other.index) and Y_true.index.sort_values().equals(other.index.sort_values()):
         raise ValueError(
             f"Y_true and {name} have the same index in another order; pass {name}.loc[Y_true.index] to match rows by "
-            "it, or .to_numpy() to match them by their place"
+            "it, or .to_numpy() to match them by position"
         )
     places = {label: place for place, label in enumerate(columns)}
     return other.iloc[:, [places[label] for label in true_columns]]
@@ -111,7 +111,7 @@ def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
 
 def _refuse_masked(table: Any, name: str) -> None:
     if np.ma.is_masked(table):
-        raise ValueError(f"{name} has masked cells, whose values are not known: leave such rows out, or fill the cells")
+        raise ValueError(f"{name} has masked cells, whose values are unknown: leave such rows out, or fill the cells")
 
 
 def _as_array(table: Any) -> NDArray[Any]:

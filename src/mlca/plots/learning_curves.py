@@ -210,7 +210,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     """
     records = [record for record in result.records if record.segments]
     if not records:
-        raise ValueError('no record tells of segments: pass what prequential returned for MLCA(drift="follow")')
+        raise ValueError('no record has segments: pass what prequential returned for MLCA(drift="follow")')
     rows = np.array([0, *(record.row for record in records)])
     newest = max(record.segments[-1][0] for record in records) // SEGMENT + 1
     nodes = SEGMENT * np.arange(newest + 1)

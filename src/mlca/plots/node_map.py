@@ -93,7 +93,7 @@ def plot_nodes(
         )
     # Widening the limits leaves the box where the layout put it; shrinking the box would move the legend.
     ax.set_aspect("equal", adjustable="datalim")
-    title = "label set" if counts is None else "label set\n(size: rows won)"
+    title = "label set" if counts is None else "label set\n(size: rows)"
     if makes_room(ax):
         legend = ax.legend(title=title, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     else:
@@ -112,7 +112,7 @@ def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArr
     if n_features == 2:
         return weights.toarray() if sp.issparse(weights) else weights, ["feature 1", "feature 2"]
     if n_nodes < 3:
-        raise ValueError(f"{n_nodes} nodes of {n_features} features: to project them takes three at least")
+        raise ValueError(f"{n_nodes} nodes of {n_features} features: a projection needs at least three")
     from sklearn.decomposition import PCA
 
     ranks = _sparse_ranks(weights) if sp.issparse(weights) else _ranks(weights)

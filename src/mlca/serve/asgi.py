@@ -149,11 +149,11 @@ class Application:
     def _misdirected(self, headers: dict[bytes, bytes]) -> RequestError | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._open_hosts and not _LOOPBACK.fullmatch(host):
-            remedy = "ask by http://localhost or http://127.0.0.1, or start the service with --tokens"
-            return RequestError(421, "without tokens the service answers on this machine only", remedy)
+            remedy = "use http://localhost or http://127.0.0.1, or start the service with --tokens"
+            return RequestError(421, "without tokens the service accepts requests from this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RequestError(403, "pages of other sites may not ask here", "ask from a program")
+            return RequestError(403, "requests from pages of other sites are rejected", "send it from a program")
         return None
 
 
@@ -185,15 +185,17 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
             return _answer_refusal(refusal, request_id)
         except TimeoutError:
             late = unavailable(
-                f"no answer within {ANSWER_SECONDS:.0f} seconds",
-                "rows may have been taken: send again with the same ids",
+                f"no response within {ANSWER_SECONDS:.0f} seconds",
+                "rows may have been accepted: send them again with the same IDs",
             )
             return _answer_refusal(late, request_id)
         except ClientDisconnect:
             return Response(status_code=499)  # not visible to anyone
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
-            inside = RequestError(500, "a fault of the service", f"tell its operator the request id {request_id}")
+            inside = RequestError(
+                500, "an internal error of the service", f"report to its operator the request ID {request_id}"
+            )
             return _answer_refusal(inside, request_id)
 
     return answer
@@ -210,7 +212,7 @@ async def _admit(request: Request, scope: str, tokens: TokenGuard) -> None:
         log_event("trouble", problem=f"the tokens cannot be read: {error}")
         raise unavailable("the service cannot read its tokens now", "tell its operator") from None
     if holder is None:
-        raise RequestError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
+        raise RequestError(401, "the token is missing or unknown", "send Authorization: Bearer TOKEN")
     request.scope["mlca.token"] = holder.name
     request.scope["mlca.scopes"] = holder.scopes
     require_scope(request, scope, "this route")
@@ -229,7 +231,9 @@ def require_scope(request: Request, scope: str, purpose: str) -> None:
         The action that needs it, for the message.
     """
     if scope not in request.scope.get("mlca.scopes", (scope,)):
-        raise RequestError(403, f"this token lacks the scope {scope!r}, which {purpose} needs", "use one that has it")
+        raise RequestError(
+            403, f"this token lacks the scope {scope!r}, which {purpose} needs", "use a token that has it"
+        )
 
 
 def _answer_refusal(refusal: RequestError, request_id: str) -> Response:
@@ -258,7 +262,7 @@ def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int
     value = plain.get(name, default)
     if type(value) is not int or not 0 <= value <= most:
         raise RequestError(
-            422, f"{name} is no whole number from 0 to {most:,}", "leave it out or correct it", field=name
+            422, f"{name} is not a whole number from 0 to {most:,}", "leave it out or correct it", field=name
         )
     return value
 

@@ -59,12 +59,12 @@ class Committer:
             outcomes = self._log.write([change for change, _ in jobs])
         except LogError as error:
             self._on_trouble(str(error))
-            outcome = "so nothing of this request was taken"
+            outcome = "so nothing of this request was accepted"
             if isinstance(error, InDoubtError):
-                outcome = "and whether this request was taken is not known"
+                outcome = "and it is unknown whether this request was accepted"
             refusal = unavailable(
                 f"the log could not be written, {outcome}",
-                "send it again with the same ids; the service's own log tells the reason",
+                "send it again with the same IDs; the service's own log has the reason",
             )
             for _, future in jobs:
                 future.set_exception(refusal)

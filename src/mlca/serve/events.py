@@ -40,7 +40,7 @@ class Events:
     def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
         """Return a stream of events that begins with a state."""
         if len(self._listeners) >= MOST_LISTENERS:
-            raise RequestError(429, "too many listen to events", "close some pages", retry_after=10)
+            raise RequestError(429, "too many clients listen to events", "close some pages", retry_after=10)
         listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         if self._closed:

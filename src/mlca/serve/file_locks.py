@@ -32,7 +32,7 @@ class FolderLock:
         except OSError:
             os.close(self._descriptor)
             raise ValueError(
-                f"{folder}: another mlca serve is at work here; stop it, or give this one a folder of its own "
+                f"{folder}: another mlca serve uses this folder; stop it, or use another folder "
                 "(several services share a log in PostgreSQL: --log postgresql://...)"
             ) from None
 
@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve runs on Linux and macOS, whose locks on files it needs; from this system mlca.client and "
-            "mlca send can ask a service that runs there"
+            "mlca serve runs on Linux and macOS, whose locks on files it needs; on this system, use mlca.client "
+            "or mlca send with a service that runs there"
         ) from None
     return fcntl

@@ -117,7 +117,7 @@ class Follower:
         """The reason why no model can predict, or why none follows the log."""
         if self.trouble is not None:
             return self.trouble
-        return f"the model is being read from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
+        return f"the model is being restored from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
 
     @property
     def behind(self) -> int:
@@ -140,7 +140,7 @@ class Follower:
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
         except (OSError, LogError, RequestError) as error:
-            self._on_trouble(f"no snapshot could be taken ({error}); the log has everything")
+            self._on_trouble(f"no snapshot could be saved ({error}); the log has everything")
         self._saving_took = time.monotonic() - began
         return path
 

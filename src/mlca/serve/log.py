@@ -102,9 +102,7 @@ class LogView:
         )
         expected = range(after + 1, min(after + limit, self.head.position) + 1)
         if [row[0] for row in rows] != list(expected):
-            raise DamageError(
-                _damaged(f"there are {len(rows)} rows instead of {len(expected)} behind position {after}")
-            )
+            raise DamageError(_damaged(f"there are {len(rows)} rows instead of {len(expected)} after position {after}"))
         previous = self.checksum_at(after)
         if previous is None:
             raise DamageError(_damaged(f"there is no row at position {after}"))
@@ -114,10 +112,10 @@ class LogView:
             try:
                 verified.append(_verified_row(previous, about, *row))
             except UNREADABLE:  # SQLite returns values of any type that the file holds
-                raise DamageError(_damaged(f"the row at position {row[0]} is not the one that was written")) from None
+                raise DamageError(_damaged(f"the row at position {row[0]} differs from what was written")) from None
             previous = verified[-1].checksum
         if verified and verified[-1].position == self.head.position and previous != self.head.checksum:
-            raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+            raise DamageError(_damaged("its last row does not match the record of its end"))
         return verified
 
     def checksum_at(self, position: int) -> bytes | None:
@@ -191,7 +189,7 @@ class Log:
         with self.database.writing() as session:
             before = head = read_head(session)
             if head.position and _stored_checksum(session, head.position) != head.checksum:
-                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+                raise DamageError(_damaged("its last row does not match the record of its end"))
             for change in changes:
                 try:
                     head, taken, others = carry_out(session, head, change)
@@ -241,9 +239,9 @@ class Log:
             if (count, last) != (head.position, head.position):
                 raise DamageError(_damaged(f"it notes {head.position} rows, but has {count} up to {last}"))
             if generation != head.generation:
-                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but has {generation}"))
+                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but there are {generation}"))
             if count and _stored_checksum(session, last) != head.checksum:
-                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+                raise DamageError(_damaged("its last row does not match the record of its end"))
 
     def first_forgotten(self, generation: int) -> int | None:
         """Return the first position that was forgotten after a generation."""
@@ -317,7 +315,7 @@ def read_head(session: Session) -> Head:
         known = None if columns is None else Columns.from_json(columns)
         return Head(int(position), int(generation), known, bytes(checksum or b""))
     except (IndexError, *UNREADABLE):
-        raise DamageError(_damaged("its own note of where it ends cannot be read")) from None
+        raise DamageError(_damaged("the record of its end cannot be read")) from None
 
 
 def _verified_row(
@@ -344,7 +342,7 @@ def _verified_row(
             content = content_digest(bytes(salt), id, bytes(x), predicted)
             found = row_digest(bytes(salt), content, labels, at)  # type: ignore[arg-type]
         if found != bytes(digest):
-            raise DamageError(_damaged(f"the row at position {position} is not the one that was written"))
+            raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
     if next_checksum(previous, position, bytes(digest), columns) != bytes(checksum):
         raise DamageError(_damaged(f"the row at position {position} does not follow the one before it"))
     return LoggedRow(

@@ -129,12 +129,12 @@ def _label(session: Session, head: Head, change: Label) -> Written:
     for number, id in enumerate(change.ids):
         if id not in known:
             remedy = "send the row with its x to /v1/learn, or check the id"
-            raise bad_row(number, "id", "no row waits under this id", remedy)
+            raise bad_row(number, "id", "no row waits with this ID", remedy)
     waiting = _waiting_rows(session, [id for id in change.ids if known[id] == "waiting"])
     for number, id in enumerate(change.ids):
         if id in waiting and not waiting[id].intact:
-            remedy = "send the row with its x to /v1/learn, under the same id"
-            raise bad_row(number, "id", "the row that waits under this id was damaged in the database", remedy)
+            remedy = "send the row with its x to /v1/learn, with the same ID"
+            raise bad_row(number, "id", "the waiting row with this ID is damaged in the database", remedy)
     labelled, duplicates = [], []
     position, checksum, now = head.position, head.checksum, time.time()
     about = "" if head.columns is None else head.columns.to_json()

@@ -57,7 +57,7 @@ class _Connection(psycopg.Connection[Any]):
                     heard = time.monotonic()
                 elif time.monotonic() - heard > self.silence:
                     self.close()
-                    raise psycopg.OperationalError(f"no answer for {self.silence:.0f} seconds")
+                    raise psycopg.OperationalError(f"no response for {self.silence:.0f} seconds")
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value

@@ -51,7 +51,9 @@ async def _receive_all(receive: Receive) -> bytes:
                     problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
                     raise RequestError(413, problem, "send the rows in several requests")
     except TimeoutError:
-        raise RequestError(408, f"the body did not come within {BODY_SECONDS:.0f} seconds", "send it faster") from None
+        raise RequestError(
+            408, f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "send it faster"
+        ) from None
     return b"".join(parts)
 
 
@@ -74,10 +76,10 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     except ValueError as error:
         where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise RequestError(
-            422, f"the body is no JSON{where}", "send JSON in UTF-8; NaN and Infinity are none"
+            422, f"the body is not JSON{where}", "send JSON in UTF-8; without NaN and Infinity"
         ) from None
     if not isinstance(plain, dict):
-        raise RequestError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
+        raise RequestError(422, "the body is not a JSON object", f"send an object with {', '.join(fields)}")
     for name in plain:
         if name not in fields:
             unknown = excerpt(name)
@@ -86,7 +88,7 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

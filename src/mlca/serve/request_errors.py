@@ -63,7 +63,7 @@ def read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
     if not 0 < len(value) <= LONGEST_NAME:
         raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME}")
     if "\0" in value or not is_unicode(value):
-        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send proper Unicode text")
+        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send valid Unicode text")
     return value
 
 

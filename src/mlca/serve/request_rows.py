@@ -141,7 +141,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 def check_list(rows: Any, most: int) -> None:
     """Reject values that are not a list of rows, and lists that are too long."""
     if not isinstance(rows, list) or not rows:
-        raise RequestError(422, "rows is no list with at least one row", "send {'rows': [...]}", field="rows")
+        raise RequestError(422, "rows is not a list with at least one row", "send {'rows': [...]}", field="rows")
     if len(rows) > most:
         problem = f"the request has {len(rows):,} rows, more than {most:,}"
         raise RequestError(413, problem, "send them in several requests", field="rows")
@@ -157,7 +157,7 @@ def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
     labels = row.get("labels")
     remedy = 'send a list of names, such as ["sea", "sun"]; a row without labels has []'
     if not isinstance(labels, list):
-        raise bad_row(number, "labels", "labels is missing or no list", remedy)
+        raise bad_row(number, "labels", "labels is missing or not a list", remedy)
     if len(labels) > MOST_LABELS:
         raise bad_row(number, "labels", f"the row has more than {MOST_LABELS} labels", "send fewer")
     names = (read_name(label, number, f"labels[{i}]", remedy) for i, label in enumerate(labels))

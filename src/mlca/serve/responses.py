@@ -140,14 +140,14 @@ def prometheus_text(service: Service) -> str:
 def _metrics(service: Service) -> Iterator[str]:
     live, traffic = service.follower.live, service.traffic
     yield from _gauge("mlca_log_position", "Rows in the log.", service.log.head.position)
-    yield from _gauge("mlca_behind_rows", "Rows that the model does not know yet.", service.follower.behind)
+    yield from _gauge("mlca_behind_rows", "Rows that the model has not learned yet.", service.follower.behind)
     yield from _gauge("mlca_waiting_rows", "Rows that wait for labels.", service.log.count_waiting())
-    yield from _gauge("mlca_ready", "Whether the model answers.", int(live is not None))
-    yield from _gauge("mlca_rebuilding", "Whether the model is rebuilt without rows.", int(service.follower.rebuilding))
+    yield from _gauge("mlca_ready", "Whether the model is ready.", int(live is not None))
+    yield from _gauge("mlca_rebuilding", "Whether the model is being rebuilt.", int(service.follower.rebuilding))
     rebuild = service.follower.rebuild
     if rebuild is not None:
-        yield from _gauge("mlca_rebuild_position", "Rows that the next model has learned.", rebuild.position)
-        yield from _gauge("mlca_rebuild_end", "Rows that the next model will have learned.", rebuild.end)
+        yield from _gauge("mlca_rebuild_position", "Rows learned so far in the rebuild.", rebuild.position)
+        yield from _gauge("mlca_rebuild_end", "Rows to learn in the rebuild.", rebuild.end)
     if live is not None:
         facts = live.facts
         yield from _gauge("mlca_position", "The position of the model.", facts.position)
@@ -156,7 +156,7 @@ def _metrics(service: Service) -> Iterator[str]:
         yield from _gauge("mlca_labels", "Labels that the model knows.", len(facts.labels))
         with live.measures() as measures:
             pairs, running, recent = measures.pairs, measures.running(), measures.recently()
-        yield from _counter("mlca_pairs_total", "Rows predicted before their labels came.", [("", pairs)])
+        yield from _counter("mlca_pairs_total", "Rows predicted before their labels arrived.", [("", pairs)])
         for place, name in enumerate(("exact_match", "f1")):
             yield f"# TYPE mlca_prequential_{name} gauge"
             for over, values in (("all", running), ("recent", recent)):
@@ -169,8 +169,8 @@ def _metrics(service: Service) -> Iterator[str]:
     yield from _counter("mlca_alarms_total", "Alarms raised by this process.", alarms)
     requests, histograms, seconds = traffic.counts()
     answers = [(f'{{route="{route}",status="{status}"}}', n) for (route, status), n in sorted(requests.items())]
-    yield from _counter("mlca_requests_total", "Answers, by route and status.", answers)
-    yield "# HELP mlca_request_seconds How long requests took that were answered well."
+    yield from _counter("mlca_requests_total", "Responses, by route and status.", answers)
+    yield "# HELP mlca_request_seconds Duration of successful requests."
     yield "# TYPE mlca_request_seconds histogram"
     for route, counts in sorted(histograms.items()):
         total = 0

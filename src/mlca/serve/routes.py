@@ -167,7 +167,7 @@ class Routes:
             raise RequestError(422, "the request has both x and id, or neither", "send one of them", field="x")
         columns = service.columns
         if live.facts.width is None or columns is None:
-            raise unavailable("the model has not learned anything yet", "let it learn some rows first")
+            raise unavailable("the model has not learned anything yet", "send some rows to learn first")
         if "x" in plain:
             rows = [{"x": plain["x"]}]
             batch = read_rows(rows, columns, need_ids=False, need_labels=False, most=1)
@@ -178,7 +178,7 @@ class Routes:
             id = read_id(plain["id"], None)
             _, _, packed = await service.ask_log(lambda: service.log.find(id))
             if packed is None:
-                raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
+                raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x instead of the ID")
             x = unpack_rows([packed], columns)
         facts, explanation = await asyncio.to_thread(live.explain, x)
         return JSONAnswer(
@@ -195,7 +195,7 @@ class Routes:
         plain = await self._side(len(body), parse_object, body, ("ids", "wait"))
         wait, ids = read_flag(plain, "wait"), plain.get("ids")
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SENT:
-            raise RequestError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
+            raise RequestError(422, f"ids is not a list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
         ids = [read_id(id, number) for number, id in enumerate(ids)]
         receipt = await self._service.write(Forget(ids))
         generation = receipt.head.generation
@@ -230,7 +230,7 @@ class Routes:
         asked = {name: _number_or_text(text) for name, text in request.query_params.items()}
         live = await self._live(asked)
         if live.facts.width is None:
-            raise unavailable("the model has not learned anything yet", "let it learn some rows first")
+            raise unavailable("the model has not learned anything yet", "send some rows to learn first")
         writing = asyncio.ensure_future(asyncio.to_thread(self._export, live))
         try:
             path, facts = await asyncio.shield(writing)

@@ -56,8 +56,8 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     """
     if tokens is None and not _is_loopback(host):
         raise ValueError(
-            f"without tokens the service listens on this machine only, not on {host}; make some (mlca serve token) "
-            "and name their file: --tokens FILE"
+            f"without tokens the service listens on this machine only, not on {host}; create one (mlca serve "
+            "token) and pass its file: --tokens FILE"
         )
     os.umask(0o077)
     # Responses must not wait five milliseconds, Python's default, for a thread that computes.
@@ -217,11 +217,11 @@ def _is_loopback(host: str) -> bool:
 
 def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= _MOST_PORT:
-        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any that is free) to {_MOST_PORT}; take one")
+        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any free port) to {_MOST_PORT}")
     try:
         family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise ValueError(
-            f"cannot listen on {host}, port {port} ({error.strerror or error}); take another --port"
+            f"cannot listen on {host}, port {port} ({error.strerror or error}); choose another --port"
         ) from None

@@ -116,7 +116,7 @@ class Snapshots:
                 raise ValueError("its name contradicts its content")
             return learned
         except (ValueError, KeyError, TypeError, OSError) as error:
-            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); taking the one before")
+            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using the one before")
             return None
 
     def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:
@@ -175,20 +175,20 @@ def contradictions(folder: Path, identity: str | None, view: LogView | None) -> 
     for position, generation, path in stored_snapshots(folder):
         note = _note_of(path)
         if view is None:
-            yield Contradiction(path, f"it is of position {position:,}, but there is no log")
+            yield Contradiction(path, f"it has position {position:,}, but there is no log")
             continue
         if note is None:
             continue  # damaged: it is not used, and says nothing about the log
         position, generation = note["position"], note["generation"]  # a copy may have another name
         if note.get("log") != identity:
-            yield Contradiction(path, f"it is of position {position:,} of another log")
+            yield Contradiction(path, f"it has position {position:,} of another log")
         elif position > view.head.position:
-            yield Contradiction(path, f"it is of position {position:,}, but the log ends at {view.head.position:,}")
+            yield Contradiction(path, f"it has position {position:,}, but the log ends at {view.head.position:,}")
         elif generation > view.head.generation:
-            problem = f"it is of generation {generation:,}, but the log is of generation {view.head.generation:,}"
+            problem = f"it has generation {generation:,}, but the log is of generation {view.head.generation:,}"
             yield Contradiction(path, problem)
         elif not view.fits(position, generation, _checksum_of(note)):
-            yield Contradiction(path, f"up to its position {position:,} the log has other rows than it was made of")
+            yield Contradiction(path, f"up to its position {position:,} the log has other rows than the snapshot")
 
 
 def set_aside(path: Path) -> None:

@@ -76,7 +76,7 @@ class SQLite:
         with self._translated():
             busy, _, _ = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise LogError(f"{self._path}: somebody reads what was forgotten; it leaves the WAL when they are done")
+            raise LogError(f"{self._path}: a reader still uses forgotten data, which will then be removed from the WAL")
 
     def close(self) -> None:
         """Close all connections; the last one empties the WAL."""

@@ -27,7 +27,7 @@ LONGEST_ROW = 400_000
 
 # The expected cells of a column, by kind; categories and texts accept any cell.
 _WANTED = {
-    Numeric: ("no number within bounds", "send a number"),
+    Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
     Date: ("no date", "send a date such as 2026-01-31"),
 }
@@ -51,7 +51,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
         raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
     length = 0
     for name, cell in x.items():
-        read_name(name, number, "x", "name the columns by text")
+        read_name(name, number, "x", "use text as column names")
         length += len(name)
         if type(cell) is str:
             _check_text(name, cell, number)
@@ -72,10 +72,10 @@ def read_cells(x: Any, number: int) -> NamedCells:
 def _check_text(name: str, cell: str, number: int) -> None:
     if len(cell) > LONGEST_TEXT:
         problem = f"{_field(name)} has {len(cell):,} characters"
-        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones will do")
+        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones are enough")
     if not is_unicode(cell):
         problem = f"{_field(name)} holds half of a surrogate pair"
-        raise bad_row(number, _field(name), problem, "send proper Unicode text")
+        raise bad_row(number, _field(name), problem, "send valid Unicode text")
 
 
 def _field(name: str) -> str:

@@ -114,8 +114,8 @@ class TokenGuard:
         pair = (network, _digest(secret))
         failures = self._failures.get(network)
         if failures is not None and failures.held >= MOST_HELD and pair not in self._admitted:
-            problem = "too many wrong tokens came from this address"
-            raise RequestError(429, problem, "wait, and send the right one", retry_after=1)
+            problem = "too many wrong tokens from this address"
+            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
         token = self._tokens.holder(secret)
         if token is not None:
             _remember(self._admitted, pair, None)
@@ -164,10 +164,10 @@ def read_tokens(path: Path) -> list[Token]:
             raise ValueError(f"it is not {_FORMAT}, version {_VERSION}")
         tokens = [Token(str(t["name"]), frozenset(t["scopes"]), str(t["sha256"])) for t in plain["tokens"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: no file of tokens ({error}); `mlca serve token` makes one") from None
+        raise ValueError(f"{path}: not a token file ({error}); `mlca serve token` creates one") from None
     for token in tokens:
         if not token.scopes <= set(SCOPES) or len(token.sha256) != 64 or not token.sha256.isascii():
-            raise ValueError(f"{path}: the token of {token.name!r} is damaged; take it out and make another")
+            raise ValueError(f"{path}: the token of {token.name!r} is damaged; remove it and create another")
     return tokens
 
 
@@ -200,7 +200,7 @@ def add_token(path: Path, name: str, scopes: list[str]) -> str:
     with changing(path):
         tokens = read_tokens(path) if path.exists() else []
         if any(token.name == name for token in tokens):
-            raise ValueError(f"{path}: {name!r} has a token already; choose another name, or take the old one out")
+            raise ValueError(f"{path}: {name!r} has a token already; choose another name, or remove the old one")
         tokens.append(Token(name, frozenset(scopes), _digest(secret)))
         plain = {
             "format": _FORMAT,

@@ -58,11 +58,11 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
                 "a pickle, not an mlca model; opening a pickle may run any code: if you trust it, open it with "
                 "joblib.load or pickle.load, and write it with model.save(path)"
             ) from None
-        raise ValueError(f"not an mlca model, or cut short ({error})") from None
+        raise ValueError(f"not an mlca model, or truncated ({error})") from None
     except OSError as error:
         if error.errno != errno.EINVAL:  # a negative position, which occurs only in a forged zip
             raise
-        raise ValueError("not an mlca model, or cut short (it points outside itself)") from None
+        raise ValueError("not an mlca model, or truncated (it points outside itself)") from None
 
 
 def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[Any]:
@@ -103,7 +103,7 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     file.seek(max(0, size - _END))
     last = file.read(_END)
     if archive.start_dir != end or not last.startswith(_END_SIGNATURE) or not last.endswith(b"\0\0"):
-        raise ValueError("has something before, behind or between its members, or is cut short")
+        raise ValueError("has something before, behind or between its members, or is truncated")
 
 
 HEADER = "mlca.json"
@@ -151,16 +151,16 @@ def _canonical(value: Any) -> bytes:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is beyond all numbers")
+        raise ValueError(f"{text[:20]} is too large")
     return number
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

@@ -100,7 +100,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
         except OSError:
             raise
         except MemoryError:
-            raise ValueError(f"{path}: needs more memory than there is") from None
+            raise ValueError(f"{path}: needs more memory than is available") from None
         except Exception as error:  # whatever a forged file causes to fail, callers get one type of error
             raise ValueError(f"{path}: {error}") from None
 
@@ -118,7 +118,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     parameters = _read_parameters(_field(upgraded, "resolved", dict), kind)
     state = _read_state(members, parameters, sparse_nodes)
     if version > 1 and header.get("checksum") != checksum(header, state):
-        raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
+        raise ValueError("the checksum does not fit: the file is damaged, or was assembled from several")
     header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
@@ -306,13 +306,13 @@ def _plain_columns(columns: Any) -> Any:
 def _read_labels(header: dict[str, Any]) -> LabelSet:
     names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
     if form not in (None, *get_args(Form)) or (single and form is not None):
-        raise ValueError(f"tells labels in the form {form!r:.80}")
+        raise ValueError(f"has labels of the form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
-        raise ValueError("names a label by a fraction")
+        raise ValueError("has a fraction as a label name")
     return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 
 def _plain_name(name: Any) -> Any:
     if isinstance(name, str | bool | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
-    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold labels in words or numbers")
+    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold text and numbers as labels")

@@ -71,7 +71,7 @@ class ArffSource:
 
     def _dense_record(self, line: str) -> Words | Fault:
         if line.startswith("{"):
-            return Fault("a sparse row among dense ones; write all rows alike")
+            return Fault("a sparse row among dense ones; write all rows in one form")
         pieces = _pieces(line)
         if isinstance(pieces, Fault):
             return pieces
@@ -82,7 +82,7 @@ class ArffSource:
     def _sparse_record(self, line: str) -> Pairs | Fault:
         """Split a row such as ``{2 1, 5 'dark blue'}`` into positions and words."""
         if not (line.startswith("{") and line.endswith("}")):
-            return Fault("a sparse row stands in braces on one line; write all rows alike")
+            return Fault("a sparse row must be in braces on one line; write all rows in one form")
         inside = line[1:-1]
         pieces = _pieces(inside) if inside.strip() else []
         if isinstance(pieces, Fault):
@@ -132,7 +132,7 @@ def _pieces(text: str) -> list[str] | Fault:
     try:
         return split_at_commas(text)
     except ValueError as error:
-        return Fault(f"{error}; write a backslash before a quote that is meant")
+        return Fault(f"{error}; write a backslash before quotes within values")
 
 
 def _word(piece: str) -> str:

@@ -118,7 +118,7 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
             return Header(relation, relation_line, number, tuple(attributes.values()))
         else:
             raise bad_file(path, number, f"expected @relation, @attribute or @data, found {line[:40]!r}")
-    raise bad_file(path, number, "the file ends before @data; is it an ARFF file, and whole?")
+    raise bad_file(path, number, "the file ends before @data; is it a complete ARFF file?")
 
 
 def _read_relation(line: str, number: int, path: str | PathLike[str]) -> str:
@@ -146,7 +146,7 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
     values = [unquote(piece.strip()) for piece in split_at_commas(choice[1])]
     codes = _codes(values)
     if len(codes) < len(values):
-        raise bad_file(path, number, f"attribute {name!r} names a value twice")
+        raise bad_file(path, number, f"attribute {name!r} has a value twice")
     codes.setdefault(_GAP, math.nan)
     return Attribute(name, codes)
 

@@ -142,14 +142,14 @@ class TableFile:
         source = self.source
         if isinstance(source, XcSource):
             if labels is not None or identity is not None or wishes != Wishes():
-                raise ValueError(f"{source.name}: XC text has no columns to name, and carries its labels")
+                raise ValueError(f"{source.name}: XC text has no named columns, and contains its labels")
             return _xc_layout(source, self.first)
         chosen = decide_labels(source, self.first, labels, separator)
         label_columns = chosen.among(source.columns)
         if identity is not None:
             names_of([identity], source.columns, source.name)
             if identity in label_columns:
-                raise ValueError(f"column {identity!r} cannot be two things at once; leave it out of one option")
+                raise ValueError(f"column {identity!r} cannot have two kinds; leave it out of one option")
         wishes.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
         apart = {*label_columns, identity}
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}
@@ -242,7 +242,7 @@ class TableFile:
 def _as_wanted(target: list[str] | Fault, one_label: bool) -> list[str] | Fault:
     if isinstance(target, Fault) or not one_label or len(target) == 1:
         return target
-    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one a row")
+    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one per row")
 
 
 def _names(target: list[str] | Fault) -> tuple[str, ...]:

@@ -35,9 +35,9 @@ _FEATHER = (
     "python -c \"import pandas; pandas.read_feather('IN').to_parquet('OUT.parquet')\""
 )
 _PACKED_OTHERWISE = {
-    b"\xfd7zXZ\0": "the file is packed by xz; unpack it: xz --decompress --keep",
-    b"\x28\xb5\x2f\xfd": "the file is packed by Zstandard; unpack it: zstd --decompress --keep",
-    b"7z\xbc\xaf": "the file is packed by 7-Zip; unpack it: 7z x",
+    b"\xfd7zXZ\0": "the file is compressed with xz; unpack it: xz --decompress --keep",
+    b"\x28\xb5\x2f\xfd": "the file is compressed with Zstandard; unpack it: zstd --decompress --keep",
+    b"7z\xbc\xaf": "the file is compressed with 7-Zip; unpack it: 7z x",
     b"PK\x03\x04": "the file is a zip archive, perhaps a workbook or a model; unpack it, or save the sheet as CSV",
     b"ARROW1\0\0": _FEATHER,
     b"FEA1": _FEATHER,
@@ -143,7 +143,9 @@ class ByteStream:
         """Distinguish a damaged file from a failing disk."""
         if isinstance(error, OSError) and error.errno is not None:
             return error
-        return ValueError(f"{self.name}, {place}: the compressed file is damaged or cut off ({error}); fetch it again")
+        return ValueError(
+            f"{self.name}, {place}: the compressed file is damaged or truncated ({error}); fetch it again"
+        )
 
     def _decompressed(self) -> io.BufferedReader:
         magic = self._raw.peek(3)
@@ -153,7 +155,9 @@ class ByteStream:
                 return io.BufferedReader(_Bounded(unpack(packed), packed), _BUFFER)
         if Path(self.path).suffix in _SUFFIXES:
             raise bad_file(
-                self.name, 1, "the compressed file is damaged: it begins as none does; fetch it again, or rename it"
+                self.name,
+                1,
+                "the compressed file is damaged: its first bytes are invalid; fetch it again, or rename it",
             )
         return self._raw
 

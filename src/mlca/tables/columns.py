@@ -89,7 +89,7 @@ class Wishes:
         """Return the kind that the user set for a column; ValueError if there are two."""
         kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
         if len(kinds) > 1:
-            raise ValueError(f"column {column!r} cannot be two things at once; leave it out of one option")
+            raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> Wishes:
@@ -112,7 +112,7 @@ class Wishes:
         for kind in _KINDS:
             for name in names_of(self._of(kind), columns, where):
                 if name in labels:
-                    raise ValueError(f"column {name!r} cannot be two things at once; leave it out of one option")
+                    raise ValueError(f"column {name!r} cannot have two kinds; leave it out of one option")
 
     def _of(self, kind: str) -> tuple[str, ...]:
         wanted: tuple[str, ...] = getattr(self, kind)
@@ -175,7 +175,7 @@ def decide_columns(
             decided.append(decide_column(name, values, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
-        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are all there is'})")
+        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are the only columns'})")
     if any(isinstance(column, Text | Date) for column in decided):
         decided = [scaled(column, cells[column.name]) for column in decided]
     return decided
@@ -293,7 +293,7 @@ def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
     if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
         return column
     if _CALLED_ID.fullmatch(name) or bool((np.diff(numbers) == 1).all()):
-        return Ignored(name, f"an id: all {len(numbers)} numbers differ; learned if you say that it is numeric")
+        return Ignored(name, f"an id: all {len(numbers)} numbers differ; to learn it, declare it numeric")
     return column
 
 
@@ -303,7 +303,7 @@ def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column
     if few and sum(map(length_of, values)) < WORDS_OF_TEXT * len(values):
         return Categorical(name, tuple(sorted(values)))
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
-        return Ignored(name, f"an id: all {len(texts)} values differ; learned if you say that it is text")
+        return Ignored(name, f"an id: all {len(texts)} values differ; to learn it, declare it text")
     repeated = len(texts) >= FEW_ROWS and len(values) <= MOSTLY_DIFFERENT * len(texts)
     if wishes.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
         return Categorical(name, tuple(sorted(values)), MOST_CODES_EVER)

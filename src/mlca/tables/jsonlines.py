@@ -39,7 +39,7 @@ class JsonLinesSource:
         self.label_columns: tuple[str, ...] = ()
         if ARRAY.match(stream.peek()):
             raise ValueError(
-                f"{self.name}: the file is a JSON array; write JSON lines, one object a line, for instance with "
+                f"{self.name}: the file is a JSON array; write JSON lines, one object per line, for instance with "
                 "jq -c '.[]'"
             )
         objects = _objects(stream.lines())
@@ -81,7 +81,7 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
         if isinstance(found, dict):
             yield number, found
         else:
-            yield number, Fault(f"expected one JSON object a line, found a {type(found).__name__}")
+            yield number, Fault(f"expected one JSON object per line, found a {type(found).__name__}")
 
 
 class _NamedTwiceError(ValueError):

@@ -75,7 +75,7 @@ class Numeric:
     width = 1
     nominal = False
     kind = "numeric"
-    wanted = "no number within bounds"
+    wanted = "not a number within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
         """Convert cells to numbers."""
@@ -445,12 +445,12 @@ def _finite(value: Any) -> float:
 def as_json_text(value: Any) -> str:
     """Return a text from JSON; TypeError if it is not one."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 
 def as_json_texts(values: Any) -> tuple[str, ...]:
     """Return a list of texts from JSON; TypeError if it is not one."""
     if not isinstance(values, list):
-        raise TypeError(f"{values!r} is no list")
+        raise TypeError(f"{values!r} is not a list")
     return tuple(map(as_json_text, values))

@@ -38,7 +38,7 @@ def decide_labels(
     LabelLayout
     """
     if separator == "":
-        raise ValueError("--separator is empty; say what stands between labels, such as |")
+        raise ValueError("--separator is empty; set the separator between labels, such as |")
     columns, patterns = _label_columns(source, wanted)
     if len(columns) > 1 or patterns:
         return LabelLayout("flags", columns, patterns=patterns)
@@ -113,7 +113,7 @@ class LabelReader:
             return []
         names = list_in_text(cell) if isinstance(cell, str) else list(cell) if isinstance(cell, tuple) else cell
         if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
-            return Fault(f'the labels {_shown(cell)} are no list such as ["sea", "sun"]')
+            return Fault(f'the labels {_shown(cell)} are not a list such as ["sea", "sun"]')
         return [name for name in map(as_text, names) if name.strip()]
 
     def _flags(self, cells: Sequence[Any]) -> list[str] | Fault:

@@ -239,7 +239,7 @@ def layout_from_json(plain: Any) -> Layout:
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of attributes cannot be")
+            raise ValueError("the numbering of features is invalid")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
@@ -259,11 +259,11 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
     late = []
     for place, added in plain:
         if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:
-            raise ValueError(f"[{place!r}, {added!r}] cannot have come late")
+            raise ValueError(f"[{place!r}, {added!r}] is not a valid late column")
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:
-        raise ValueError("more came late than is there")
+        raise ValueError("more late columns than columns")
     return tuple(late)
 
 

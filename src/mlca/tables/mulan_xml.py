@@ -46,7 +46,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
         raise bad_file(path, error.lineno, f"not well-formed XML ({error}); fetch the file again") from None
     except (LookupError, ValueError) as error:  # an encoding that Python does not know
         if isinstance(error, UnicodeError | LookupError):
-            raise bad_file(path, 1, f"neither UTF-8 nor what it declares ({error})") from None
+            raise bad_file(path, 1, f"neither UTF-8 nor the declared encoding ({error})") from None
         raise
     if not labels.names:
         raise bad_file(path, 1, "the list has no label")

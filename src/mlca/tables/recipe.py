@@ -284,8 +284,8 @@ def refuse_lacking(layout: TableLayout, names: Sequence[str]) -> None:
     lacking = layout.lacking(names)
     if lacking:
         raise ValueError(
-            f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
-            "yours, or add these with None where nothing is known"
+            f"X lacks the columns {some([column.name for column in lacking])}; columns are matched by name: "
+            "rename yours, or add these with missing values"
         )
 
 
@@ -335,5 +335,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"{note!r} is no note of growth")
+        raise ValueError(f"{note!r} is not a growth note")
     return Growth(*note)

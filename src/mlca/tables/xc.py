@@ -70,7 +70,7 @@ class XcSource:
             count += 1
             yield number, _read_row(line)
         if count < self.n_rows:
-            yield number, Fault(f"the header announces {self.n_rows} rows, {count} are there; fetch the file again")
+            yield number, Fault(f"the header announces {self.n_rows} rows, but there are {count}; fetch the file again")
 
 
 def _read_row(line: str) -> XcRow | Fault:

@@ -69,7 +69,7 @@ def read_targets(
         if sparse.issparse(y):
             return read_indicator(sparse.csr_array(y), None, known, classes)
         if np.ma.is_masked(y):
-            raise ValueError("y has masked cells, whose labels are not known: leave such rows out, or fill the cells")
+            raise ValueError("y has masked cells, whose labels are unknown: leave such rows out, or fill the cells")
         y = in_pandas(y)
         if hasattr(y, "columns") and hasattr(y, "to_numpy"):
             return read_frame(y, known, classes)
@@ -194,7 +194,7 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
         if named_twice or (known.names and not any(isinstance(name, int) for name in known.names)):
             raise ValueError(
                 f"y holds rows of 0 and 1 such as {rows[0]!r}, but the model learned label names such as "
-                f"{list(known.names[:1])}: give names again, for instance [set(model.classes_[np.array(row) == 1]) "
+                f"{list(known.names[:1])}: use names again, for instance [set(model.classes_[np.array(row) == 1]) "
                 "for row in y]"
             )
         return False
@@ -205,8 +205,8 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
     if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "
-            "labels 0 and 1; write np.array(y) for the former, and one set of names a row, such as "
-            "[set(row) for row in y], for the latter"
+            "labels 0 and 1; write np.array(y) for the former, and one set of names per row, such "
+            "as [set(row) for row in y], for the latter"
         )
     return lists
 

@@ -31,7 +31,7 @@ def read_classes(
     """Read an array of classes."""
     if known is not None and not known.single:
         raise ValueError(
-            "the model learned several labels per row, not a 1-D y: give what it had before, an indicator matrix or "
+            "the model learned several labels per row, not a 1-D y: use the same form, an indicator matrix or "
             "one iterable of names per row, such as [[name] for name in y]"
         )
     y = column_or_1d(y, warn=True)
@@ -59,7 +59,9 @@ def _refuse_what_is_no_class(y: NDArray[Any]) -> None:
         return
     for i, name in enumerate(y.tolist()):
         if is_missing_label(name):
-            raise ValueError(f"row {i} of y is {name!r} (Input y contains NaN), which is no class: leave such rows out")
+            raise ValueError(
+                f"row {i} of y is {name!r} (Input y contains NaN), which is not a class: leave such rows out"
+            )
     _refuse_mixed_classes((), y.tolist())
 
 
@@ -74,7 +76,7 @@ def _look_at_text(new: Sequence[Any], known: Iterable[Any]) -> None:
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):
         raise ValueError(
-            f"y holds the text {texts[0]!r}, which was a list of labels once (pandas writes them so into a CSV, Dask "
+            f"y holds the text {texts[0]!r}, which looks like a list of labels (as pandas writes them into a CSV, Dask "
             "and pandas convert them to strings): write mlca.labels_from(y)"
         )
     for sep in _SEPARATORS:

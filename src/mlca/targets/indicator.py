@@ -38,8 +38,8 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
             )
         if missing:
             raise ValueError(
-                f"y lacks the columns of known labels {missing[:5]!r}; labels never go away: "
-                "give columns of zeros to labels that do not occur"
+                f"y lacks the columns of known labels {missing[:5]!r}; labels are never "
+                "removed: add columns of zeros to labels that do not occur"
             )
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
@@ -54,21 +54,21 @@ def read_indicator(
     """Read a dense or CSR matrix, optionally with names of its columns."""
     if known is not None and known.single:
         raise ValueError(
-            "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: give one class a "
-            "row again, such as model.classes_[y.argmax(axis=1)] if each row has one"
+            "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: use one class "
+            "per row again, such as model.classes_[y.argmax(axis=1)] if each row has one"
         )
     if known is not None and known.form == "names":
         names = "model.classes_" if columns is None else "y.columns"
         raise ValueError(
-            "y is an indicator matrix, but the model learned rows of label names: give names again, such as "
+            "y is an indicator matrix, but the model learned rows of label names: use names again, such as "
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
     # If `classes` names the columns, there may be fewer, but always the same number.
     if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
-            f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
-            "give columns of zeros to labels that do not occur"
+            f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels are never "
+            "removed: add columns of zeros to labels that do not occur"
         )
     indptr, indices = _nonzero_of_bits(y)
     rows = LabelRows(indptr, indices, len(names_now), len(names_now))
@@ -146,9 +146,9 @@ def _not_a_bit(value: Any, row: int, column: int) -> ValueError:
     value = plain(value)
     remedy = ""
     if is_missing_label(value):
-        remedy = ": write 0 where the row has not got the label, or leave the row out"
+        remedy = ": write 0 if the row lacks the label, or leave the row out"
     elif isinstance(value, str | list | tuple | set):
-        remedy = ": a column of names is given alone, such as y['tags'], and mlca.labels_from takes text apart"
+        remedy = ": pass a column of names alone, such as y['tags'], and split text with mlca.labels_from"
     return ValueError(
         f"Unknown label type: y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds "
         f"{value!r}{remedy}"

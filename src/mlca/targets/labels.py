@@ -142,7 +142,7 @@ def require_name(name: Hashable, where: str) -> None:
     if isinstance(name, float) or is_missing_label(name):
         raise ValueError(
             f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
-            "the label is not known, write str(name) if it is a name"
+            "the label is unknown, write str(name) if it is a name"
         )
 
 

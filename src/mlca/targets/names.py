@@ -26,12 +26,12 @@ def read_names(
     """Read rows of names; new names become columns in the order of their appearance."""
     if known is not None and known.single:
         raise ValueError(
-            "the model learned one class per row (a 1-D y), so rows of label names do not fit it: give one class a row "
-            "again, such as [name for name, in y] if each row has one"
+            "the model learned one class per row (a 1-D y), so rows of label names do not fit it: use one class per "
+            "row again, such as [name for name, in y] if each row has one"
         )
     if known is not None and known.form == "indicator":
         raise ValueError(
-            "y has one iterable of label names per row, but the model learned an indicator matrix: give columns of "
+            "y has one iterable of label names per row, but the model learned an indicator matrix: use columns of "
             "0 and 1 in the order of classes_, or a DataFrame with the labels as columns"
         )
     columns = number_names(known, classes)
@@ -80,7 +80,9 @@ def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> Non
     if not _TRUTHS.issuperset(map(type, y.values())):
         for name, value in y.items():
             if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
-                raise ValueError(f"y says {value!r} of the label {name!r}; a dict of labels says True or False of each")
+                raise ValueError(
+                    f"y says {value!r} of the label {name!r}; the values of a dict of labels are True or False"
+                )
     if not y.keys() <= known.keys():
         for name in y:
             require_name(name, "y")
@@ -90,8 +92,8 @@ def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
     for name, value in row.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(
-                f"row {i} of y is a dict with {name!r}: {value!r}; a dict of labels says True or False of each: "
-                "write the names alone, or True where the row has the label"
+                f"row {i} of y is a dict with {name!r}: {value!r}; the values of a dict of labels are True or "
+                "False: write the names alone, or True where the row has the label"
             )
     return [name for name, true in row.items() if true]
 

@@ -49,7 +49,7 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
             f"column must hold one cell per row; got the text {column!r:.40}: for a single row write [text]"
         )
     if not sep:
-        raise ValueError("sep is empty; say what stands between the labels, such as ','")
+        raise ValueError("sep is empty; set the separator between labels, such as ','")
     return [_names_of(cell, sep, row) for row, cell in enumerate(column)]
 
 
@@ -63,7 +63,9 @@ def _names_of(cell: Any, sep: str, row: int) -> tuple[Hashable, ...]:
         return tuple(cell)
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
         return (int(cell),)
-    raise ValueError(f"row {row} of the column is {cell!r}, which names no labels; write text such as 'sea{sep}sun'")
+    raise ValueError(
+        f"row {row} of the column is {cell!r}, which is not a list of labels; write text such as 'sea{sep}sun'"
+    )
 
 
 def is_missing_label(value: Any) -> bool:

@@ -243,7 +243,7 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
         X, Y = item
     except (TypeError, ValueError):
         raise ValueError(
-            f"an item is a pair of rows and their labels, not a {type(item).__name__}: of a whole table make a stream "
-            "by zip(X, Y), row by row, or pass its portions"
+            f"an item is a pair of rows and their labels, not a {type(item).__name__}: turn a table into a stream "
+            "with zip(X, Y), row by row, or pass it in portions"
         ) from None
     return X, Y

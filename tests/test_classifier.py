@@ -239,7 +239,7 @@ class TestExplain:
             np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
             assert told.predicted == model.predict_labels(x[None])[0]
             assert told.contributions.shape == (4, len(told.inputs)) == (4, 8 if options.get("recency") else 4)
-            assert "speak: " in str(told)
+            assert "Evidence for " in str(told)
 
     def test_linear_terms_name_features_and_add_up(self):
         rng = np.random.default_rng(0)
@@ -276,7 +276,7 @@ class TestExplain:
 
     def test_it_prints_as_tables(self, stream):
         X, Y = stream
-        for model, words in ((MLCA(), ("came true", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
+        for model, words in ((MLCA(), ("observed", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
             text = str(model.fit(X, Y).explain(X[0]))
             assert all(word in text for word in ("distance", *words))
 
@@ -304,7 +304,7 @@ class TestExplain:
         assert len(explanation.predicted) == 45 and all(f"\n{name}  " in str(explanation) for name in names)
 
     def test_a_number_of_hundreds_of_digits_is_refused(self, stream):
-        with pytest.raises(ValueError, match=r"x is no row of numbers .*too large"):
+        with pytest.raises(ValueError, match=r"x is not a row of numbers .*too large"):
             MLCA().fit(*stream).explain([1, 2, 3, 10**400])
 
     def test_several_rows_are_refused(self, stream):
@@ -323,7 +323,7 @@ BAD_BATCHES = {
     "infinity": (lambda X, Y: bad_rows(X, Y, np.inf), "infinity"),
     "infinity in sparse rows": (
         lambda X, Y: (sparse.csr_array(bad_rows(X, Y, np.inf)[0]), Y),
-        "infinity .*row 999, column 3 of X holds inf; write NaN if it is not known",
+        "infinity .*row 999, column 3 of X holds inf; write NaN for a missing value",
     ),
     "overflow": (lambda X, Y: bad_rows(X, Y, -1e200), "row 999, column 3 of X holds -1e.200, .* overflow; rescale"),
     "overflow in sparse rows": (

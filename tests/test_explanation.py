@@ -52,7 +52,7 @@ def test_default_is_the_likeliest_label_or_none():
     assert told.reasons() == told.reasons(likeliest)
     X = np.random.default_rng(0).normal(size=(90, 2))
     empty = MLCA().fit(X, [set() if x < 1 else {"a"} for x in X[:, 0]]).explain([-1.0, 0.0])
-    assert not empty.predicted and "For no label speak: " in str(empty)
+    assert not empty.predicted and "Evidence for no label: " in str(empty)
     assert sum(added for _, added in empty.reasons()) == pytest.approx(empty.logits[0])
     assert "<b>no label</b>" in empty._repr_html_()
     with pytest.raises(ValueError, match="not a label of the model"):

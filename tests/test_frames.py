@@ -149,7 +149,7 @@ class TestMixedFrames:
         model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
         before = model.predict_proba(NEW)
         for frame, topics, message in [
-            (FRAME.assign(hours="soon"), TOPICS, "row 0 of X: 'soon' is no number"),
+            (FRAME.assign(hours="soon"), TOPICS, "row 0 of X: 'soon' is not a number"),
             (FRAME, TOPICS[1:], "X has 300 rows but y has 299"),
             (FRAME, [["a"], None, *TOPICS[2:]], "row 1 of y is None"),
         ]:
@@ -185,7 +185,7 @@ class TestMixedFrames:
         model = MLCA(vigilance=0.1).partial_fit(frame, TOPICS)
         names, before = recipe_of(model).get_feature_names_out().tolist(), model.background_coef_.toarray()
         assert names == ["hours", "priority"] and before.any(axis=0).all()
-        model.partial_fit(frame[:1].assign(floor=3.0), TOPICS[:1])  # one row: the similarity is not computed anew
+        model.partial_fit(frame[:1].assign(floor=3.0), TOPICS[:1])  # one row: the similarity is not recomputed
         assert recipe_of(model).get_feature_names_out().tolist() == [*names, "floor"]
         np.testing.assert_array_equal(model.background_coef_.toarray(), np.pad(before, ((0, 0), (0, 1))))
 
@@ -258,7 +258,7 @@ class TestStreamsOfFrames:
         frame = USUAL.assign(hours=USUAL["hours"].astype(object))
         frame.loc[200, "hours"] = "soon"
         for learn in (MLCA().fit, MLCA().partial_fit):
-            with pytest.raises(ValueError, match="row 200 of X: 'soon' is no number"):
+            with pytest.raises(ValueError, match="row 200 of X: 'soon' is not a number"):
                 learn(frame, TOPICS)
 
     @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", None])
@@ -456,7 +456,7 @@ class TestNamesOfColumns:
         words = NUMBERS.assign(b=[1.5] * 7 + ["red"] + [2.5] * 112)
         named, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         for ask in (named.predict, named.explain, lambda rows: named.partial_fit(rows, [[]] * len(rows))):
-            with pytest.raises(ValueError, match="row 0 of X: 'red' is no number within bounds, as column 'b' asks"):
+            with pytest.raises(ValueError, match="row 0 of X: 'red' is not a number within bounds, as column 'b' asks"):
                 ask(words[7:8])
         with pytest.raises(ValueError, match="X lacks the columns 'a', 'c'"):
             named.predict(words[["b"]])
@@ -524,7 +524,7 @@ class TestOddTables:
     def test_a_dict_is_no_row(self):
         with pytest.raises(ValueError, match="x is a dict; pass numbers, a Series or a DataFrame of one row"):
             MLCA().fit(self.X, self.Y).explain({"a": 1.0, "b": 2.0})
-        with pytest.raises(ValueError, match=r"x is no row of numbers \(.*'red'\); pass numbers, a Series"):
+        with pytest.raises(ValueError, match=r"x is not a row of numbers \(.*'red'\); pass numbers, a Series"):
             MLCA().fit(self.X, self.Y).explain([1.0, "red"])
 
     def test_what_is_explained_is_read_as_what_is_predicted(self):

@@ -94,7 +94,7 @@ def test_other_categories_than_before_are_refused_and_change_nothing(table):
     model = MLCA(categorical_features=[2, 3]).fit(X, Y)
     before = model.predict_proba(X)
     model.categorical_features = [2]
-    with pytest.raises(ValueError, match=r"were columns \[2, 3\] when learning began and are \[2\] now"):
+    with pytest.raises(ValueError, match=r"were columns \[2, 3\] when training began and are \[2\] now"):
         model.partial_fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba(X), before)
 

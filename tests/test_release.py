@@ -1,8 +1,10 @@
 """What is published, and from where: workflows, versions and addresses agree with the package."""
 
+import json
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -79,3 +81,40 @@ def test_an_extra_brings_what_the_extras_that_it_names_bring():
         backend("requirements.py", *words).stdout for words in (["experiments"], ["plots", "cli", "frames"])
     )
     assert alone == together and "mlca" not in alone
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_readme_is_short():
+    lines = README.splitlines()
+    assert len(lines) <= 90 and max(map(len, lines)) <= 120
+
+
+@pytest.mark.parametrize("source", [None, "https://example.org/owner/mlca"])
+def test_readme_has_no_relative_links_on_a_package_index(source):
+    command = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); import readme\n"
+        "urls = {} if sys.argv[2] == 'None' else {'Source': sys.argv[2]}\n"
+        "print(json.dumps(readme.dynamic_metadata({}, {'version': '1.2.3', 'urls': urls})))"
+    )
+    words = [sys.executable, "-c", command, str(ROOT / "build_backend"), str(source)]
+    page = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)["readme"]["text"]
+    targets = re.findall(r"\]\(([^)]+)\)", page)
+    assert all(target.startswith("https://") for target in targets)
+    if source is not None:
+        assert f"{source}/raw/v1.2.3/docs/images/running_frozen_retrained.png" in targets
+        assert f"{source}/blob/v1.2.3/docs/installation.md#extras" in targets
+
+
+def test_sdist_has_readme_without_relative_links(tmp_path):
+    pytest.importorskip("scikit_build_core")
+    script = (
+        "import sys; sys.path.insert(0, 'build_backend'); import mlca_build; print(mlca_build.build_sdist(sys.argv[1]))"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path)]
+    built = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+    with tarfile.open(tmp_path / built) as archive:
+        (name,) = [name for name in archive.getnames() if name.count("/") == 1 and name.endswith("/PKG-INFO")]
+        text = archive.extractfile(name).read().decode()
+    assert "# mlca" in text and "## When not to use it" in text and "](docs/" not in text

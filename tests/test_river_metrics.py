@@ -147,5 +147,5 @@ def test_equals_rivers_own_where_every_label_is_known_from_the_start():
 
 
 def test_labels_that_are_no_dict_are_refused():
-    with pytest.raises(ValueError, match="labels came as a list"):
+    with pytest.raises(ValueError, match="labels are a list"):
         MicroF1().update({"a": True}, ["a"])

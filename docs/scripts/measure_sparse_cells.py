@@ -45,8 +45,12 @@ def main() -> None:
         nodes = (model.prototypes_.toarray() * roots).astype(np.float32)
         asked = (rows * roots).astype(np.float32)
         for way, groups_of in WAYS.items():
-            found = np.mean([shares(*pair, len(nodes)) for pair in zip(voters, groups_of(nodes, asked), strict=True)], 0)
-            print(f"| {name} | {len(nodes):,} | {way} |", " | ".join(f"{share:.0%}" for share in found), "|", flush=True)
+            found = np.mean(
+                [shares(*pair, len(nodes)) for pair in zip(voters, groups_of(nodes, asked), strict=True)], 0
+            )
+            print(
+                f"| {name} | {len(nodes):,} | {way} |", " | ".join(f"{share:.0%}" for share in found), "|", flush=True
+            )
 
 
 def shares(voters: Any, groups: list[NDArray[np.intp]], n_nodes: int) -> list[float]:
@@ -69,18 +73,18 @@ def by_distance(nodes: Floats, asked: Floats) -> Groups:
 
 
 def by_angle(nodes: Floats, asked: Floats) -> Groups:
-    """The same of nodes and rows of length 1."""
+    """Group by distance after nodes and rows are scaled to length 1."""
     yield from by_distance(of_length_one(nodes), of_length_one(asked))
 
 
 def overlapping(nodes: Floats, asked: Floats) -> Groups:
-    """The same, each node in the cells of its two nearest centres."""
+    """Group by angle, each node in the cells of its two nearest centres."""
     centres, of_node = centred(of_length_one(nodes))
     yield from visited(members(of_node, len(centres)), distances(of_length_one(asked), centres))
 
 
 def by_words(nodes: Floats, asked: Floats) -> Groups:
-    """A cell per word: each node is in those of its most telling words, which are heavy and rare."""
+    """Group by words: each node is in the cells of its most telling words, which are heavy and rare."""
     telling = nodes.max(axis=0) ** 2 * np.log(len(nodes) / np.maximum((nodes > 0).sum(axis=0), 1))
     own = np.argsort(-(nodes > 0) * telling, axis=1)[:, :N_WORDS]
     yield from visited(members(own, nodes.shape[1]), np.where(asked > 0, -telling, np.inf))

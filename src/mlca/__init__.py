@@ -1,7 +1,7 @@
 """Continual multi-label classification.
 
-`MLCA` learns one row at a time, takes labels that it has never seen, never forgets, and explains
-what it predicts by the prototypes that voted for it.
+`MLCA` learns one row at a time, accepts new labels at any time, and explains its predictions by the prototypes that
+voted.
 
 Names are imported when they are first used, so that `mlca --help` does not wait for NumPy and SciPy.
 """

@@ -36,6 +36,7 @@ _Answers: TypeAlias = tuple[
 
 RANKS_PER_KNOT: int
 """The difference of ranks between two neighbouring knots of a feature."""
+
 def constant_bandwidth(n_rows: int, n_features: int) -> float:
     """Return the bandwidth of a feature that is constant in a window."""
 

@@ -1,6 +1,6 @@
 """Active learning: which rows to label next, and which labels to check.
 
-Both use neighbours, and need only what a model of nodes exposes: `prototypes_`, `counts_`, `label_counts_`, and
+Both use neighbours and need only the public state of a model: `prototypes_`, `counts_`, `label_counts_`, and
 `predict_proba` for the first. Rows and nodes are placed so that the Euclidean distance is meaningful (`_Places`):
 features are divided by their deviation among the nodes, or, if most entries are zero, rows by their length. A missing
 value is an ordinary value, and each category has its own position.
@@ -24,9 +24,9 @@ from mlca.validation import check_whole
 
 __all__ = ["SuspiciousLabel", "query", "suspicious_labels"]
 
-# Rows among which those to label are sought; distances between all of them are kept.
+# Largest number of candidate rows; all distances between them are stored.
 MOST_CANDIDATES = 2000
-# Nodes that vote on a node's labels, and how many votes the label's frequency among all rows counts for.
+# Number of nodes that vote on a node's labels, and number of votes of the label's overall frequency.
 VOTERS = 20
 PRIOR_VOTES = 3.0
 
@@ -34,18 +34,18 @@ PRIOR_VOTES = 3.0
 def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     """Choose the rows whose labels would teach a model most.
 
-    The rule is *uncertainty coverage*. Each row has the uncertainty of its prediction, the sum over the labels of the
-    entropy of their probabilities, and a distance to the nearest node. Labelling a row brings others nearer to a node.
-    Chosen, one after another, are the rows that take most away from the sum of uncertainty times distance. So a
-    choice is uncertain, or among rows that are; far from everything learned; and unlike the choices before it; but
-    no outlier, since that brings only itself nearer.
+    The rule is *uncertainty coverage*. Each row has an uncertainty, the entropy of its probabilities summed over the
+    labels, and a distance to the nearest node. Labelling a row brings other rows nearer to a node. Rows are chosen one
+    after another, so that each reduces the sum of uncertainty times distance most. A chosen row is therefore uncertain
+    or near uncertain rows, far from the learned rows, and unlike the rows chosen before. Outliers are avoided, because
+    they bring only themselves nearer.
 
     Parameters
     ----------
     model : MLCA
         The model, or any other with `predict_proba` and `prototypes_`. It is not changed.
     X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-        Rows without labels. Of more than 2,000 rows, 2,000 at even distances are looked at.
+        Rows without labels. If there are more than 2,000, only 2,000 evenly spaced ones are considered.
     n : int
         How many to choose.
 
@@ -56,7 +56,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 
     Examples
     --------
-    Two clouds are known, a third is not:
+    Two clouds are known, the third is not:
 
     >>> import numpy as np
     >>> from mlca import MLCA
@@ -76,7 +76,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
     if not len(here):
         return here
     rows = rows[here]
-    asked = table.iloc[here] if framed else rows  # a model that knows names is asked by them
+    asked = table.iloc[here] if framed else rows  # a model with named columns predicts rows with names
     uncertainty = _entropy(np.asarray(model.predict_proba(asked))).reshape(len(here), -1).sum(axis=1)
     places = _Places(model)
     spots, nodes = places.of(rows), places.of(_matrix(model.prototypes_))
@@ -88,7 +88,7 @@ def query(model: Any, X: Any, n: int) -> NDArray[np.intp]:
 def _cover(
     between: NDArray[np.float64], nearest: NDArray[np.float64], weights: NDArray[np.float64], n: int
 ) -> list[int]:
-    """Choose rows that bring the others nearer, the more so the heavier those are."""
+    """Choose rows that bring the others nearer, weighted by their uncertainty."""
     chosen: list[int] = []
     for _ in range(n):
         gains = weights @ np.maximum(nearest[:, None] - between, 0.0)
@@ -106,7 +106,7 @@ class SuspiciousLabel:
     Attributes
     ----------
     node : int
-        The node, counted from 0 in the order in which they were made.
+        The number of the node, from 0, in order of creation.
     label : hashable
         The label.
     share : float
@@ -122,16 +122,16 @@ class SuspiciousLabel:
 
     @property
     def suspicion(self) -> float:
-        """How far the two shares are apart."""
+        """The difference of the two shares."""
         return abs(self.share - self.expected)
 
 
 def suspicious_labels(model: Any, n: int = 100) -> list[SuspiciousLabel]:
-    """Find the labels that were probably given, or left out, by mistake.
+    """Find labels that were probably assigned or omitted by mistake.
 
-    Each node is put to the vote of its 20 nearest nodes, itself left out. They vote with the share of their rows that
-    have a label, the nearest with weight 1, the next with 1/2, then 1/3, and so on; the label's frequency among all
-    rows has three votes. Nothing but what the model keeps is needed; at a small vigilance nearly every row is a node.
+    Each node is compared with the vote of its 20 nearest nodes, itself excluded. They vote with the share of their rows
+    that have a label, with weights 1, 1/2, 1/3, and so on; the label's overall frequency has three votes. Only the
+    state of the model is needed; at a small vigilance nearly every row is a node.
 
     Parameters
     ----------
@@ -179,18 +179,18 @@ def _leave_one_out(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]
     voters = NearestNeighbors(n_neighbors=n_voters).fit(nodes).kneighbors()[1]  # without the node itself
     votes = 1.0 / np.arange(1, n_voters + 1)
     said = np.zeros_like(shares)
-    for vote, voter in zip(votes, voters.T, strict=True):  # all at once would be twenty tables of all labels
+    for vote, voter in zip(votes, voters.T, strict=True):  # all at once would be twenty tables
         said += vote * shares[voter]
     return shares, (said + PRIOR_VOTES * frequencies) / (votes.sum() + PRIOR_VOTES)
 
 
 class _Places:
-    """Puts rows where Euclid's distance means something, by one unit for all attributes.
+    """Positions of rows in which the Euclidean distance is meaningful, with one scale for all features.
 
     Parameters
     ----------
     model : object
-        The model whose nodes say what is far.
+        The model whose nodes set the scale.
     """
 
     def __init__(self, model: Any) -> None:
@@ -207,7 +207,7 @@ class _Places:
             self._scales[self._nominal] = 0.0
 
     def of(self, rows: sp.csr_array) -> Any:
-        """Return the places of rows; sparse where most entries of the nodes are zero, or where there are categories."""
+        """Return the positions of rows; sparse if most entries of the nodes are zero, or if there are categories."""
         if self._by_length:
             numbers = rows.copy()
             numbers.data[np.isnan(numbers.data) | np.isin(numbers.indices, self._nominal)] = 0.0
@@ -217,7 +217,7 @@ class _Places:
         return sp.hstack([sp.csr_array(placed), *self._codes(rows)], format="csr") if self._nominal else placed
 
     def _codes(self, rows: sp.csr_array) -> Iterator[sp.csr_array]:
-        """Give each value of a category a place, all of them together the deviation of a number: 1."""
+        """Give each category of a feature its own position; together they have deviation 1, like a number."""
         for place, (values, counts) in zip(self._nominal, self._values, strict=True):
             variance = 1.0 - float(np.sum((counts / max(1, counts.sum())) ** 2))
             same = rows[:, [place]].toarray() == values
@@ -225,13 +225,13 @@ class _Places:
 
 
 def _entropy(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the entropy of each chance and its contrary."""
+    """Return the entropy of each probability and its complement."""
     p = np.clip(chances, 1e-12, 1.0 - 1e-12)
     return np.asarray(-p * np.log(p) - (1.0 - p) * np.log1p(-p))
 
 
 def _known(rows: sp.csr_array, place: int) -> NDArray[np.float64]:
-    """Return the values of an attribute, without gaps."""
+    """Return the values of a feature without missing ones."""
     column: NDArray[np.float64] = rows[:, [place]].toarray().ravel()
     return column[~np.isnan(column)]
 

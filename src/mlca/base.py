@@ -1,15 +1,15 @@
-"""The face that every classifier of this package shows: scikit-learn's, with label sets that may grow.
+"""The interface that all classifiers of this package share: scikit-learn's, with label sets that may grow.
 
-`MultiLabelClassifier` checks what comes in, gives the learning part plain rows and `LabelRows`, and
-puts what comes out into the form that the labels had: an indicator matrix, or classes where y was
-1-D. `StreamClassifier` adds `partial_fit`. A subclass fills in four steps and never sees raw input:
+`MultiLabelClassifier` checks its input, passes plain rows and `LabelRows` to the learning part, and returns results in
+the form that the labels had: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
+subclass implements four steps and never sees raw input:
 
     _check_parameters   raise ValueError on a parameter that cannot be
     _begin              forget everything; `n_features` columns will come
     _learn              learn checked rows
     _probabilities      score checked rows, one column a label
 
-Everything is checked before anything changes: a call that refuses its input leaves the model as it was.
+Everything is checked before anything changes: a call that rejects its input leaves the model unchanged.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ Rows: TypeAlias = Union[NDArray[np.float64], sparse.csr_array]  # noqa: UP007 - 
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
-    """A multi-label classifier that learns in one go."""
+    """A multi-label classifier that is trained at once."""
 
     _accepts_sparse = True
-    _allows_gaps = False  # whether NaN is a value that is missing, or an error
+    _allows_gaps = False  # whether NaN is a missing value or an error
     _most_features = sys.maxsize
 
     labels_: LabelSet
@@ -55,7 +55,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     def _learn(self, rows: Rows, targets: LabelRows) -> None: ...
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        """Learn everything that `fit` was given."""
+        """Learn the rows that `fit` received."""
         self._learn(rows, targets)
 
     @abstractmethod
@@ -66,7 +66,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return probabilities > 0.5
 
     def _chosen(self, rows: Rows) -> NDArray[np.bool_]:
-        """Return the labels that are predicted for checked rows."""
+        """Return the labels predicted for checked rows."""
         return self._decide(self._probabilities(rows), rows)
 
     @property
@@ -129,7 +129,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         rows = model._read_known_rows(X)
         if model.labels_.single:
             likeliest = np.argmax(model._probabilities(rows), axis=1)
-            # Names are asked for last: another thread may have learned new ones meanwhile.
+            # Names are read last, because another thread may have added some.
             classes: NDArray[Any] = model.classes_[likeliest]
             return classes
         return model._chosen(rows).astype(np.int64)
@@ -181,9 +181,9 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return exact_share(y, model.labels_, predicted, sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
-        """Forget everything, all at once: an interrupt leaves the old model or an empty one.
+        """Forget everything at once: an interrupt leaves the old model or an empty one.
 
-        What else is known beforehand is handed to `_begin`.
+        Additional keywords are passed to `_begin`.
         """
         fresh = self._apart()
         validate_data(fresh, X, reset=True, skip_check_array=True)
@@ -192,7 +192,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         self.__dict__ = fresh.__dict__
 
     def _fitted(self) -> Self:
-        """Return what this object is now, in case another thread calls `fit` meanwhile.
+        """Return the current state of this object, in case another thread calls `fit` meanwhile.
 
         Raises
         ------
@@ -206,13 +206,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return fitted
 
     def __getstate__(self) -> Any:
-        """Return what copies and pickles are made of; the lock is not part of the model."""
+        """Return the state for copies and pickles; the lock is not part of the model."""
         state = dict(super().__getstate__())
         state.pop("_turn", None)
         return state
 
     def _apart(self) -> Self:
-        """Return this object for changes that come into force all at once: `self.__dict__ = apart.__dict__`."""
+        """Return a copy for changes that take effect at once: `self.__dict__ = apart.__dict__`."""
         apart = object.__new__(type(self))
         apart.__dict__ = dict(self.__dict__)
         return apart
@@ -221,13 +221,13 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if not self.labels_.single:
             return probabilities
         totals = probabilities.sum(axis=1, keepdims=True)
-        # Where no class has any probability, all are alike.
+        # If no class has any probability, all are equally likely.
         shares = np.full(probabilities.shape, 1 / max(1, probabilities.shape[1]))
         np.divide(probabilities, totals, out=shares, where=totals > 0)
         return shares
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows and, where targets are given, that there are as many."""
+        """Check rows and, if given, that there are as many labels."""
         # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
         # array, which `frame.to_numpy()` returns, are copied.
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
@@ -273,7 +273,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             if "infinity" not in str(error):
                 raise
             place = place_beyond(np.finfo(np.float64).max, check(ensure_all_finite=False), X)
-            remedy = "write NaN if it is not known" if self._allows_gaps else "correct it"
+            remedy = "write NaN for a missing value" if self._allows_gaps else "correct it"
             raise ValueError(f"{str(error).rstrip('.')}: {place}; {remedy}, or leave the row out") from None
 
     @property
@@ -288,7 +288,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 return known
             X = self._known_columns(X)
         rows = self._read_rows(X, targets)
-        # Of an array without names, scikit-learn looks at the width alone.
+        # For an array without names, scikit-learn checks the width only.
         if type(X) is not np.ndarray or X.shape[1] != self.n_features_in_ or "feature_names_in_" in self.__dict__:
             self._check_features(X, rows)
         return rows
@@ -298,7 +298,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
-        """Return the rows of a frame of numbers under the names of the model, in their order; None of any other."""
+        """Return the rows of a numeric frame, with its columns in the model's order; None for other input."""
         names = self.__dict__.get("feature_names_in_")
         if names is None or not (hasattr(X, "iloc") and hasattr(X, "columns")) or X.columns.tolist() != names.tolist():
             return None
@@ -369,7 +369,7 @@ def turn_of(model: BaseEstimator) -> Any:
 
 
 def place_beyond(bound: float, rows: Any, X: Any) -> str:
-    """Tell where the first value stands that is larger than a bound, by the names of X's columns if it has any."""
+    """Return the row and column of the first value beyond a bound, with the name of the column if X has names."""
     if sparse.issparse(rows):
         first = int(np.argmax(np.abs(rows.data) > bound))
         row, column = int(np.searchsorted(rows.indptr, first, side="right")) - 1, int(rows.indices[first])
@@ -393,7 +393,7 @@ def _refuse_texts(X: Any) -> None:
 
 
 def _refuse_cells(X: Any) -> None:
-    """Raise ValueError with the place of a word, or of a number of hundreds of digits; NumPy does not tell it."""
+    """Raise ValueError with the position of a text or of an overflowing number, which NumPy does not report."""
     if not isinstance(X, list | tuple | np.ndarray):
         return
     for row, cells in enumerate(X):
@@ -419,7 +419,7 @@ def _is_number(cell: str) -> bool:
 
 
 def without_mask(X: Any) -> Any:
-    """Return an array whose masked cells are missing, and refuse dates: NumPy would make ordinary numbers of both."""
+    """Return an array with masked cells as missing values; reject dates, which NumPy would turn into plain numbers."""
     if getattr(getattr(X, "dtype", None), "kind", "") in ("m", "M"):
         raise ValueError("X is an array of times; put them into a column of a DataFrame, which MLCA reads as dates")
     return np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X

@@ -91,8 +91,8 @@ class MLCA(LearnedModel):
         Resources. Whether `fit` shows its progress on standard error: a bar on a terminal (with rich), else a line
         every ten seconds. Model files do not keep it.
     similarity : {"learned", "correntropy"}, default="learned"
-        Reproducing the paper. What makes voters near: weighted differences of ranks, or the paper's distance, by which
-        nodes are created in any case.
+        Reproducing the paper. The distance that selects the voters: weighted differences of ranks, or the paper's
+        distance. Nodes are always created by the paper's distance.
     decision : {"mixed", "calibrated", "bayes"}, default="mixed"
         Reproducing the paper. How votes become probabilities. "calibrated": by how often such shares of the votes came
         true, with "no label" among the candidates. "mixed": the same, mixed with linear models, which need the learned
@@ -286,7 +286,7 @@ class MLCA(LearnedModel):
 
     @contextmanager
     def _reporting(self, X: Any, callback: Callable[[int, int], object] | None) -> Iterator[None]:
-        """Report progress while rows are learned inside."""
+        """Context in which progress of the rows learned is reported."""
         shape = getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 0,)
         n_rows = shape[0] * self.epochs
         with Progress() if self.verbose is True else nullcontext() as progress:
@@ -380,10 +380,10 @@ class MLCA(LearnedModel):
 
     @property
     def columns_(self) -> ColumnTable:
-        """What the columns of the learned frames are: kind, values, nodes without a value, contribution, example.
+        """The columns of the learned frames: kind, values, nodes without a value, contribution, example.
 
-        A column contributes as much as predictions for learned rows change if these exchange their values in it. It
-        prints as a table, and notebooks show it as one.
+        The contribution of a column is how much predictions for learned rows change if these exchange their values in
+        it. The result prints as a table, in notebooks as HTML.
 
         Examples
         --------

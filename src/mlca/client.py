@@ -1,12 +1,12 @@
-"""Talk to `mlca serve` from Python, with nothing but the standard library.
+"""Client for `mlca serve` that needs only the standard library.
 
 >>> from mlca.client import Client
 >>> with Client("http://127.0.0.1:8000", token="...") as client:        # doctest: +SKIP
 ...     client.learn([{"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}])
 ...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
-Every row has an id, and a row is learned once however often it is sent; so a request that got no answer is simply sent
-again. Rows without an id get one here, before the first attempt.
+Each row has an ID and is learned once, however often it is sent. So a request without a response is sent again. Rows
+without an ID get one here, before the first attempt.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from mlca.jsonrows import Row, plain_names, plain_row, plain_x
 
 __all__ = ["Batches", "Client", "Event", "ServiceError"]
 
-# What may succeed when it is sent again.
+# Status codes for which a request is sent again.
 _AGAIN = frozenset({408, 429, 502, 503, 504})
-# A host or path as it can be sent: anything else must be written with percent signs.
+# Characters allowed in a host or path; others must be percent-encoded.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Bytes of an answer, and those that are read at a time, whatever its head announces.
+# Largest response, and the number of bytes read at a time, whatever its header announces.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
 
 
 class ServiceError(Exception):
-    """The service refused a request, or could not be reached in time.
+    """The service rejected a request, or could not be reached in time.
 
     Attributes
     ----------
     status : int
-        The status of the answer; 0 where there was none.
+        The status of the response; 0 if there was none.
     row, field : int or None, str or None
-        The row of the request that was wrong, from 0, and its field.
+        The row of the request that was wrong, counted from 0, and its field.
     """
 
     def __init__(self, status: int, problem: str, row: int | None = None, field: str | None = None) -> None:
@@ -54,14 +54,14 @@ class ServiceError(Exception):
 
 
 class Event(NamedTuple):
-    """Something that happened at the service: "state" every second, "label", "alarm", "forgotten", "rebuilt"."""
+    """An event of the service: "state" every second, "label", "alarm", "forgotten", "rebuilt"."""
 
     name: str
     facts: dict[str, Any]
 
 
 class _Held:
-    """A connection that is closed along with the last who knows of it: the thread that it belongs to."""
+    """A connection that is closed when its thread ends."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
@@ -71,24 +71,24 @@ class _Held:
 
 
 class Client:
-    """A service, as seen from here. Threads may share one; each has a connection of its own, as long as it lives.
+    """A connection to a service. Threads may share a client; each thread has its own connection.
 
     Parameters
     ----------
     url : str
-        Its address, such as ``http://127.0.0.1:8000``, or below a path that a proxy has given it.
+        The address, such as ``http://127.0.0.1:8000``; it may have a path, as behind a proxy.
     token : str, optional
-        A token that `mlca serve token` made.
+        A token created by `mlca serve token`.
     timeout : float, default=30
-        Seconds that one attempt may take.
+        The timeout of one attempt, in seconds.
     patience : float, default=60
-        Seconds in which a request is tried again while the service is busy, restarting or out of reach.
+        The time, in seconds, during which a request is repeated while the service is busy, restarting or unreachable.
     """
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 30.0, patience: float = 60.0) -> None:
         parts = _parts_of(url)
         if token is not None and not (token.isascii() and token.isprintable() and token):
-            raise ValueError("the token is none that `mlca serve token` makes: it has other characters than those")
+            raise ValueError("the token contains characters that `mlca serve token` never uses")
         self._parts, self._token = parts, token
         self._timeout, self._patience = timeout, patience
         self._of_thread = threading.local()
@@ -104,25 +104,25 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        with suppress(KeyError):  # there is none left
+        with suppress(KeyError):  # no connection is left
             while True:
                 self._all.pop().connection.close()
         self._of_thread = threading.local()
 
     def learn(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Learn rows; returns once they are durable.
+        """Send rows to learn; returns once they are durable.
 
         Parameters
         ----------
         rows : iterable of mappings
-            Each has `x`, `labels`, and perhaps `id`. `x` is a list or an array of numbers, or a mapping or a frame's
-            row by column name: numbers, texts, dates, true, false, and None or NaN where nothing is known. `labels`
-            are names, or a dict that says True or False of each.
+            Each row has `x`, `labels`, and optionally `id`. `x` is a list or array of numbers, or a mapping or a
+            frame's row with values by column name: numbers, texts, dates, true, false, and None or NaN for missing
+            values. `labels` is a collection of names, or a dict of name to True or False.
 
         Returns
         -------
         dict
-            `position` and `generation` of the log, how many were `learned`, and which ids were `duplicates`.
+            `position` and `generation` of the log, the number of rows `learned`, and the IDs that were `duplicates`.
         """
         return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]})
 
@@ -142,18 +142,20 @@ class Client:
         Parameters
         ----------
         rows : iterable of mappings
-            Each has `x`, and perhaps `id`.
+            Each row has `x`, and optionally `id`.
         top : int, default=5
             The number of probabilities per row.
         threshold : float or mapping of label to float, optional
             The probability above which labels are predicted, for all labels or by label (0.5 for others). Rows may
             then have no label.
         objective : {"exact", "f1", "hamming"}, optional
-            What labels are chosen for. By default the objective of the service's model; not together with `threshold`.
+            The measure that labels are chosen for. Default: the objective of the service's model. Not together with
+            `threshold`.
         keep : bool, default=False
-            Whether the rows wait at the service for their labels; see `labels`. The token needs the scope `learn`.
+            Whether the service keeps the rows until their labels arrive; see `labels`. The token needs the scope
+            `learn`.
         min_position, min_generation : int, default=0
-            What the model must know, such as the position that `learn` returned.
+            The position that the model must have reached, such as the one returned by `learn`.
 
         Returns
         -------
@@ -171,7 +173,7 @@ class Client:
         return self._post("/v1/predict", {"rows": plain, **wishes})
 
     def labels(self, rows: Iterable[Row]) -> dict[str, Any]:
-        """Give rows that wait their labels; returns what `learn` returns.
+        """Send the labels of waiting rows; returns the same as `learn`.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class Client:
         return self._post("/v1/labels", {"rows": plain})
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
-        """Tell why a row gets its labels: `x`, or a row that the service knows by its id."""
+        """Explain the prediction of a row: of `x`, or of a row that the service knows by its ID."""
         return self._post("/v1/explain", {"top": top} | ({"x": plain_x(x)} if id is None else {"id": id}))
 
     def forget(self, ids: Iterable[str], *, wait: bool = False) -> dict[str, Any]:
@@ -191,21 +193,21 @@ class Client:
         Parameters
         ----------
         ids : iterable of str
-            Their ids.
+            The IDs of the rows.
         wait : bool, default=False
-            Whether to return only when the model is rebuilt, if that takes seconds.
+            Whether to return only after the model is rebuilt, unless that takes longer than some seconds.
 
         Returns
         -------
         dict
-            How many were `forgotten`, which were `unknown`, whether the model is `rebuilt`, and otherwise the
-            `generation` at which it will be, and in `rebuild` how far the model is that is being built: `position` of
-            `end` rows of the log in `generation`.
+            The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and otherwise the
+            `generation` that it will have. `rebuild` has the progress: `position` of `end` rows of the log in
+            `generation`.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
     def row_state(self, id: str) -> str:
-        """Return what the service knows of an id: "unknown", "waiting", "learned" or "forgotten"."""
+        """Return the state of an ID: "unknown", "waiting", "learned" or "forgotten"."""
         return str(self._ask("GET", f"/v1/rows?id={quote(id, safe='')}")["state"])
 
     def model(self) -> dict[str, Any]:
@@ -213,7 +215,7 @@ class Client:
         return self._ask("GET", "/v1/model")
 
     def events(self) -> Iterator[Event]:
-        """Yield events for ever; a broken stream is opened again, and begins with a state."""
+        """Yield events without end; a broken stream is reopened and starts with a state."""
         while True:
             connection = self._connect(timeout=60.0)
             try:
@@ -237,7 +239,7 @@ class Client:
         return self._ask("POST", path, json.dumps(body, allow_nan=False).encode())
 
     def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        """Send a request until there is an answer that sending it again could not change."""
+        """Send a request until its response is final."""
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:
@@ -251,7 +253,7 @@ class Client:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _attempt(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes, float]:
-        """Return status, content and the seconds that the service asks to wait; status 0 where nobody answered."""
+        """Return status, content and the requested waiting time in seconds; status 0 if there was no response."""
         held: _Held | None = getattr(self._of_thread, "held", None)
         if held is None:
             held = self._of_thread.held = _Held(self._connect(self._timeout))
@@ -264,7 +266,7 @@ class Client:
             retry_after = answer.headers.get("Retry-After", "")
             return answer.status, _read(answer), float(retry_after) if retry_after.isdecimal() else 0.0
         except (OSError, http.client.HTTPException) as error:
-            connection.close()  # it opens itself again with the next request
+            connection.close()  # reopened by the next request
             return 0, str(error or type(error).__name__).encode(), 0.0
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
@@ -277,7 +279,7 @@ class Client:
 
 
 class Batches:
-    """Sends rows to learn in the background: in order, some at a time, or after a moment if few come.
+    """Sends rows to learn in the background, in order: in batches, or after a delay if few arrive.
 
     ::
 
@@ -285,16 +287,16 @@ class Batches:
             for x, labels in measurements:
                 stream.learn(x, labels)
 
-    Leaving the block returns when all rows are durable. What the service refuses is raised by the next call.
+    Leaving the block returns when all rows are durable. Rejected rows raise an error in the next call.
 
     Parameters
     ----------
     client : Client
         The service.
     size : int
-        Rows that are sent together; at most ten times as many wait before `learn` does.
+        The number of rows per request; at most ten times as many wait before `learn` blocks.
     seconds : float
-        The longest that a row waits for others.
+        The longest time that a row waits for others, in seconds.
     """
 
     def __init__(self, client: Client, size: int, seconds: float) -> None:
@@ -319,11 +321,11 @@ class Batches:
         if kind is None:
             self.close()
         else:
-            with suppress(ServiceError):  # the error that is under way says more
+            with suppress(ServiceError):  # the exception being raised says more
                 self.close()
 
     def learn(self, x: Any, labels: Iterable[str], id: str | None = None) -> str:
-        """Hand over a row; return its id."""
+        """Add a row to the stream; return its ID."""
         row = plain_row({"x": x, "labels": labels} | ({} if id is None else {"id": id}))
         with self._changed:
             self._changed.wait_for(lambda: len(self._rows) < 10 * self._size or self._error or self._closing)
@@ -335,7 +337,7 @@ class Batches:
         return str(row["id"])
 
     def close(self) -> None:
-        """Send what is left; return when it is durable."""
+        """Send the remaining rows; return when they are durable."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -369,13 +371,13 @@ class Batches:
 
 
 def _parts_of(url: str) -> SplitResult:
-    """Return the parts of an address; ValueError if no request could be sent there, however often it is tried."""
+    """Return the parts of an address; ValueError if no request could ever be sent there."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()
         sendable = _SENDABLE.fullmatch(host) and _SENDABLE.fullmatch(parts.path)
         sound = parts.scheme in ("http", "https") and host and parts.port != 0 and sendable
-    except ValueError:  # the port is no number, the host no name
+    except ValueError:  # the port is not a number, or the host not a name
         sound = None
     if not sound:
         raise ValueError(f"{url!r} is not the address of a service; expected something like http://127.0.0.1:8000")
@@ -383,12 +385,12 @@ def _parts_of(url: str) -> SplitResult:
 
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
-    """Return the content of an answer; HTTPException if it is cut short or too large."""
+    """Return the content of a response; HTTPException if it is truncated or too large."""
     content = bytearray()
     while block := answer.read(_BLOCK):
         content += block
         if len(content) > _LARGEST_ANSWER:
-            raise http.client.HTTPException(f"an answer of more than {_LARGEST_ANSWER} bytes")
+            raise http.client.HTTPException(f"a response of more than {_LARGEST_ANSWER} bytes")
     if answer.length:
         raise http.client.IncompleteRead(bytes(content), answer.length)
     return bytes(content)
@@ -397,7 +399,7 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
 def _answer(content: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(content)
-    except (ValueError, RecursionError):  # the page of a proxy, perhaps
+    except (ValueError, RecursionError):  # perhaps the error page of a proxy
         answer = None
     if not isinstance(answer, dict):
         raise _refusal(200, content)
@@ -413,11 +415,11 @@ def _refusal(status: int, content: bytes) -> ServiceError:
         place = "" if error["row"] is None else f"row {error['row']}: "
         return ServiceError(status, f"{place}{error['problem']}; {error['remedy']}", error["row"], error["field"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ServiceError(status, f"status {status}, which is not an answer of mlca serve: {text[:200]}")
+        return ServiceError(status, f"status {status}, which is not a response of mlca serve: {text[:200]}")
 
 
 def _read_events(lines: Iterable[bytes]) -> Iterator[Event]:
-    """Read server-sent events; a stream that breaks off within one does not yield it."""
+    """Read server-sent events; an event that is cut off is not yielded."""
     name, data = "message", ""
     for line in lines:
         text = line.decode(errors="replace").rstrip("\r\n")

@@ -1,9 +1,9 @@
-"""Past one machine: prediction and learning over Dask collections.
+"""Learning and prediction on Dask collections.
 
-Prediction is work on blocks that know nothing of each other: each block of rows meets a copy of the model wherever
-the block is, and what comes out is lazy, with the type that it will have. `partial_fit` learns a stream: blocks come
-to the model one after another, in their order, and at no time is more than one of them in memory here. `fit` learns
-each block apart, where it is, and appends the models in a tree whose shape depends on the number of blocks alone.
+Prediction works on independent blocks: each block of rows meets a copy of the model where the block is, and the result
+is lazy, with its final type. `partial_fit` learns a stream: blocks come to the model one after another, in their order,
+with at most one of them in memory here. `fit` learns each block where it is, and appends the models in a tree whose
+shape depends only on the number of blocks.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["fit", "merge", "partial_fit", "predict", "predict_proba"]
 
 Model = TypeVar("Model", bound=StreamClassifier)
 
-# Models that are appended by one task. More mean fewer levels, and more of them in one worker's memory.
+# Number of models appended by one task. A larger number means fewer levels and more memory per worker.
 FAN_IN = 8
-# Seconds between two looks at what workers have finished.
+# Seconds between two checks of what workers have finished.
 POLL = 0.05
 
 
@@ -49,14 +49,14 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
     Parameters
     ----------
     model : classifier
-        A fitted classifier of this package, as it is now: what it learns later does not matter.
+        A fitted classifier of this package in its current state; later training has no effect.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
-        The rows to judge, in blocks.
+        The rows, in blocks.
 
     Returns
     -------
     dask Array or dask DataFrame of shape (n_samples, n_labels)
-        Of float64, in the blocks of X. A DataFrame has the labels as columns, and the index of X.
+        Float64, in the blocks of X. A DataFrame has the labels as columns, and the index of X.
 
     Examples
     --------
@@ -76,14 +76,14 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
     Parameters
     ----------
     model : classifier
-        A fitted classifier of this package, as it is now: what it learns later does not matter.
+        A fitted classifier of this package in its current state; later training has no effect.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
-        The rows to judge, in blocks.
+        The rows, in blocks.
 
     Returns
     -------
     dask Array, DataFrame or Series
-        An indicator of 0 and 1 (int64), one column a label; where y was 1-D, one class per row. In the blocks of
+        An indicator matrix of 0 and 1 (int64), one column per label; if y was 1-D, one class per row. In the blocks of
         X; a DataFrame or Series has the index of X.
 
     Examples
@@ -106,27 +106,27 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
 
 
 def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
-    """Learn each block by a model of its own, on the workers, and make one model of them.
+    """Learn each block by its own model, on the workers, and combine the models.
 
-    The models are combined by `merge(..., how="append")` in a tree. The result depends on the blocks and their order
-    alone, to the last bit: not on the number of workers, nor on which of them did what. Dask repeats the work of a
-    worker that dies.
+    The models are combined by `merge(..., how="append")` in a tree. The result depends only on the blocks and their
+    order, to the last bit, and not on the number of workers or the schedule. Dask repeats the work of a worker that
+    dies.
 
     Parameters
     ----------
     model : MLCA
-        The parameters, among them a number for `vigilance`. It is not changed. `verbose=True` shows progress here.
+        The parameters, with a number for `vigilance`. It is not changed. `verbose=True` shows progress here.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when they are combined.
     y : dask Array, DataFrame, Series or Bag
         Their labels, as in `partial_fit`.
     timeout : float, default=3600
-        On a cluster, the seconds that may pass without any block being finished.
+        On a cluster, the longest time in seconds without a finished block.
 
     Returns
     -------
     MLCA
-        A new model. It predicts, learns on and is saved like any other.
+        A new model. It predicts, continues training and is saved like any other.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     if not isinstance(model, MLCA):
         raise TypeError(f"model must be an MLCA, whose parts can be merged; got a {type(model).__name__}")
     if model.vigilance == "auto":
-        raise ValueError("with vigilance='auto' each block would find its own; give all blocks one number")
+        raise ValueError("with vigilance='auto' each block would use another value; set a number")
     template = delayed(clone(model).set_params(verbose=False), pure=False)
     learn, count, append = (delayed(task, pure=False) for task in (_learned_block, _Count.of, _appended))
     blocks = enumerate(_paired_blocks(X, y))
@@ -170,18 +170,17 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
 
 
 def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None = None) -> Model:
-    """Learn block after block, in their order: exactly as one `partial_fit` a block.
+    """Learn block after block, in their order: the same as one `partial_fit` per block.
 
     Parameters
     ----------
     model : classifier
-        The model that learns. It stays here; the blocks come to it.
+        The model to train. It stays in this process; the blocks come to it.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
-        Their labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of an
-        array X where the lengths of both are known. Lists of names in a Series, of which Dask makes text, are read
-        from it again.
+        The labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of X if the
+        lengths of both are known. Lists of names in a Series, which Dask turns into text, are parsed again.
     classes : iterable of hashable, optional
         Labels that may come, as in `partial_fit`.
 
@@ -217,7 +216,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
 
 
 class _Count(NamedTuple):
-    """What a block has come to: all that is known here of its model."""
+    """A finished block: the known facts about its model."""
 
     rows: int
     nodes: int
@@ -228,7 +227,7 @@ class _Count(NamedTuple):
 
 
 class _Seen:
-    """Progress over blocks that are finished in any order."""
+    """Progress over blocks that finish in any order."""
 
     def __init__(self, progress: Progress | None, n_blocks: int) -> None:
         self._progress, self._n_blocks = progress, n_blocks
@@ -243,7 +242,7 @@ class _Seen:
 
 
 def _computed_by_workers(client: Any, whole: Any, counts: list[Any], seen: _Seen, timeout: float) -> Any:
-    """Return a model that the workers of a cluster compute; the counts of its parts tell that they go on."""
+    """Return a model computed by the workers of a cluster; the row counts of its parts show that work continues."""
     futures = client.compute([whole, *counts])
     finished: Any = as_completed(futures)  # type: ignore[no-untyped-call]
     deadline = monotonic() + timeout
@@ -281,7 +280,7 @@ def _appended(parts: list[MLCA | None]) -> MLCA | None:
 
 
 def _with_lists(y: Any) -> Any:
-    """Return the lists of labels of a block again where Dask has made text of them, as it does of all objects."""
+    """Return the label lists of a block, parsed again if Dask has turned them into text."""
     if not isinstance(y, pd.Series):
         return y
     cells = y.dropna()
@@ -290,7 +289,8 @@ def _with_lists(y: Any) -> Any:
 
 
 def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -> Any:
-    # A copy, because the model may learn on before anything is computed; one task, so that it is sent once a worker.
+    # A copy, because the model may continue training before anything is computed; one task, so that it is sent once per
+    # worker.
     frozen = delayed(copy.deepcopy(model), pure=False)
     if _is_array(X):
         meta = _empty_answer(model, method, single)
@@ -306,7 +306,7 @@ def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -
 
 
 def _empty_answer(model: MultiLabelClassifier, method: str, single: bool) -> Any:
-    """Return what a block without rows is answered: nothing, but of the right width and type."""
+    """Return the result for a block without rows: empty, with the right width and type."""
     if single:
         return np.empty(0, model.classes_.dtype)
     return np.empty((0, len(model.classes_)), np.float64 if method == "predict_proba" else np.int64)

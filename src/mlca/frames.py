@@ -1,4 +1,4 @@
-"""Tables straight into a model: frames with columns of any kind, matched by name.
+"""Learning from frames with columns of any kind, matched by name.
 
 A frame of numbers only, perhaps with missing values, gives the model that an array gives. Any other frame is learned by
 `mlca.tables.TableLearner`: the first rows decide what its columns are, and the model keeps the decision as a recipe.
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 # What a model has learned, as its attributes: `fit` forgets these.
 _LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "feature_names_in_")
 
-# Of an explanation, the nodes and columns that are shown by value.
+# Largest number of nodes and columns that an explanation shows by value.
 _SHOWN_NODES = 5
 _SHOWN_COLUMNS = 12
 
-# To find out what columns contribute: the nodes that are looked at, predictions of all columns together, and columns.
+# Limits for contributions: nodes, predictions for all columns together, and columns.
 _SAMPLED_NODES = 100
 _PREDICTIONS = 4000
 _MOST_COMPARED = 1000
@@ -63,7 +63,7 @@ def _is_plain(kind: Any) -> bool:
 
 
 def has_recipe(model: LearnedModel) -> bool:
-    """Whether a model knows by itself what its columns are."""
+    """Return whether a model knows the columns of its tables."""
     return recipe_of(model) is not None
 
 
@@ -76,13 +76,13 @@ def check_recipe(model: LearnedModel, path: object) -> None:
 
 
 def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
-    """Return what the columns of a model's tables mean, as JSON has it; None if it was not trained on tables."""
+    """Return the columns of a model's tables as JSON; None if it was not trained on tables."""
     recipe = recipe_of(model)
     return None if recipe is None else recipe.layout.to_json()
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
-    """Whether a model has to learn X by a recipe: it has one already, or X is more than the numbers that it knows."""
+    """Return whether a model has to learn X by a recipe: it has one, or X is more than known numeric columns."""
     if not is_frame(X):
         return False
     if not hasattr(model, "labels_"):
@@ -94,7 +94,7 @@ def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
 
 
 def rows_of(model: LearnedModel, X: Any) -> Any:
-    """Return rows as the model takes them: of a frame, its columns by name; of anything else, X itself.
+    """Return rows in the form that the model takes: the columns of a frame by name, anything else unchanged.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     Raises
     ------
     ValueError
-        If a frame lacks columns, or holds something that does not fit its column.
+        If a frame lacks columns, or holds a value that does not fit its column.
     """
     X = as_table(X)
     if not is_frame(X):
@@ -117,13 +117,13 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    # Numbered columns are those of an array, of which none is left out.
+    # Numbered columns are those of an array, and none of them is left out.
     fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
     return X[known] if fits and known != list(X.columns) else X
 
 
 def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
-    """Return a frame with columns that are no plain numbers as one of those that a model of numbers has learned."""
+    """Return a frame with non-numeric columns in the form that a model of numbers has learned."""
     if recipe is None:
         raise _without_names()
     rows = recipe.transform(X)
@@ -131,7 +131,7 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
 
 
 def row_of(model: LearnedModel, x: Any) -> Any:
-    """Return one row as a table or array of one: of a Series, the values under their names."""
+    """Return one row as a table or array of one row; a Series gives values by name."""
     if is_dict(x):
         raise ValueError("x is a dict; pass numbers, a Series or a DataFrame of one row")
     if hasattr(x, "index") and hasattr(x, "to_frame"):
@@ -145,7 +145,7 @@ def row_of(model: LearnedModel, x: Any) -> Any:
         return row if row.ndim == 2 else row.reshape(1, -1)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"x is no row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
+            f"x is not a row of numbers ({error}); pass numbers, a Series or a DataFrame of one row"
         ) from None
 
 
@@ -154,11 +154,11 @@ def _without_names() -> ValueError:
 
 
 def feature_names(model: LearnedModel, cells: CellsByColumn | None = None) -> FeatureNames:
-    """Return what names the features of a model; those of a row's words by the words, where its cells are given."""
+    """Return the object that names a model's features; with cells, text features are named by the row's own words."""
     recipe = recipe_for(model)
     if recipe is None:
         n_features = model._learner.n_features
-        if n_features > _MOST_COMPARED:  # an object for each of millions would take more memory than the model
+        if n_features > _MOST_COMPARED:  # one object per feature would need too much memory for millions
             return FeatureNames(ArrayLayout(n_features))
         return FeatureNames(TableLayout(tuple(Numeric(f"x{feature}") for feature in range(n_features))))
     return FeatureNames(recipe.layout, recipe.words, own_words(recipe.layout, cells or {}))
@@ -174,7 +174,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     x : object
         The row, as `MLCA.explain` takes it, or encoded.
     cells : mapping of str to sequence, optional
-        The cells that an encoded row was made of.
+        The cells that an encoded row was made from.
     """
     from mlca.explanation import Explanation
 
@@ -187,7 +187,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
     check_objective(model.objective, learner.parameters.decision)
     numbers = learner.explain(row)
     voters, ordinary = numbers["voters"], numbers["ordinary"]
-    # Names are asked for last: another thread may have learned new ones meanwhile.
+    # Names are read last, because another thread may have added some.
     known, single = model._labels.names, model.labels_.single
     explanation = Explanation.of(learner, numbers, known, names, row, single=single, objective=model.objective)
     row_ids = row_ids_of(model)
@@ -197,7 +197,7 @@ def explain(model: LearnedModel, x: Any, cells: CellsByColumn | None = None) -> 
 
 
 def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
-    """Return the cells of a row that `row_of` takes; nothing of an array, which has no words."""
+    """Return the cells for `row_of`; None for an array, which has no words."""
     if hasattr(x, "index") and hasattr(x, "to_frame"):
         x = x.to_frame().T
     x = as_table(x)
@@ -205,9 +205,9 @@ def _cells_of_row(model: LearnedModel, x: Any) -> CellsByColumn:
 
 
 def _telling_places(ordinary: Any) -> NDArray[np.int64]:
-    """Return the features that can be among the most telling ones.
+    """Return the features that may be among the most informative ones.
 
-    Of sparse nodes, features in which all nodes are zero tell nothing, and of these only the first are shown, where
+    For sparse nodes, features in which all nodes are zero carry no information; only the first of them are shown, if
     there are too few others. A model may have millions of features and hold few of them.
     """
     n_features = ordinary.shape[1]
@@ -226,7 +226,7 @@ def _with_values(
     voters: Any,
     ordinary: Any,
 ) -> Explanation:
-    """Return an explanation that shows the row beside the nodes, under the names that the model knows."""
+    """Return an explanation that shows row and nodes side by side, with the model's names."""
     if recipe_for(model) is None:
         places = _telling_places(ordinary)
         names = FeatureNames(TableLayout(tuple(Numeric(f"x{place}") for place in places.tolist())))
@@ -237,7 +237,7 @@ def _with_values(
 
 
 def fit(model: LearnedModel, X: Any, y: Any) -> None:
-    """Let a model learn a frame from scratch, by a recipe of its own."""
+    """Train a model on a frame from scratch, with a new recipe."""
     _require_rows(X)
     model._check_parameters()
     fresh = model._apart()
@@ -247,18 +247,18 @@ def fit(model: LearnedModel, X: Any, y: Any) -> None:
     try:
         for _ in range(model.epochs):
             table.learn(cells, y, settle=True)
-    finally:  # what is rejected is rejected before anything is learned; an interrupt leaves the rows that were
+    finally:  # invalid input is rejected before anything is learned; an interrupt keeps the learned rows
         if hasattr(fresh, "labels_"):
             model.__dict__ = fresh.__dict__
 
 
 def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> None:
-    """Continue training by a model's recipe; new columns and categories make it wider.
+    """Continue training with a model's recipe; new columns and categories make it wider.
 
     Parameters
     ----------
     model : LearnedModel
-        A model that has learned nothing yet, or from frames, or in the command line.
+        A model that is empty, or was trained on frames or by the command line.
     X : DataFrame
         More rows.
     y, classes : object
@@ -279,15 +279,15 @@ def partial_fit(model: LearnedModel, X: Any, y: Any, classes: Iterable[Hashable]
 
 def _require_rows(X: Any) -> None:
     if not len(X):
-        raise ValueError("X has no rows; pass one at least")
+        raise ValueError("X has no rows; pass at least one")
 
 
 def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     names = [str(name) for name in X.columns]
     told = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
-    # Rows that are not held were learned as well, of an array or of merged models: what is known of the columns
-    # stands, since to begin again would lose them.
+    # Rows that are not held were learned too, from an array or by merging. Their columns stay as they are, since
+    # starting again would lose them.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
     kinds = {**dict.fromkeys(told, "category"), **(model.columns or {})}
@@ -298,7 +298,7 @@ def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
 
 
 def summarise_columns(model: LearnedModel) -> ColumnTable:
-    """Return what the columns of a model's tables are."""
+    """Return the columns of a model's tables."""
     recipe = recipe_for(model)
     if recipe is None:
         raise AttributeError("the model learned rows without names; train it on a DataFrame to see its columns")
@@ -308,10 +308,11 @@ def summarise_columns(model: LearnedModel) -> ColumnTable:
 
 
 def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
-    """Return what part each column has in the predictions for learned rows, the largest first.
+    """Return the contribution of each column to predictions for learned rows, largest first.
 
-    The values of a column are exchanged between some nodes, which stand for learned rows; all its features together.
-    The share is that of the change in all probabilities. Nothing is returned of XC text and of very many columns.
+    The values of a column, with all its features, are exchanged between some nodes, which stand for learned rows. The
+    contribution is its share of the change in all probabilities. XC text and tables with very many columns give an
+    empty result.
 
     Parameters
     ----------
@@ -342,7 +343,7 @@ def contributions_of_columns(model: LearnedModel) -> dict[str, float]:
 
 
 def _with_exchanged(rows: Any, features: NDArray[np.bool_], others: NDArray[np.int64]) -> Any:
-    """Return rows of which each has some features of another."""
+    """Return rows in which some features come from another row."""
     if not sparse.issparse(rows):
         return np.where(features, rows[others], rows)
     entries = rows.tocoo()
@@ -351,5 +352,5 @@ def _with_exchanged(rows: Any, features: NDArray[np.bool_], others: NDArray[np.i
 
 
 def settle(model: LearnedModel) -> None:
-    """Let what a model knows of its columns stand, however few rows have told it."""
+    """Make the columns of a model final, however few rows it has learned."""
     model.__dict__["_held"] = None

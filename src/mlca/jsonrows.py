@@ -1,4 +1,4 @@
-"""Rows as the service takes them, in JSON, made of what programs have at hand."""
+"""Rows as JSON for the service, made from the types that programs use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Row = Mapping[str, Any]
 
 
 def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
-    """Return a row as JSON has it, with an id of its own where it has none and needs one."""
+    """Return a row as JSON, with a new ID if it needs one and has none."""
     plain = dict(row)
     plain["x"] = plain_x(plain.get("x"))
     if "labels" in plain:
@@ -21,10 +21,10 @@ def plain_row(row: Row, *, with_id: bool = True) -> dict[str, Any]:
 
 
 def plain_names(names: Any) -> Any:
-    """Return labels, or ids, as a list of text; of a dict those that are true, as everywhere in mlca.
+    """Return labels, or IDs, as a list of texts; for a dict, those with a true value.
 
-    A single text stays one, which the service refuses: its letters are nobody's names. So does None, and bytes, which
-    JSON cannot hold.
+    A single text is passed on, and the service rejects it: its letters are not names. So are None and bytes, which JSON
+    cannot represent.
 
     Examples
     --------
@@ -35,24 +35,22 @@ def plain_names(names: Any) -> Any:
     ['sea']
     >>> plain_names(["sea", None])
     Traceback (most recent call last):
-    ValueError: None among ['sea', None] is no name, which is text or a whole number: leave it out, or write a name
+    ValueError: None among ['sea', None] is not a valid name: leave it out, or write text or a whole number
     """
     if names is None or isinstance(names, str | bytes):
         return names
     if isinstance(names, Mapping):
         return [_plain_name(name, names) for name, value in names.items() if _is_true(value, name)]
     plain = [_plain_name(name, names) for name in names]
-    # A set has another order in every process, and new labels are columns in the order of their coming.
+    # The order of a set differs between processes, but new labels become columns in order of arrival.
     return sorted(plain) if isinstance(names, set | frozenset) else plain
 
 
 def _plain_name(name: Any, names: Any) -> str:
     value = _plain_number(name)
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(
-            f"{name!r} among {names!r} is no name, which is text or a whole number: leave it out, or write a name"
-        )
-    # Asked by `str` a member of an enumeration would tell its name there instead of the label.
+        raise ValueError(f"{name!r} among {names!r} is not a valid name: leave it out, or write text or a whole number")
+    # `str` of an enumeration member is its name, not the label.
     return str.__str__(value) if isinstance(value, str) else int.__repr__(value)
 
 
@@ -60,14 +58,14 @@ def _is_true(value: Any, name: Any) -> bool:
     told = _plain_number(value)
     if not isinstance(told, bool):
         raise ValueError(
-            f"a dict of labels says True or False of each, not {name!r}: {value!r}: "
+            f"a dict of labels must have values True or False, not {name!r}: {value!r}: "
             "write the names alone, or True where the row has the label"
         )
     return told
 
 
 def plain_x(x: Any) -> Any:
-    """Return lists and plain numbers in place of arrays, frames' rows and their scalars."""
+    """Return lists and plain numbers instead of arrays, frame rows and their scalars."""
     if hasattr(x, "to_dict"):
         x = x.to_dict()
     if hasattr(x, "tolist"):
@@ -82,7 +80,7 @@ def _plain_number(value: Any) -> Any:
 
 
 def _plain_cell(value: Any) -> Any:
-    """Return a cell as JSON has it: dates as text, and null for all that says that nothing is known."""
+    """Return a cell as JSON: dates as text, and null for all missing values."""
     value = _plain_number(value)
     if not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>"):
         return None

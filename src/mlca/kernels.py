@@ -1,8 +1,8 @@
-"""The compiled code: the best module that this machine's processor runs.
+"""The compiled code: the best module for this machine's processor.
 
-The C++ sources (src/kernels) are compiled once a level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
-2013) and v4 (AVX-512); once, as "plain", on other architectures. All give the same bits. The environment variable
-MLCA_CPU asks for a lower level than the best.
+The C++ sources (src/kernels) are compiled once per level of x86-64 processors: v2 (since about 2009), v3 (AVX2, since
+2013) and v4 (AVX-512); on other architectures once, as "plain". All give the same bits. The environment variable
+MLCA_CPU selects a lower level.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mlca import _kernels as native  # what the modules of all levels offer
+    from mlca import _kernels as native  # names that the modules of all levels provide
 
 __all__ = ["LEVEL", "LEVELS", "available", "load_level", "native"]
 
@@ -23,7 +23,7 @@ LEVELS = ("v2", "v3", "v4", "plain")
 
 @cache
 def available() -> tuple[str, ...]:
-    """Return the levels that were built and that this processor runs, the best last.
+    """Return the available levels that this processor supports, best last.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def available() -> tuple[str, ...]:
     built = [level for level in LEVELS if find_spec(f"mlca._kernels_{level}") is not None]
     if not built:
         raise ImportError("mlca's compiled modules are missing; install the package (pip install .) to build them")
-    # The lowest refuses to load where not even it runs, and knows about the others.
+    # The lowest level fails to load if the processor does not support it, and reports the levels above.
     lowest = load_level(built[0])
     return tuple(level for level in built if lowest.processor_has(level))
 

@@ -1,8 +1,8 @@
-"""Bounds within which a model is exact: `fit` refuses what lies beyond them, and so does `load`."""
+"""Bounds within which a model is exact; `fit` and `load` reject values beyond them."""
 
 from __future__ import annotations
 
-# Sums of distances are 64-bit integers in units of 2^-40: more attributes than this could overflow them.
+# Sums of distances are 64-bit integers in units of 2^-40, which more features could overflow.
 MOST_FEATURES = 2**22
 
 # Squares of larger values would overflow.
@@ -14,17 +14,17 @@ MOST_ROWS = 2**53
 # The learned similarity adds up ranks of rows, and the calibrated decision parts of rows, in 64-bit integers.
 MOST_ROWS_OF_OUR_RULE = 2**40
 
-# Every label has a counter for each neighbour, and the window is kept; more is a slip of the hand or a forgery.
+# Each label has a counter per neighbour, and the window is stored; larger values are mistakes or forgeries.
 MOST_NEIGHBORS = 2**16
 MOST_WINDOW = 2**20
 MOST_JOBS = 2**10
 
-# Compiled code counts nodes in 64 bits; no model comes close, so a bound of sys.maxsize has no effect.
+# Compiled code counts nodes in 64 bits, so a bound of sys.maxsize has no effect.
 MOST_NODES = 2**63 - 1
 
-# Seeds are drawn below 2^31; those that users give may be larger.
+# Seeds are drawn below 2^31; user-defined seeds may be larger.
 MOST_SEED = 2**63 - 1
 
-# Features for the words of a column of text (docs/text.md has the measurement).
+# Features per text column (docs/text.md has the measurement).
 TEXT_FEATURES = 16_384
 MOST_TEXT_FEATURES = 2**20

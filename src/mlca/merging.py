@@ -1,7 +1,7 @@
-"""Models that learned parts of a stream become one model.
+"""Merging of models that learned parts of a stream.
 
-Parts may be learned anywhere: by threads, by processes, on other machines (`mlca.dask`). What is here brings the
-labels of the parts together by their names; `mlca.learner.replay` describes how nodes are merged.
+Parts may be learned anywhere: in threads, in processes, or on other machines (`mlca.dask`). This module matches labels
+by name; `mlca.learner.replay` describes how nodes are merged.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ How = Literal["replay", "append"]
 
 
 def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
-    """Make one model of models that learned the parts of a stream.
+    """Merge models that learned parts of a stream into one model.
 
-    The nodes of each model are replayed into the first as weighted prototypes, in one pass. Exact are the number of
-    rows, the sum of the nodes' counts, how often each label was learned and with it each label's prior.
-    Nodes and counters approximate those of one model that learned the parts in sequence.
-    With `how="append"` nodes are put side by side without a search, in time linear in their number.
+    The nodes of each model are replayed into the first as weighted prototypes, in one pass. The number of rows, the sum
+    of the nodes' counts, and the count and prior of each label are exact. Nodes and calibration approximate those of
+    one model that learned the parts in sequence. With `how="append"`, nodes are put side by side without a search, in
+    time linear in their number.
 
     Parameters
     ----------
     models : iterable of MLCA
-        Fitted models with the same parameters and features, in the order of their parts. They stay as they are.
+        Fitted models with the same parameters and features, in the order of their parts. They are not changed.
     how : {"replay", "append"}, default="replay"
-        "replay" learns each node as the rows it stands for: nodes of different parts that are near enough become one.
-        "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
+        "replay" learns each node as the rows it stands for, so nodes of different parts that are near enough become
+        one. "append" keeps all nodes of all parts, or an even sample of `max_nodes` of them.
 
     Returns
     -------
     MLCA
-        A new model, with the first one's parameters and the labels of all, in order of appearance. It goes on
-        learning where the last model ended. Ids of rows are not kept.
+        A new model with the parameters of the first one and the labels of all, in order of appearance. It continues
+        training where the last model ended. Row ids are not kept.
 
     Raises
     ------
     ValueError
-        If there is no model, if two of them are the same or do not fit together, if they have more rows together
-        than can be counted exactly, or if `how` is unknown.
+        If no model is given, if two models are the same object or do not fit together, if their rows together exceed
+        the exact range, or if `how` is unknown.
 
     Examples
     --------
@@ -96,8 +96,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
             )
     if len(found) > 1:
         raise ValueError(
-            f"model {number} found the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; give all parts "
-            "one number"
+            f"model {number} has the vigilance {model.vigilance_:g}, the first {first.vigilance_:g}; set the same "
+            "number for all parts"
         )
     if model._learner.n_features != first._learner.n_features:
         raise ValueError(
@@ -111,8 +111,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
         )
     if meaning_of_columns(model) != meaning_of_columns(first):
         raise ValueError(
-            f"model {number} reads its tables otherwise than the first: columns or categories differ, or their order; "
-            "fit one mlca.tables.Recipe and let all parts learn what it transforms"
+            f"model {number} reads its tables differently from the first: columns, categories or their order differ; "
+            "fit one mlca.tables.Recipe and pass its rows to all parts"
         )
     if model.labels_.single != first.labels_.single:
         raise ValueError(

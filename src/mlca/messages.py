@@ -1,7 +1,7 @@
 """Text for users: names that are safe to print, and warnings that show the user's own line.
 
-Names come from files, and a terminal obeys what it is shown: an escape sequence in a label could clear the screen or
-hide the line above, and a bidirectional override could let a name read as another.
+Names come from files and may contain control characters: an escape sequence in a label could clear the screen or hide a
+line, and a bidirectional override could make a name read as another.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HARMLESS = "\u200c\u200d"
 
 
 class _Escapes(dict[int, str]):
-    """What each character is shown as, found out when it first comes."""
+    """Cache of the printed form of each character."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -41,7 +41,7 @@ def shown(name: object) -> str:
 
 
 def shown_lines(text: object) -> str:
-    r"""Return a text of several lines likewise; its line feeds stay.
+    r"""Return a text of several lines in the same way; its line feeds stay.
 
     Examples
     --------
@@ -52,7 +52,8 @@ def shown_lines(text: object) -> str:
     return "\n".join(map(shown, str(text).split("\n")))
 
 
-# What may stand between the user's line and ours: scikit-learn wraps methods, and pipelines and searches call them.
+# Packages that may stand between the user's line and ours: scikit-learn wraps methods, and pipelines and searches call
+# them.
 _NOT_THE_USER = frozenset({"mlca", "sklearn", "joblib", "river"})
 
 

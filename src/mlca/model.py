@@ -1,8 +1,8 @@
 """The classifier around a learner: fitted attributes, prediction, and the state for files and merging.
 
-`LearnedModel` is what the modules beside the classifier (`frames`, `storage`) know of it; `mlca.classifier` has the
-parameters and the way in. A model may carry extras, JSON values that belong to others: its file keeps them
-without asking what they mean.
+`LearnedModel` is the part of the classifier that `frames` and `storage` use; `mlca.classifier` has the parameters and
+the public interface. A model may carry extras: JSON values of other modules, which its file stores without interpreting
+them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from mlca.options import Objective
 from mlca.targets import LabelRows, LabelSet
 from mlca.validation import check_flag, check_n_jobs, check_objective, check_real, check_whole, read_threshold
 
-# A sparse result is computed from this many probabilities at a time.
+# Number of probabilities from which a part of a sparse result is computed.
 _PROBABILITIES_AT_ONCE = 1 << 22
 
-# Rows that are learned between two reports of progress. Portions do not change the model.
+# Rows learned between two progress reports. The size of portions does not change the model.
 REPORTED_ROWS = 200
 
 
-# The extra that tells how tables are read (`mlca.tables.recipe`).
+# Name of the extra that holds the column recipe (`mlca.tables.recipe`).
 RECIPE = "recipe"
 
 # The extra that has the ids of the rows behind nodes.
@@ -42,7 +42,7 @@ ROW_IDS = "row_ids"
 
 
 class LearnedModel(StreamClassifier):
-    """A stream classifier whose knowledge is a learner and names for its labels."""
+    """A stream classifier that consists of a learner and label names."""
 
     _most_features = MOST_FEATURES
 
@@ -57,13 +57,13 @@ class LearnedModel(StreamClassifier):
 
     @property
     def labels_(self) -> LabelSet:
-        """The labels that are known: those of the rows learned so far, and those that were announced."""
+        """The known labels: those of the rows learned so far, and those that were declared."""
         fitted = self.__dict__
         learner: Learner | None = fitted.get("_learner")
         if learner is None or learner.n_seen == 0:
             raise AttributeError("this model has learned nothing yet")
         n_labels = learner.n_labels
-        labels: LabelSet = fitted["_labels"]  # asked for last: it has names for all labels that the learner knows
+        labels: LabelSet = fitted["_labels"]  # read last, so that it names all labels of the learner
         return labels if n_labels == len(labels.names) else labels.first(n_labels)
 
     @labels_.setter
@@ -109,7 +109,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def vigilance_(self) -> float:
-        """How far a row may be from the nearest node before it becomes one: as it was given, or found."""
+        """The largest distance at which a row joins a node: the given value, or the one found by "auto"."""
         vigilance = self._settled_learner().vigilance
         assert vigilance is not None
         return vigilance
@@ -143,7 +143,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def nearest_distances_(self) -> NDArray[np.int64]:
-        """How many rows were how far from the nearest node before they were learned: by bins from 0 to 1."""
+        """A histogram of the distances of rows to their nearest node before they were learned, from 0 to 1."""
         learner = self._settled_learner()
         if learner.parameters.decision == "bayes":
             raise AttributeError('decision="bayes" does not record the distances of rows')
@@ -151,7 +151,7 @@ class LearnedModel(StreamClassifier):
 
     @property
     def segments_(self) -> tuple[tuple[int, float], ...]:
-        """With ``drift="follow"`` the segments of the past, oldest first: the node each begins with, and its trust."""
+        """With ``drift="follow"``, the segments of the past, oldest first: first node and trust of each."""
         return self._settled_learner().segments()
 
     @property
@@ -172,14 +172,14 @@ class LearnedModel(StreamClassifier):
         rows = np.repeat(np.arange(len(deviations)), np.diff(starts)) if len(starts) else np.empty(0, np.int64)
         varies = deviations[rows] > 0
         scores = state["background.data"][varies] * span / deviations[rows[varies]]
-        # After the features come the values of those that are categories.
+        # Category values follow after the features.
         owners = np.concatenate([np.arange(learner.n_features), state["similarity.trait_attributes"]])
         columns, rows = owners[state["background.indices"][varies]], rows[varies]
         strongest = np.lexsort((-np.abs(scores), columns, rows))
         places = np.stack([rows, columns])[:, strongest]
         first = np.append(True, np.any(places[:, 1:] != places[:, :-1], axis=0))[: len(scores)]
         found = sparse.coo_array((scores[strongest][first], tuple(places[:, first])), shape=shape)
-        return found.tocsr()[1:]  # the first is that of having no label
+        return found.tocsr()[1:]  # the first entry is "no label"
 
     def novelty(self, X: Any) -> NDArray[np.float64]:
         """Return how unusual each row is, compared with the rows learned so far.
@@ -214,7 +214,7 @@ class LearnedModel(StreamClassifier):
         return model._settled_learner().novelty(model._read_known_rows(X), model._n_threads())
 
     def __getstate__(self) -> Any:
-        """Return what copies and pickles are made of: a learner of their own, and names for all its labels."""
+        """Return the state for copies and pickles: a copy of the learner, and names for all its labels."""
         state = dict(super().__getstate__())
         state.pop("_report", None)
         if "_learner" in state:
@@ -255,11 +255,11 @@ class LearnedModel(StreamClassifier):
 
     @property
     def _reads_tables(self) -> bool:
-        """Whether a recipe makes features of the columns, whose names `feature_names_in_` has."""
+        """Return whether a recipe encodes the columns that `feature_names_in_` names."""
         return RECIPE in self.__dict__.get("extras_", ())
 
     def _learn_all(self, rows: Rows, targets: LabelRows) -> None:
-        for name in ("extras_", "_held"):  # the recipe that an earlier model was trained by, and frames that it held
+        for name in ("extras_", "_held"):  # the recipe of an earlier training, and frames held for it
             self.__dict__.pop(name, None)
         for _ in range(self.epochs):
             self._learn(rows, targets)
@@ -304,7 +304,7 @@ class LearnedModel(StreamClassifier):
         return learner.answers(rows, model._n_threads(), novelty)
 
     def judge(self, X: Any) -> Answers:
-        """Return what `predict_details` does; deprecated since 0.3."""
+        """Return the result of `predict_details`; deprecated since 0.3."""
         _warn_renamed("judge", "predict_details")
         return self.predict_details(X)
 
@@ -337,7 +337,7 @@ class LearnedModel(StreamClassifier):
         check_objective(model.objective, learner.parameters.decision)  # it may have been changed since training
         answers = learner.answers(rows, model._n_threads())
         if single and threshold is None:
-            # Names are asked for last: another thread may have learned new ones meanwhile.
+            # Names are read last, because another thread may have added some.
             classes: NDArray[Any] = model.classes_[np.argmax(answers.probabilities, axis=1)]
             return classes
         if single:
@@ -459,7 +459,7 @@ class LearnedModel(StreamClassifier):
 
 
 def extras_of(model: LearnedModel) -> dict[str, Any]:
-    """Return what a model carries beside its own, by name: plain JSON that its file keeps and `fit` forgets."""
+    """Return the extras of a model by name: plain JSON that its file keeps and `fit` removes."""
     extras = vars(model).get("extras_", {})
     return {name: value.to_json() if hasattr(value, "to_json") else value for name, value in extras.items()}
 
@@ -487,7 +487,7 @@ def forget_row_ids(model: LearnedModel) -> None:
 
 
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:
-    """Let a model carry a JSON value, or an object whose `to_json` gives one; `save` keeps it and `load` returns it."""
+    """Attach a JSON value, or an object with `to_json`, to a model; `save` stores it and `load` returns it."""
     kept = value if hasattr(value, "to_json") else json.loads(json.dumps(value, allow_nan=False))
     model.__dict__["extras_"] = {**vars(model).get("extras_", {}), name: kept}
 

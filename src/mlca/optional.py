@@ -8,18 +8,18 @@ from typing import Any
 
 
 def install(extra: str) -> str:
-    """Return the command that brings an extra."""
+    """Return the command that installs an extra."""
     return f'pip install "mlca[{extra}]"'
 
 
 @contextmanager
 def needing(what: str, extra: str) -> Iterator[None]:
-    """Let imports that fail say who needs them, and how they are had.
+    """Turn a failed import into an ImportError that names the feature and the installation command.
 
     Parameters
     ----------
     what : str
-        Who needs the packages that are imported inside, such as "mlca.river".
+        The feature that needs the imported packages, such as "mlca.river".
     extra : str
         The extra of mlca that brings them.
 
@@ -34,19 +34,19 @@ def needing(what: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        if package == "mlca":  # a mistake of ours: nothing that can be installed would mend it
+        if package == "mlca":  # an error in mlca itself, which no installation would fix
             raise
         missing = package or f"a package that cannot be imported ({error})"
         raise ImportError(f"{what} needs {missing}: {install(extra)}", name=error.name) from None
 
 
 def in_pandas(table: Any) -> Any:
-    """Return a table of polars, Arrow or Dask as one of pandas, anything else as it is; it is computed if need be."""
+    """Return a table of polars, Arrow or Dask as a pandas table, computed if lazy; anything else unchanged."""
     if not hasattr(type(table), "columns"):
         return table
     if hasattr(table, "compute"):
         table = table.compute()
-    elif type(table).__name__ == "LazyFrame":  # of polars; what others collect are lists
+    elif type(table).__name__ == "LazyFrame":  # polars collects to a table; other `collect` methods return lists
         table = table.collect()
     if not hasattr(table, "to_pandas"):
         return table

@@ -1,4 +1,4 @@
-"""The words of the options, each list in one place, for types, checks, the command line and the learner."""
+"""Values of the options, each list in one place, for types, checks, the command line and the learner."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "vote": VOTES,
 }
 
-# What the paper's decision alone asks for.
+# Parameters that only the paper's decision uses.
 _OF_BAYES = ("n_neighbors", "smoothing", "vote")
 
-# The paper's algorithms, by the way that they treat attributes.
+# The paper's algorithms by their value of `attributes`.
 PUBLISHED: dict[str, Attributes] = {"MLCA": "common", "MLCA-I": "individual", "MLCA-C": "clustered"}
 
 
 class CellLimits(NamedTuple):
-    """When nodes are kept in cells, and how many nodes a search visits at least."""
+    """Cells: from how many nodes on they are used, and how many nodes a search visits at least."""
 
-    above: int = 16_384  # up to this many nodes need no cells
+    above: int = 16_384  # up to this number of nodes, all are searched
     least: int = 8_192
     per_root: int = 48  # times the square root of the number of nodes
 
@@ -57,7 +57,7 @@ class CellLimits(NamedTuple):
         return self._replace(least=max(self.least, n_neighbors))
 
 
-# Tests pass smaller numbers, so that short streams have cells.
+# Tests pass smaller numbers to create cells in short streams.
 CELL_LIMITS = CellLimits()
 
 
@@ -67,5 +67,5 @@ def decision_for(decision: Decision, similarity: str) -> Decision:
 
 
 def without_effect(given: Mapping[str, Any]) -> list[str]:
-    """Return the names of those parameters that change nothing beside the others that are given."""
+    """Return the names of given parameters that have no effect in combination with the others."""
     return [] if given.get("decision") == "bayes" else [name for name in _OF_BAYES if name in given]

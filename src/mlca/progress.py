@@ -1,4 +1,4 @@
-"""Progress of long work on standard error: a bar on a terminal, else a line every ten seconds."""
+"""Progress of long work on standard error: a bar on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAUSE = 10.0
 
 
 def has_terminal() -> bool:
-    """Whether a live display would be seen, and rich is there to draw it."""
+    """Return whether a live display is possible: a terminal, and rich installed."""
     if not sys.stderr.isatty():
         return False
     try:
@@ -23,7 +23,7 @@ def has_terminal() -> bool:
 
 
 class Progress:
-    """Rows done, rows per second, nodes, and the time left if the size of the file is known."""
+    """Shows rows learned, rows per second, nodes, and the time left if the size of the file is known."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -45,11 +45,11 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """The time since the beginning."""
+        """The time since the start."""
         return perf_counter() - self._began
 
     def advance(self, rows: int, fraction: float | None, nodes: int | None = None) -> None:
-        """Tell that some more rows are done, and what part of the file that makes."""
+        """Report that more rows are learned, and which share of the file that makes."""
         self.rows += rows
         self._clock.note(fraction, self.seconds)
         left = self._clock.left(fraction, self.seconds)
@@ -64,7 +64,7 @@ class Progress:
 
 
 class GrowingCost:
-    """How long the rest will take if a row costs more the more nodes there are.
+    """Estimates the remaining time if the cost of a row grows with the number of nodes.
 
     Nodes grow with the rows, so the time for a fraction f of a file is about a f + b f^2. Both are fitted to what was
     seen so far, by least squares, and neither may be negative.
@@ -74,14 +74,14 @@ class GrowingCost:
         self._sums = [0.0] * 5
 
     def note(self, fraction: float | None, seconds: float) -> None:
-        """Take note of how long a part of the file took."""
+        """Record how long a part of the file took."""
         if fraction:
             f, t = fraction, seconds
             for i, term in enumerate((f * f, f**3, f**4, f * t, f * f * t)):
                 self._sums[i] += term
 
     def left(self, fraction: float | None, seconds: float) -> int | None:
-        """Return the seconds that are left; None where that cannot be told."""
+        """Return the remaining seconds; None if unknown."""
         if not fraction:
             return None
         ff, fff, ffff, ft, fft = self._sums

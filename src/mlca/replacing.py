@@ -1,8 +1,8 @@
-"""Files that are replaced whole or not at all, whatever happens while they are written.
+"""Atomic replacement of files: as a whole or not at all.
 
-What is written goes to an unfinished file beside the target, under an unguessable name, and is renamed when
-it is on the disk. A process that is killed leaves its unfinished file behind; the next one that replaces the same
-target removes it. A lock distinguishes living writers from dead ones, which the system lets go with the process.
+Data are written to a temporary file beside the target, with an unguessable name, and renamed once they are on disk. A
+killed process leaves its temporary file behind; the next process that replaces the same target removes it. A lock,
+which the system releases when a process ends, distinguishes living writers from dead ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO
 if sys.platform != "win32":
     import fcntl
 
-# Names may be as long as the system allows; of a longer one the beginning is enough.
+# Prefix length of the temporary name, because systems limit the length of names.
 _KEPT_OF_NAME = 32
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -29,24 +29,24 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes the place of `path` at the end, if there is no exception.
+    """Open a file for writing that replaces `path` at the end, if there is no exception.
 
     Parameters
     ----------
     path : path-like
-        Where the file goes. A link stays, and what it names is replaced.
+        The target. A link stays a link; the file that it points to is replaced.
     mode : int, optional
-        Its permissions; by default those of the file that is there, or else of any new file.
+        The permissions; default: those of the existing file, or those of a new file.
 
     Yields
     ------
     binary file
-        Can be written, read and sought.
+        Supports writing, reading and seeking.
 
     Raises
     ------
     IsADirectoryError, FileNotFoundError
-        If the path is a folder, or its folder is not there.
+        If the path is a folder, or its parent folder does not exist.
     ValueError
         If the path is a device, a FIFO or a socket.
 
@@ -69,25 +69,25 @@ def replacing(path: str | os.PathLike[str], mode: int | None = None) -> Iterator
             yield file
             file.flush()
             if mode is not None:
-                unfinished.chmod(mode)  # the umask may have taken some of it
+                unfinished.chmod(mode)  # the umask may have removed some permissions
             os.fsync(file.fileno())
             if sys.platform != "win32":
                 unfinished.replace(target)  # still locked, so no writer removes it as abandoned
         if sys.platform == "win32":
-            unfinished.replace(target)  # Windows does not rename what is open
+            unfinished.replace(target)  # Windows cannot rename open files
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename is None and error.errno in _NO_ROOM:
-            error.filename = os.fspath(path)  # the system does not say of which file
+            error.filename = os.fspath(path)  # the system error has no file name
         raise
     flush_directory(target.parent)
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> int | None:
-    """Raise as `replacing` would; return the permissions of the file that is there, None if there is none."""
+    """Raise the errors of `replacing` in advance; return the permissions of an existing file, or None."""
     target = Path(os.path.realpath(path))
     try:
-        mode = Path(path).stat().st_mode  # of /dev/stdout the real path is no file where it is a pipe
+        mode = Path(path).stat().st_mode  # the real path of /dev/stdout is not a file if it is a pipe
     except FileNotFoundError:
         if not target.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent)) from None
@@ -100,25 +100,25 @@ def check_replaceable(path: str | os.PathLike[str]) -> int | None:
 
 
 def _create(target: Path, mode: int) -> tuple[Path, int]:
-    """Make an unfinished file that is locked by this process."""
+    """Create a temporary file that is locked by this process."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         unfinished = target.with_name(f".{target.name[:_KEPT_OF_NAME]}.{secrets.token_hex(8)}.part")
         descriptor = os.open(unfinished, flags, mode)
         if sys.platform == "win32":
             return unfinished, descriptor
-        with suppress(OSError):  # some network folders know no locks; nothing is ever removed there
+        with suppress(OSError):  # some network folders do not support locks; nothing is removed there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # Between its making and its locking another process may have taken it for abandoned.
+        # Before the file was locked, another process may have removed it as abandoned.
         if unfinished.exists():
             return unfinished, descriptor
         os.close(descriptor)
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what killed processes left of the same target."""
+    """Remove temporary files of killed processes for the same target."""
     name = re.compile(rf"\.{re.escape(target.name[:_KEPT_OF_NAME])}\.[a-z0-9_]{{8,16}}\.part")
-    with suppress(PermissionError):  # a folder may be written without being listed
+    with suppress(PermissionError):  # a folder may be writable but not listable
         for entry in target.parent.iterdir():
             if name.fullmatch(entry.name) and not entry.is_symlink() and entry.is_file():
                 with suppress(OSError):
@@ -127,7 +127,7 @@ def _remove_abandoned(target: Path) -> None:
 
 def _remove_unless_locked(path: Path) -> None:
     if sys.platform == "win32":
-        path.unlink()  # which fails as long as somebody has it open
+        path.unlink()  # fails while a process has the file open
         return
     with path.open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -135,7 +135,7 @@ def _remove_unless_locked(path: Path) -> None:
 
 
 def flush_directory(directory: Path) -> None:
-    """Make a rename survive a power failure, where the system can."""
+    """Make a rename durable, where the system supports it."""
     if os.name != "posix":
         return
     with suppress(PermissionError):  # as above

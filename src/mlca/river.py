@@ -1,11 +1,10 @@
-"""MLCA for River: rows and labels are dicts, and both may bring names that were never seen before.
+"""MLCA for River: rows and labels are dicts, and both may bring new names.
 
-A row {feature: value} becomes an array with a column a feature, in the order in which features first appeared; a
-feature that the row does not mention is 0 in it. Labels {label: bool} become columns likewise. What follows is the
-learner of `mlca.MLCA`, row by row, so a stream whose first row names all features gives exactly the model that
-`partial_fit` makes of it. A feature that appears later joins as a column of zeros (see `mlca.learner.widening`,
-which also says what of that is exact). From the first value on that is not a number, rows are those of a table
-(`mlca.river_tables`).
+A row {feature: value} becomes an array with one column per feature, in the order in which features first appeared; a
+feature that the row does not mention is 0. Labels {label: bool} become columns in the same way. The learner is that of
+`mlca.MLCA`, row by row. So a stream whose first row names all features gives exactly the model of `partial_fit`. A
+later feature starts as a column of zeros (`mlca.learner.widening` describes which part of that is exact).
+From the first value on that is not a number, rows are treated as table rows (`mlca.river_tables`).
 """
 
 from __future__ import annotations
@@ -53,51 +52,49 @@ with needing("mlca.river", "river"):
 __all__ = ["ExactMatch", "ExampleF1", "HammingLoss", "Jaccard", "MLCAClassifier", "MacroF1", "MicroF1"]
 
 
-# Nodes become sparse when there are so many features, and a row that brings new ones mentions a smaller share of them.
+# Nodes become sparse if there are this many features and a row with new ones mentions a smaller share of them.
 _WIDE = 200
 _FEW = 0.25
 
 
 class MLCAClassifier(base.MultiLabelClassifier):
-    """Multi-label classifier that learns row by row, takes new labels and features at any time and never forgets.
+    """Multi-label classifier that learns row by row and accepts new labels and features at any time.
 
-    Features may appear, vanish or change their order; a feature that a row does not mention is 0. None and NaN are
-    missing values, which are left out of comparisons. Labels may appear. From the first text, date or list on, rows are
-    learned as those of frames are (see `mlca.tables.TableLearner`): as categories, text, dates or vectors, by kinds
-    that the first 1000 rows decide or `columns` sets. Such a feature is missing in rows that do not mention it.
+    Features may appear, disappear or change their order; a feature that a row does not mention is 0. None and NaN are
+    missing values, which are left out of comparisons. Labels may appear late. From the first text, date or list on,
+    rows are learned like those of frames (see `mlca.tables.TableLearner`): as categories, text, dates or vectors, by
+    kinds that the first 1000 rows decide or `columns` sets. Such a feature is missing in rows that do not mention it.
     Numbers are used as they are: put a scaler before the classifier where their units differ. Each row with a new
-    feature rebuilds the model's arrays: where every row brings new words for long, put
-    `river.preprocessing.FeatureHasher` before the classifier.
+    feature rebuilds the model's arrays: if every row brings new words, put `river.preprocessing.FeatureHasher` before
+    the classifier.
 
     Parameters
     ----------
     vigilance
-        How far a row may be from the nearest node before it becomes a node of its own, in [0, 1), or "auto". Small
-        values keep nearly every row.
+        The largest distance at which a row joins a node, in [0, 1), or "auto". Small values keep nearly every row.
     n_neighbors
         The number of nodes that vote, with `decision="bayes"`.
     window
-        The number of latest rows that a new node's bandwidth is estimated from.
+        The number of recent rows from which a new node's bandwidth is estimated.
     smoothing
         Laplace smoothing of all probabilities, with `decision="bayes"`.
     similarity
-        What makes voters near: "learned" or "correntropy"; see `mlca.MLCA`.
+        The distance that selects voters: "learned" or "correntropy"; see `mlca.MLCA`.
     decision
         How votes become probabilities: "mixed", "calibrated" or "bayes"; see `mlca.MLCA`.
     objective
-        What labels are chosen for: "exact" sets, "f1" or "hamming"; see `mlca.MLCA`.
+        What `predict_one` optimises: "exact" sets, "f1" or "hamming"; see `mlca.MLCA`.
     recency
-        Whether the labels of the last rows may speak for those of the next, as far as that has proved right. By default
-        unless `decision="bayes"`.
+        Whether to use the labels of the last rows, as far as they prove useful. On by default unless
+        `decision="bayes"`.
     drift
-        Whether parts of the past that no longer hold lose their votes ("follow"), or nothing does ("off").
+        "follow" handles concept drift: parts of the past that no longer hold lose their votes.
     max_nodes
-        The most nodes to keep; None keeps all.
+        The largest number of nodes; None keeps all.
     search
         Which nodes a row is compared with: "exact", "cells" or "auto"; see `mlca.MLCA`.
     attributes
-        "common": one bandwidth for all features (MLCA). "individual": each node its own for each (MLCA-I).
-        "clustered": one a group of features (MLCA-C).
+        How features share bandwidths: "common" (MLCA), "individual" (MLCA-I) or "clustered" (MLCA-C); see `mlca.MLCA`.
     rule
         How nodes move: "published", "released" or "text"; see `mlca.MLCA`.
     vote
@@ -117,7 +114,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
     >>> evaluate.progressive_val_score(datasets.Yeast().take(500), model, metrics.multioutput.ExactMatch())
     ExactMatch: 11.82%
 
-    A label, or a feature, that appears late needs no preparation:
+    Late labels and features need no preparation:
 
     >>> model = MLCAClassifier()
     >>> for i in range(30):
@@ -167,7 +164,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self.seed = seed
         model = self._plain_model()
         model._check_parameters()
-        # Until a feature is known there is one column all the same; the first feature takes it.
+        # Before the first feature is known there is one column, which the first feature takes.
         self._learner = Learner(model._draw_parameters(), n_features=1, sparse_nodes=False)
         self._features: dict[Hashable, int] = {}
         self._labels: dict[Hashable, int] = {}
@@ -184,9 +181,9 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         x
-            The features. Those never seen before are welcome; those not mentioned are 0.
+            The features. New ones are supported; those not mentioned are 0.
         y
-            The labels: those of the row are true. Labels not mentioned are false.
+            The labels with True or False. Labels not mentioned are false.
         """
         row = None if self._table else usual_row(x, self._features)
         by_table = row is None and (self._table is not None or holds_more_than_numbers(x))
@@ -211,14 +208,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner.learn(row, ends, np.array(numbers, dtype=np.int32), n_labels=len(labels))
 
     def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
-        """Learn some rows, as `learn_one` would one after another.
+        """Learn several rows, as `learn_one` would one after another.
 
         Parameters
         ----------
         X
-            The features, a column each. Those never seen before are welcome; those without a column are 0.
+            The features, one column each. New ones are supported; missing columns are 0.
         y
-            The labels, a column of booleans each. Labels without a column are false.
+            The labels, one boolean column each. Labels without a column are false.
         """
         by_table = self._table is not None or frame_holds_more_than_numbers(X)
         if by_table:
@@ -229,11 +226,11 @@ class MLCAClassifier(base.MultiLabelClassifier):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} rows but y has {len(y)}; each row needs its labels")
         if not y.isin((False, True)).all(axis=None):
-            raise ValueError("y holds other values than True and False; labels come as columns of booleans")
+            raise ValueError("y has values other than True and False; labels come as columns of booleans")
         check_truth(dict.fromkeys(y.columns, True), self._labels)
         if by_table:
             truths = y.to_numpy(dtype=np.bool_)
-            self._learn_table(X, [y.columns[true].tolist() for true in truths], y.columns)
+            self._learn_table(X, [list(y.columns[true]) for true in truths], y.columns)
             return
         self._meet(dict.fromkeys(X.columns))
         for label in y.columns:
@@ -245,7 +242,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner.learn(self._rows(X), ends.astype(np.int64), numbers, n_labels=len(self._labels))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return the probability of each label seen so far for each row: a column a label, the index of X."""
+        """Return the probability of each known label for each row: one column per label, with the index of X."""
         self._check_frame(X)
         if not self._labels:
             return pd.DataFrame(index=X.index)
@@ -253,12 +250,12 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return pd.DataFrame(probabilities, index=X.index, columns=list(self._labels))
 
     def predict_many(self, X: pd.DataFrame, threshold: float | Mapping[Hashable, float] | None = None) -> pd.DataFrame:
-        """Return whether each row has each label seen so far: one column of booleans per label, the index of X.
+        """Return whether each row has each known label: one boolean column per label, with the index of X.
 
         Parameters
         ----------
         X
-            The features, a column each.
+            The features, one column each.
         threshold
             As in `predict_one`.
         """
@@ -270,17 +267,17 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return pd.DataFrame(chosen, index=X.index, columns=list(self._labels))
 
     def explain_one(self, x: Mapping[Hashable, Any]) -> Explanation:
-        """Tell how the labels of one row are predicted.
+        """Explain the prediction of one row.
 
         Parameters
         ----------
         x
-            The features. Those never learned are ignored.
+            The features. Unknown ones are ignored.
 
         Returns
         -------
         Explanation
-            The nodes that voted and every number on the way from their label counts to the posterior.
+            The nodes that voted, and every number from their label counts to the probabilities.
         """
         if not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to explain")
@@ -306,8 +303,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Parameters
         ----------
         path
-            Where to; an existing file is replaced. Features must have text for names, and labels text or whole
-            numbers.
+            The file; an existing one is replaced. Features must have text names; labels text or whole numbers.
         """
         if self._table:
             self._table.model.save(path)
@@ -315,14 +311,14 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return
         odd = [feature for feature in self._features if not isinstance(feature, str)]
         if odd:
-            raise ValueError(f"feature {odd[0]!r} has no text for a name; a file can hold features named by text")
+            raise ValueError(f"feature {odd[0]!r} has a name that is not text; a file can hold text names only")
         if not self._features or not self._learner.n_seen:
             raise ValueError("nothing is learned yet, so there is nothing to save")
         self._named_model().save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote, or `mlca.MLCA.save` one whose columns had names.
+        """Load a model that `save` wrote, or `mlca.MLCA.save` for a model with named columns.
 
         Parameters
         ----------
@@ -332,7 +328,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         MLCAClassifier
-            The model, which goes on learning as the original would have.
+            The model, which continues training exactly as the original would.
         """
         from mlca.classifier import load
 
@@ -369,17 +365,17 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return MLCA(**parameters, random_state=self.seed)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[Hashable, dict[bool, float]]:
-        """Return the probability of each label seen so far.
+        """Return the probability of each known label.
 
         Parameters
         ----------
         x
-            The features. Those never learned are ignored: every node is 0 there, so they cannot tell nodes apart.
+            The features. Unknown ones are ignored: every node is 0 there, so they have no effect.
 
         Returns
         -------
         dict
-            For each label, the probability that it is false and that it is true. Empty before a label is learned.
+            For each label, the probabilities of False and True. Empty before a label is learned.
         """
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return {label: {False: 1.0 - p, True: p} for label, p in zip(self._labels, probabilities, strict=True)}
@@ -387,7 +383,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
     def predict_one(
         self, x: Mapping[Hashable, Any], threshold: float | Mapping[Hashable, float] | None = None, **kwargs: Any
     ) -> dict[Hashable, bool]:
-        """Return whether the row has each label seen so far.
+        """Return whether the row has each known label.
 
         Parameters
         ----------
@@ -407,26 +403,26 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return dict(zip(self._labels, decisions, strict=True))
 
     def predict_top_one(self, x: Mapping[Hashable, Any], k: int) -> list[tuple[Hashable, float]]:
-        """Return the k likeliest labels with their probabilities, the likeliest first.
+        """Return the k most likely labels with their probabilities, most likely first.
 
         Parameters
         ----------
         x
             The features.
         k
-            How many labels; fewer if fewer have been learned.
+            The number of labels; fewer if fewer are known.
 
         Returns
         -------
         list of (label, float)
-            Of equals the label that came first.
+            Among equals, the label that was known first comes first.
         """
         check_whole("k", k, at_least=1)
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
         return sorted(zip(self._labels, probabilities, strict=True), key=lambda pair: -pair[1])[:k]
 
     def novelty_one(self, x: Mapping[Hashable, Any]) -> float:
-        """Tell how unlike everything learned a row is, from 0 to 1; see `mlca.MLCA.novelty`.
+        """Return how unusual a row is, from 0 to 1; see `mlca.MLCA.novelty`.
 
         Parameters
         ----------
@@ -441,10 +437,10 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Raises
         ------
         AttributeError
-            With `decision="bayes"`, which does not note how near rows have been.
+            With `decision="bayes"`, which does not record these distances.
         """
         if self.decision == "bayes":
-            raise AttributeError('decision="bayes" does not note how near rows have been, which novelty needs')
+            raise AttributeError('decision="bayes" does not record the distances of rows, which novelty needs')
         if not self._learner.n_seen:
             return 1.0
         return float(self._learner.settled().novelty(self._known_row(x))[0])
@@ -490,14 +486,15 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return rows_of_frame(X, self._features, self._learner.n_features)
 
     def _meet(self, x: Mapping[Hashable, Any]) -> None:
-        """Give every feature of a row that is not known yet its column."""
+        """Add a column for each new feature of a row."""
         if x.keys() <= self._features.keys():
             return
         for feature in x:
             self._features.setdefault(feature, len(self._features))
         n_features = len(self._features)
         if n_features > self._learner.n_features:
-            # Wider rows rebuild the nodes: of those that mention few features, as words do, only what is not 0.
+            # Wider rows rebuild the nodes. If rows mention few of the features, as with words, only non-zero values are
+            # kept.
             if n_features >= _WIDE and len(x) < _FEW * n_features:
                 self._learner = self._learner.with_sparse_nodes()
             self._learner = widened(self._learner, n_features)

@@ -1,9 +1,9 @@
-"""Multi-label measures for River in which a label may appear late.
+"""Multi-label metrics for River in which a label may appear late.
 
-River's own ask a prediction for every label of the truth and raise KeyError where a label comes for the first time.
-Here both are sets: a label that a dict does not mention is not in its set, so a label that was not to be known counts
-as missed. What is undefined is left out, as everywhere in `mlca.metrics`; over a whole stream the values are those
-that `mlca.metrics` gives for its matrices, with a column for every label that was ever named.
+River's own metrics look up a prediction for every true label and raise KeyError if a label is new. Here both are sets:
+a label that a dict does not mention is not in its set, so a label that could not be known counts as missed. Undefined
+values are left out, as in all of `mlca.metrics`. Over a whole stream the values equal those of `mlca.metrics` for
+matrices with a column for every label.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Answer = Mapping[Hashable, bool]
 
 
 class LabelSetMetric(MultiOutputClassificationMetric):
-    """What the measures share: rows are pairs of label sets, which are counted, and discounted to revert."""
+    """Base of the metrics: rows are pairs of label sets, which are added, and subtracted to revert."""
 
     def __init__(self) -> None:
-        # Not River's: its confusion matrix is what raises KeyError.
+        # Does not use River's confusion matrix, which raises KeyError.
         pass
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Count a row.
+        """Add a row.
 
         Parameters
         ----------
         y_true
-            The labels: those of the row are true. Labels not mentioned are false.
+            The true labels as a dict. Labels not mentioned are false.
         y_pred
-            What was predicted, likewise.
+            The predicted labels, likewise.
         w
             The weight of the row.
         """
@@ -43,35 +43,35 @@ class LabelSetMetric(MultiOutputClassificationMetric):
         self._count(_true_labels(y_true), _true_labels(y_pred), w)
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take back a row that was counted.
+        """Remove a row that was added.
 
         Parameters
         ----------
         y_true
-            The labels.
+            The true labels.
         y_pred
-            What was predicted.
+            The predicted labels.
         w
-            The weight that the row was counted with.
+            The weight with which the row was added.
         """
         self._count(_true_labels(y_true), _true_labels(y_pred), -w)
 
     def _note(self, y_true: Answer, y_pred: Answer) -> None:
-        """Take notice of the labels that a row names; only Hamming loss needs their number."""
+        """Record the labels that a row names; only Hamming loss needs their number."""
 
     def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
         raise NotImplementedError
 
 
 class _RowMean(LabelSetMetric):
-    """The mean over the rows of some value of each; rows without that value are left out."""
+    """A mean over rows; rows without a value are left out."""
 
     def __init__(self) -> None:
         super().__init__()
         self._sum = self._weight = 0.0
 
     def get(self) -> float:
-        """Return the mean; NaN while no row has counted."""
+        """Return the mean; NaN if no row has a value."""
         return self._sum / self._weight if self._weight else float("nan")
 
     def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
@@ -138,7 +138,7 @@ class Jaccard(_RowMean):
 class HammingLoss(LabelSetMetric):
     """Share of all cells, rows times labels named so far, that are wrong; see `mlca.metrics.hamming_loss`.
 
-    A label that appears late counts as rightly absent in all rows before, unless it was predicted there.
+    A late label counts as correctly absent in all earlier rows, unless it was predicted there.
 
     Examples
     --------
@@ -157,11 +157,11 @@ class HammingLoss(LabelSetMetric):
 
     @property
     def bigger_is_better(self) -> bool:
-        """Whether more is better: it is a loss."""
+        """Whether larger values are better; False, because this is a loss."""
         return False
 
     def get(self) -> float:
-        """Return the share; NaN while there is no cell."""
+        """Return the share; NaN without cells."""
         cells = self._rows * len(self._labels)
         return self._wrong / cells if cells else float("nan")
 
@@ -191,7 +191,7 @@ class MicroF1(LabelSetMetric):
         self._hits = self._sizes = 0.0
 
     def get(self) -> float:
-        """Return the measure; NaN while no label was true and none predicted."""
+        """Return the measure; NaN while no label is true or predicted."""
         return 2 * self._hits / self._sizes if self._sizes else float("nan")
 
     def _count(self, true: Set[Hashable], predicted: Set[Hashable], w: float) -> None:
@@ -218,7 +218,7 @@ class MacroF1(LabelSetMetric):
         self._sizes: defaultdict[Hashable, float] = defaultdict(float)
 
     def get(self) -> float:
-        """Return the mean over the labels; NaN while there is none."""
+        """Return the mean over the labels; NaN without labels."""
         values = [2 * self._hits[label] / size for label, size in self._sizes.items() if size]
         return sum(values) / len(values) if values else float("nan")
 
@@ -233,5 +233,5 @@ class MacroF1(LabelSetMetric):
 
 def _true_labels(answer: Any) -> Set[Hashable]:
     if not isinstance(answer, Mapping):
-        raise ValueError(f"labels came as a {type(answer).__name__}; the measures take dicts {{label: bool}}")
+        raise ValueError(f"labels are a {type(answer).__name__}; the metrics take dicts {{label: bool}}")
     return {label for label, true in answer.items() if true}

@@ -1,8 +1,8 @@
-"""Rows as River has them, dicts and frames of numbers, as arrays with a column a feature.
+"""River's rows, dicts and frames of numbers, as arrays with one column per feature.
 
-A row that does not mention a feature is 0 in it; None and NaN are missing values. Most rows of a stream are alike:
-plain numbers under all known features, in the same order. These are read in compiled code. All others are checked
-value by value, and what cannot be learned is rejected by name.
+A feature that a row does not mention is 0; None and NaN are missing values. Most rows of a stream are alike: plain
+numbers under all known features, in the same order. Compiled code reads these. All others are checked value by value,
+and invalid ones are rejected by name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from mlca.targets.text import is_missing_label
 if TYPE_CHECKING:
     import pandas as pd
 
-# Types whose values need no closer look.
+# Types whose values need no further check.
 _PLAIN_NUMBERS = frozenset({float, int, bool, np.float64})
 
 
 def usual_row(x: Mapping[Hashable, Any], features: dict[Hashable, int]) -> NDArray[np.float64] | None:
-    """Return a row of plain numbers under all known features, in their order, as most rows of a stream are.
+    """Return a row of plain numbers under all known features, in their order; None for any other row.
 
-    Any other row gives None, whatever may be wrong with it.
+    This is the common case of a stream; other rows take the slower path, whatever may be wrong with them.
     """
     if type(x) is not dict or not x:
         return None
@@ -39,14 +39,14 @@ def usual_row(x: Mapping[Hashable, Any], features: dict[Hashable, int]) -> NDArr
 
 
 def any_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
-    """Return a row of checked numbers; features that are not known are left out."""
+    """Return a row of checked numbers; unknown features are left out."""
     row = np.zeros((1, n_features))
     row[0, : len(features)] = [x.get(feature, 0.0) for feature in features]
     return row
 
 
 def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_features: int) -> sparse.csr_array:
-    """Return a row of checked numbers that mentions few of the features; those that are not known are left out."""
+    """Return a sparse row of checked numbers; unknown features are left out."""
     cells = sorted((features[feature], float(value)) for feature, value in x.items() if value and feature in features)
     columns = np.array([column for column, _ in cells], dtype=np.int32)
     values = np.array([value for _, value in cells], dtype=np.float64)
@@ -54,9 +54,9 @@ def sparse_row(x: Mapping[Hashable, Any], features: dict[Hashable, int], n_featu
 
 
 def rows_of_frame(X: pd.DataFrame, features: dict[Hashable, int], n_features: int) -> NDArray[np.float64]:
-    """Return the rows of a checked frame; columns that are not known are left out."""
+    """Return the rows of a checked frame; unknown columns are left out."""
     rows = np.zeros((len(X), n_features))
-    # Asked for by name, columns that are called True and False would be a mask of rows.
+    # Selected by name, columns called True and False would be a mask of rows.
     known = [place for place, feature in enumerate(X.columns) if feature in features]
     rows[:, [features[X.columns[place]] for place in known]] = _as_floats(X.iloc[:, known])
     return rows
@@ -110,7 +110,7 @@ def _as_float(value: Any) -> float:
 
 
 def require_columns(table: pd.DataFrame, name: str) -> None:
-    """Raise ValueError unless a table of many rows is a DataFrame that says every column once."""
+    """Raise ValueError unless a table is a DataFrame with unique columns."""
     if not (hasattr(table, "columns") and hasattr(table, "iloc")):
         raise ValueError(f"{name} is a {type(table).__name__}; many rows come as a DataFrame with named columns")
     if not table.columns.is_unique:

@@ -30,7 +30,7 @@ def test_list_computes_statistics_and_tells_what_is_not_at_hand(flags, capsys):
     assert main(["datasets", "list"]) == 0
     lines = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]}
     assert lines["flags"] == ["194", "0", "19", "7", "1.500", "0.2143", "2"]
-    assert lines["eurlex4k"] == ["not", "at", "hand"]
+    assert lines["eurlex4k"] == ["not", "downloaded"]
     assert len(lines) == 18
 
 
@@ -55,7 +55,7 @@ def test_info(flags, capsys):
 def test_info_about_what_is_not_at_hand(flags, capsys):
     assert main(["datasets", "info", "genbase"]) == 0
     out = capsys.readouterr().out
-    for part in ("not at hand: mlca datasets fetch genbase", "By hand: get", "'protein'"):
+    for part in ("not downloaded; run mlca datasets fetch genbase", "By hand: get", "'protein'"):
         assert part in out
 
 
@@ -78,7 +78,7 @@ def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags, call):
     (flags / "flags.arff").write_text(FLAGS.replace("a,a", "a,z", 1))
     code, out, err = call("datasets", "info", "flags")
     assert (code, out) == (1, "")
-    assert "flags.arff, line 29: 'z' is none of the values of attribute 'x1'" in err
+    assert "flags.arff, line 29: 'z' is not among the values of attribute 'x1'" in err
     assert err.count("\n") == 1
 
 

@@ -123,7 +123,7 @@ class TestInspect:
         assert within == sorted(within) and within[0] > 0 and within[-1] <= 1
         assert facts["vigilance"] == 0.1 and facts["rows_represented"] == 300
         _, out, _ = call("inspect", model)
-        assert all(word in out for word in ("contribute", "novelty", "speaks for it (+) or against it (-)"))
+        assert all(word in out for word in ("importance", "novelty", "evidence for (+) and against (-) the label"))
 
     def test_the_papers_algorithm_weighs_nothing(self, tmp_path, call, call_json):
         MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")

@@ -71,7 +71,7 @@ class TestLabelsElsewhere:
     def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()
         for command in ("update", "evaluate"):
-            message = "the model learned from 'season', or carries it as an id, so it cannot hold the labels"
+            message = "the model learned from 'season', or copies it as an ID, so it cannot hold the labels"
             refused(call(command, model, table, "--labels", "season"), message)
         assert model.read_bytes() == before
 
@@ -106,7 +106,7 @@ class TestIds:
     def test_one_that_is_called_as_a_column_of_the_predictions(self, model, call, tmp_path, name):
         rows = [[i, *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, [name, *HEADER])
-        message = f"--id {name}: `predict` writes a column of this name itself"
+        message = f"--id {name}: `predict` writes a column of this name"
         refused(call("predict", model, path, "--id", name, "--json"), message)
         refused(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
 
@@ -203,7 +203,7 @@ class TestTrainingOptions:
 
     def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
-        refused(answer, "--holdout 0.0001 keeps none of the 80 rows apart; give a larger share")
+        refused(answer, "--holdout 0.0001 holds out none of the 80 rows; use a larger share")
         assert not (tmp_path / "m.mlca").exists()
 
     @pytest.mark.parametrize("option", [["--vigilance", ".2"], ["--attributes", "individual"]])

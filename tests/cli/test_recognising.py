@@ -68,7 +68,7 @@ def test_every_kind_of_column_is_told_and_ids_are_left_out(tmp_path, call):
         "opened": "date",
     }
     assert told["ticket"][1].startswith("an id: all 200 values differ")
-    assert told["opened"][1] == "how late it is, where in the year, where in the week, where in the day"
+    assert told["opened"][1] == "time, position in the year, position in the week, position in the day"
     facts = json.loads(call("inspect", tmp_path / "m.mlca", "--json")[1])
     assert facts["sparse"] and any("hours" in node["values"] for node in facts["labels"][0]["typical_nodes"])
 
@@ -79,7 +79,7 @@ def test_ids_are_carried_through_and_not_learned(tmp_path, call, suffix):
     write_csv(tmp_path / "a.csv", rows, header=["name", *HEADER])
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
     code, out, _ = call(*train, "--id", "name")
-    assert code == 0 and "name" in out.splitlines()[4] and "carried by `predict`" in out
+    assert code == 0 and "name" in out.splitlines()[4] and "copied by `predict`" in out
     assert load(tmp_path / "m.mlca").n_features_in_ == 3
     code, _, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv", "--out", tmp_path / f"p{suffix}")
     assert code == 0, err
@@ -108,7 +108,7 @@ def test_rows_are_kept_apart_and_measured(tmp_path, call, call_json):
     rest = [row for row, held in zip(ROWS, apart, strict=True) if held]
     assert facts["holdout"]["exact_match"] == pytest.approx(model.score(as_matrix(rest), [tags for *_, tags in rest]))
     code, out, _ = call(*words, "--holdout", ".2")
-    assert code == 0 and "On the 20% of the rows kept apart:" in out and "Exact match" in out
+    assert code == 0 and "On the 20% of the rows held out:" in out and "Exact match" in out
     assert call(*words, "--holdout", "2")[0] == 2
     assert call("train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".2")[0] == 1
 
@@ -148,7 +148,7 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
 @pytest.mark.parametrize(
     ("content", "line", "problem"),
     [
-        ("x,tags\noops,a\n" + "1.5,b\n" * 20, 2, "'oops' is no number within bounds, as column 'x'"),
+        ("x,tags\noops,a\n" + "1.5,b\n" * 20, 2, "'oops' is not a number within bounds, as column 'x'"),
         ("x,tags\n1,a,b\n" + "1.5,b\n" * 20, 2, "the row has 3 cells"),
         ("x,t\n1.5,maybe\n" + "1.5,0\n1.5,1\n" * 20, 2, "label 't' must be 0 or 1"),
         ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "no list such as"),

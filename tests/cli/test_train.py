@@ -135,7 +135,7 @@ def test_xc_text_equals_its_reader(tmp_path, call):
     (tmp_path / "data.xc").write_text("120 30 4\n" + "\n".join(lines) + "\n\n")
     code, out, err = call("train", tmp_path / "data.xc", "--out", tmp_path / "m.mlca")
     assert code == 0, err
-    assert "30 attributes, numbered from 1" in out
+    assert "30 features, numbered from 1" in out
     table = read_xc(tmp_path / "data.xc")
     names = [tuple(str(j) for j in row.nonzero()[0]) for row in table.Y.toarray()]
     model, expected = load(tmp_path / "m.mlca"), MLCA().partial_fit(table.X, names)
@@ -161,7 +161,7 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     _, out, _ = call(*train)
     lines = {line.split()[0]: line for line in out.splitlines()[1:5]}
     assert "numeric" in lines["year"] and "scaled" in lines["year"]
-    assert "text" in lines["note"] and "words and pairs of words, on 16,384 places" in lines["note"]
+    assert "text" in lines["note"] and "words and pairs of words, hashed to 16,384 features" in lines["note"]
     assert "3 values: spring, summer, winter" in lines["season"]
     _, out, _ = call(*train, "--categorical", "year", "--ignore", "s*,note")
     assert "year    categorical  3 values: 2000, 2001, 2002" in out
@@ -173,7 +173,7 @@ def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
     rows = [[t * 1000, h / 100, s, tags] for t, h, s, tags in ROWS]
     write_csv(tmp_path / "a.csv", rows)
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
-    assert "'temp' spreads" in call(*train)[1]
+    assert "'temp' has" in call(*train)[1]
     assert "Hint" not in call(*train, "--attributes", "individual")[1]
     write_csv(tmp_path / "a.csv", ROWS)
     assert "Hint" not in call(*train)[1]
@@ -238,10 +238,10 @@ BAD_FILES = {
     "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),
     "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or cut off"),
-    "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is no number"),
+    "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is not a number"),
     "infinite": (
         GOOD.encode() + b"1,winter,a\n" * 9 + b"1e999,winter,a\n",
-        "line 13: '1e999' is no number within bounds, as column 'temp'",
+        "line 13: '1e999' is not a number within bounds, as column 'temp'",
     ),
 }
 
@@ -265,7 +265,13 @@ def test_bad_rows_can_be_skipped(tmp_path, call):
     code, out, err = call("train", path, *words)
     assert code == 0
     assert "5 rows could not be read and were skipped" in out
-    for line, problem in [(51, "2 cells"), (52, "'warm' is no number"), (234, "0xe9"), (235, "'_2'"), (236, "quote")]:
+    for line, problem in [
+        (51, "2 cells"),
+        (52, "'warm' is not a number"),
+        (234, "0xe9"),
+        (235, "'_2'"),
+        (236, "quote"),
+    ]:
         assert any(f"{path}, line {line}: " in told and problem in told for told in err.splitlines()), (line, err)
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model())
 
@@ -316,6 +322,6 @@ def test_what_is_missing_is_told_before_the_work_begins(tmp_path, call):
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "nowhere" / "m.mlca")
     assert code == 1 and "no such folder" in err
     code, _, err = call("train", tmp_path / "a.csv", "--out", tmp_path / "m.mlca")
-    assert code == 1 and "say where the labels are, as in --labels tags" in err and "'season'" in err
+    assert code == 1 and "name the label columns, for example --labels tags" in err and "'season'" in err
     assert call("train", tmp_path / "b.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 1
     assert call("train", tmp_path / "a.csv")[0] == 2

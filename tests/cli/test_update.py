@@ -117,7 +117,7 @@ def test_names_that_come_too_late_to_be_columns_are_told(tmp_path, call, monkeyp
     lines = [{"x": i % 3, "tags": "a" if i % 2 else "b"} | ({"late": 1} if i > 20 else {}) for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     code, out, _ = call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")
-    assert code == 0 and "not read: late" in out
+    assert code == 0 and "objects, ignored: late" in out
 
 
 def test_new_columns_that_match_the_pattern_are_new_labels(tmp_path, call, call_json):
@@ -151,7 +151,7 @@ def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
     path = write_csv(tmp_path / "more.csv", weather_rows(50, 2))
     path.write_text(path.read_text() + "hot,60,winter,cold\n")
     code, _, err = call("update", model, path)
-    assert code == 1 and f"{path}, line 52: 'hot' is no number" in err and "--on-error skip" in err
+    assert code == 1 and f"{path}, line 52: 'hot' is not a number" in err and "--on-error skip" in err
     assert model.read_bytes() == before
 
 
@@ -280,9 +280,9 @@ class TestTwoUpdates:
         first = start(["update", model, "-", "--json"])
         feed(first, tmp_path / "a.csv", 100)
         second = start(["update", model, write_csv(tmp_path / "b.csv", weather_rows(50, 3, tags_too=["late"]))])
-        assert b"another update is at work; waiting up to 60 s" in second.stderr.readline()
+        assert b"another update is running; waiting up to 60 s" in second.stderr.readline()
         code, _, err = call("update", model, tmp_path / "b.csv", "--wait", "0")
-        assert code == 1 and "another update is still at work after 0 s, so nothing was learned" in err
+        assert code == 1 and "another update is still running after 0 s, so nothing was learned" in err
         out, err = first.communicate(timeout=60)
         assert first.returncode == 0, err
         assert json.loads(out)["rows_in_all"] == 400
@@ -308,7 +308,7 @@ class TestTwoUpdates:
         MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(model)
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1
-        assert b"was replaced while this update was at work, so nothing is saved" in err
+        assert b"was replaced while this update was running, so nothing is saved" in err
         assert load(model).classes_.tolist() == ["a", "b"]
 
 

@@ -125,7 +125,7 @@ def test_byte_order_mark_and_other_encodings(tmp_path):
     with pytest.raises(ValueError, match=r"file\.arff, line 2: byte 0xf1 is not UTF-8; convert the file"):
         read_arff(path)
     path.write_bytes(text.replace("mañana", "a").replace("1\n", "1%\n% ñ\n'ñ'\n").encode("latin-1"))
-    with pytest.raises(ValueError, match=r"line 4: .* is no number"):
+    with pytest.raises(ValueError, match=r"line 4: .* is not a number"):
         read_arff(path)
 
 
@@ -152,12 +152,12 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("b numeric", "b string"), 3, "attribute 'b' is of type 'string'"),
         (broken("b numeric", "b"), 3, "expected a name"),
         (broken("b numeric", "'b numeric"), 3, "expected a name"),
-        (broken("none, some", "some, some"), 4, "names a value twice"),
+        (broken("none, some", "some, some"), 4, "has a value twice"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 9 2.5, 3 1}"), 8, "'9' is none of the 5 attributes"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, -1 2.5, 3 1}"), 8, "'-1' is none of the 5 attributes"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 abc, 3 1}"), 8, "'abc' is no number, as attribute 'b'"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 1_0, 3 1}"), 8, "'1_0' is no number"),
-        (broken("{0 1, 1 2.5, 3 1}", "{0 2, 1 1, 3 1}"), 8, "'2' is none of the values of attribute 'a'"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 abc, 3 1}"), 8, "'abc' is not a number, as attribute 'b'"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 1_0, 3 1}"), 8, "'1_0' is not a number"),
+        (broken("{0 1, 1 2.5, 3 1}", "{0 2, 1 1, 3 1}"), 8, "'2' is not among the values of attribute 'a'"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1, 3 1}"), 8, "attribute's number and its value"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 1"), 8, "stands in braces"),
         (broken("{0 1, 1 2.5, 3 1}", "{0 1, 1 2.5, 3 '1}"), 8, "a quote is not closed"),
@@ -167,13 +167,13 @@ def broken(find, replacement, labels=("y", "z"), source=SPARSE):
         (broken("{0 1, 1 2.5, 3 1}", "{3 ?}"), 8, "label 'y' must be 0 or 1"),
         (broken("{}", "0,0,none,0,0"), 9, "a sparse row stands in braces"),
         (broken("y {0,1}", "y numeric\n% more", labels=("y", "q")), 8, "no attribute is called 'q'"),
-        (broken("{}", "{}", labels=("c",)), 7, "label 'c' is no choice between 0 and 1"),
+        (broken("{}", "{}", labels=("c",)), 7, "label 'c' is not a choice between 0 and 1"),
         (broken("1.5, red", "red", (), DENSE), 12, "has 5 values, the header 6 attributes"),
-        (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is no number, as attribute 'petal length'"),
+        (broken("1.5, red", "x, red", (), DENSE), 12, "'x' is not a number, as attribute 'petal length'"),
         (
             broken("1.5, red", "1.5, pink", (), DENSE),
             12,
-            "'pink' is none of the values of attribute 'colour'",
+            "'pink' is not among the values of attribute 'colour'",
         ),
         (broken("1.5, red", "inf, red", (), DENSE), 12, "infinite"),
         (broken("-2e-1,'dark blue'", "{0 1}%", (), DENSE), 14, "a sparse row among dense ones"),

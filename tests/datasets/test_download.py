@@ -48,7 +48,7 @@ def test_goes_on_where_the_connection_broke_off(server, target, break_off):
 
 def test_a_later_call_goes_on_where_an_earlier_one_failed(server, target):
     server.answers = [server.cut(CONTENT, 50_000), server.refuse(500), server.ranges(CONTENT)]
-    with pytest.raises(DownloadError, match=r"the server answers 500"):
+    with pytest.raises(DownloadError, match=r"the server responded with 500"):
         download(server.url, target, timeout=SHORT)
     assert not target.exists()
     download(server.url, target, checksum=SHA256, timeout=SHORT)
@@ -86,7 +86,7 @@ def test_a_server_that_always_breaks_off_is_given_up(server, target):
 
 def test_a_length_that_is_too_small_shows_in_the_checksum(server, target):
     server.answers = [server.understate(CONTENT, 1000)]
-    with pytest.raises(DownloadError, match=rf"the file that came has sha256 \w+, expected {SHA256[7:]}"):
+    with pytest.raises(DownloadError, match=rf"the downloaded file has sha256 \w+, expected {SHA256[7:]}"):
         download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert files(target) == []  # nothing of a wrong file is kept to go on with
 
@@ -94,7 +94,7 @@ def test_a_length_that_is_too_small_shows_in_the_checksum(server, target):
 @pytest.mark.parametrize("code", [404, 500])
 def test_refusals_are_told(server, target, code):
     server.answers = [server.refuse(code)]
-    with pytest.raises(DownloadError, match=rf"{server.url}/x: the server answers {code}"):
+    with pytest.raises(DownloadError, match=rf"{server.url}/x: the server responded with {code}"):
         download(server.url + "/x", target, timeout=SHORT)
     assert len(server.requests) == 1
     assert not target.exists()

@@ -187,9 +187,9 @@ def test_a_copy_that_does_not_tell_train_from_test(server, catalogue):
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"<html>Sign in to continue</html>", "what came is not the archive"),
-        (zipped(**{"Tiny.arff": MEKA})[:-30], "what came is not the archive"),
-        (zipped(**{"Other.arff": MEKA}), r"the archive holds no Tiny\.arff"),
+        (b"<html>Sign in to continue</html>", "the download is not the archive"),
+        (zipped(**{"Tiny.arff": MEKA})[:-30], "the download is not the archive"),
+        (zipped(**{"Other.arff": MEKA}), r"the archive does not contain Tiny\.arff"),
         (zipped(**{"Tiny.arff": "%" * 70_000_000}), "grows to more than 50 times"),
     ],
 )

@@ -135,10 +135,10 @@ def test_sparse_variables_that_do_not_fit_together(tmp_path, shape, rows, starts
         ({"data": X}, "no matrix of numbers is called 'target'"),
         ({"data": X, "target": Y * 2}, "must be 0 and 1, or -1 and 1"),
         ({"data": X, "target": np.ones((5, 5))}, "'data' has shape (2, 3), 'target' (5, 5)"),
-        ({"data": X * 1j, "target": Y}, "'data' is no matrix of real numbers"),
-        ({"data": np.ones((2, 2, 2)), "target": Y}, "'data' is no matrix of real numbers"),
-        ({"data": "text", "target": Y}, "'data' is no matrix of numbers"),
-        ({"data": {"a": 1}, "target": Y}, "'data' is no matrix of numbers"),
+        ({"data": X * 1j, "target": Y}, "'data' is not a matrix of real numbers"),
+        ({"data": np.ones((2, 2, 2)), "target": Y}, "'data' is not a matrix of real numbers"),
+        ({"data": "text", "target": Y}, "'data' is not a matrix of numbers"),
+        ({"data": {"a": 1}, "target": Y}, "'data' is not a matrix of numbers"),
         ({"data": np.full_like(X, np.inf), "target": Y}, "a value of 'data' is infinite"),
     ],
 )
@@ -167,5 +167,5 @@ def test_a_file_cut_anywhere_is_refused(save, compressed):
 
 def test_a_variable_that_grows_beyond_measure_is_refused(save):
     path = save({"data": np.zeros((9_000_000, 1)), "target": Y}, do_compression=True)
-    with pytest.raises(ValueError, match=r"data\.mat, byte 128: the file grows beyond measure"):
+    with pytest.raises(ValueError, match=r"data\.mat, byte 128: the file expands beyond the limit"):
         read_mat(path)

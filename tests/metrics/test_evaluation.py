@@ -95,8 +95,8 @@ class TestModel:
         ("arguments", "message"),
         [
             ({"model": MLCA()}, "a model needs the rows X that it predicts"),
-            ({"X": ROWS}, "X holds rows for a model, and none was given"),
-            ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "the model predicts by itself: leave out Y_pred"),
+            ({"X": ROWS}, "X has rows for a model, but no model was given"),
+            ({"model": MLCA(), "X": ROWS, "Y_pred": Y}, "the model makes the predictions: leave out Y_pred"),
             ({"model": MLCA(), "X": ROWS, "threshold": 0.3}, "leave out threshold"),
         ],
     )

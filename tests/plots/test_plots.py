@@ -211,7 +211,7 @@ class TestNodes:
     def test_complaints(self):
         with pytest.raises(ValueError, match=r"two features or more, but the weights have shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
-        with pytest.raises(ValueError, match="2 nodes of 3 features: to project them takes three at least"):
+        with pytest.raises(ValueError, match="2 nodes of 3 features: a projection needs at least three"):
             plot_nodes(np.zeros((2, 3)), [[], []])
         with pytest.raises(ValueError, match="2 nodes, but 1 label sets"):
             plot_nodes(np.zeros((2, 2)), [[]])
@@ -404,7 +404,7 @@ class TestTrust:
 
     def test_a_model_that_follows_nothing_has_nothing_to_draw(self):
         assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
-        with pytest.raises(ValueError, match="no record tells of segments"):
+        with pytest.raises(ValueError, match="no record has segments"):
             plot_trust(self.told((), ()))
 
 

@@ -90,7 +90,7 @@ def test_any_change_of_a_learned_row_is_noticed(log, statement):
 @pytest.mark.parametrize("value", ["7", "'seven'", "1.5", "x'00ff'"])
 def test_values_of_another_type_are_damage_that_can_be_accepted(log, column, value):
     change(log, f"UPDATE mlca_rows SET {column} = {value} WHERE position = 2")
-    with pytest.raises(DamageError, match="position 2 is not the one that was written"):
+    with pytest.raises(DamageError, match="position 2 differs from what was written"):
         read_all(log)
     with log.database.writing() as session:
         assert accept_log(session).erased == [2]
@@ -313,7 +313,7 @@ def test_a_flipped_bit_of_a_row_is_noticed_on_replay_and_can_be_accepted(serve, 
     shutil.move(server.data / "snapshots", kept)
     server.start(ready=False)
     status = until(lambda: server.ask("GET", "/health/ready")[1].get("error"), "not ready")
-    until(lambda: "position 151 is not the one that was written" in server.err.read_text(), "told to the operator")
+    until(lambda: "position 151 differs from what was written" in server.err.read_text(), "told to the operator")
     assert server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}]})[0] == 503, status
     server.stop()
     shutil.rmtree(server.data / "snapshots")

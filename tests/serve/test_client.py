@@ -57,12 +57,12 @@ def test_a_single_text_is_not_taken_for_its_letters(serve):
     server = serve()
     with Client(server.url) as client:
         client.learn([{"id": id, "x": [1, 2], "labels": ["a"]} for id in ("r", "1", "2", "r12")])
-        with pytest.raises(ServiceError, match="labels is missing or no list"):
+        with pytest.raises(ServiceError, match="labels is missing or not a list"):
             client.learn([{"x": [1, 2], "labels": "storm"}])
         client.predict([{"id": "kept", "x": [1, 2]}], keep=True)
-        with pytest.raises(ServiceError, match="labels is missing or no list"):
+        with pytest.raises(ServiceError, match="labels is missing or not a list"):
             client.labels([{"id": "kept", "labels": "storm"}])
-        with pytest.raises(ServiceError, match="ids is no list"):
+        with pytest.raises(ServiceError, match="ids is not a list"):
             client.forget("r12")
         assert client.model()["generation"] == 0
         assert client.model()["log_position"] == 4
@@ -96,7 +96,7 @@ def test_labels_are_read_as_everywhere_in_mlca(serve):
                 client.labels([{"id": "kept", "labels": labels}])
         with pytest.raises(ValueError, match="None among"):
             client.forget(["kept", None])
-        with pytest.raises(ServiceError, match="labels is missing or no list"):
+        with pytest.raises(ServiceError, match="labels is missing or not a list"):
             client.learn([{"x": [1, 2], "labels": None}])
         with pytest.raises(TypeError, match="bytes"):
             client.learn([{"x": [1, 2], "labels": b"sea"}])
@@ -211,7 +211,7 @@ def test_a_page_in_place_of_an_answer():
 
     with HTTPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.handle_request, daemon=True).start()
-        with pytest.raises(ServiceError, match="status 200, which is not an answer of mlca serve: <html>Log in"):
+        with pytest.raises(ServiceError, match="status 200, which is not a response of mlca serve: <html>Log in"):
             Client(f"http://127.0.0.1:{server.server_port}").model()
 
 
@@ -346,7 +346,7 @@ def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
     path.write_text("\n".join(lines) + "\n")
     code, said = send(capsys, path, server, "--id", "key")
     assert code == 1
-    assert "line 5: 'b' is no number" in said
+    assert "line 5: 'b' is not a number" in said
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
     # The line is corrected later: it is sent then, although those behind it are known.
     lines[4] = "1,2,3,red,r3"
@@ -400,7 +400,7 @@ def test_a_table_of_tickets_is_sent_as_it_is(serve, tmp_path, capsys):
     assert (kinds["names"], kinds["kinds"]) == (["hours", "note", "zip"], ["numeric", "text", "numeric"])
     path.write_text("\n".join([*lines, "d,help,many,1,", "e,help,2,1,"]) + "\n")
     code, said = send(capsys, path, server, "--id", "key")
-    assert (code, "tickets.csv, line 1004: row 2: x['hours'] is no number" in said) == (1, True)
+    assert (code, "tickets.csv, line 1004: row 2: x['hours'] is not a number" in said) == (1, True)
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1] == {
         "sent": 1, "known": 1002, "position": 1003
     }  # fmt: skip

@@ -118,7 +118,7 @@ def test_downloads_that_nobody_took_leave_no_model_behind(serve):
     server = serve(before=DOWNLOADS)
     server.learn(make_rows(10))
     status, answer, _ = server.ask("GET", "/v1/model/file?min_position=10")
-    assert (status, "no answer within" in answer["error"]["problem"]) == (503, True)
+    assert (status, "no response within" in answer["error"]["problem"]) == (503, True)
     folder = server.data / "snapshots"
     assert list(folder.iterdir())  # still at it
     until(lambda: not list(folder.iterdir()), "removed", seconds=20)

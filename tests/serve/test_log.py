@@ -230,7 +230,7 @@ def test_rows_that_are_missing_are_noticed(log):
     log.write([Learn(["a", "b", "c"], [payload(i) for i in range(3)], [()] * 3, ONE)])
     with log.database.writing() as session:
         session.execute("DELETE FROM mlca_rows WHERE position = 2")
-    with pytest.raises(DamageError, match="2 rows instead of 3 behind position 0"):
+    with pytest.raises(DamageError, match="2 rows instead of 3 after position 0"):
         rows_of(log)
     with pytest.raises(DamageError, match="notes 3 rows, but has 2 up to 3"):
         log.check()

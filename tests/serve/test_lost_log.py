@@ -81,11 +81,11 @@ def contents_of(folder):
 @pytest.mark.parametrize(
     ("damage", "found"),
     [
-        (remove_log, "it is of position 200, but there is no log"),
-        (empty_log, "it is of position 200, but there is no log"),
-        (go_back, "it is of position 200, but the log ends at 100"),
+        (remove_log, "it has position 200, but there is no log"),
+        (empty_log, "it has position 200, but there is no log"),
+        (go_back, "it has position 200, but the log ends at 100"),
         (cut, "it notes 200 rows, but has 100 up to 100"),
-        (lose_a_forgetting, "it is of generation 1, but the log is of generation 0"),
+        (lose_a_forgetting, "it has generation 1, but the log is of generation 0"),
     ],
 )
 def test_the_service_does_not_start_and_changes_nothing(fork_server, copied, damage, found):
@@ -154,7 +154,7 @@ def test_a_log_that_went_back_and_was_continued_with_other_rows_is_noticed(fork_
     remove_log(data)
     shutil.copy(tmp_path / "elsewhere" / "log.sqlite", data / "log.sqlite")
     said = refusal_of(Server(fork_server, data))
-    assert "up to its position 200 the log has other rows than it was made of" in said
+    assert "up to its position 200 the log has other rows than the snapshot" in said
 
 
 def test_pipes_links_and_copies_among_snapshots_change_nothing(serve, copied):

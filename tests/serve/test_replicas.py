@@ -303,7 +303,7 @@ def test_a_database_that_lost_its_log_does_not_start_a_service_with_snapshots(se
     other = Server(fork_server, server.data, "--log", cluster.url("empty"), name="other")
     with pytest.raises(AssertionError):
         other.start(ready=False)
-    assert "it is of position 80, but there is no log" in other.err.read_text()
+    assert "it has position 80, but there is no log" in other.err.read_text()
     assert list((server.data / "snapshots").iterdir())
 
 

@@ -45,12 +45,12 @@ def table(columns):
         ([f"id{i}" for i in range(9)], Categorical("x", tuple(f"id{i}" for i in range(9)))),
         (
             [f"id{i}" for i in range(10)],
-            Ignored("x", "an id: all 10 values differ; learned if you say that it is text"),
+            Ignored("x", "an id: all 10 values differ; to learn it, declare it text"),
         ),
         ([str(7 * i) for i in range(10)], Numeric("x")),
         (
             [str(7 + i) for i in range(10)],
-            Ignored("x", "an id: all 10 numbers differ; learned if you say that it is numeric"),
+            Ignored("x", "an id: all 10 numbers differ; to learn it, declare it numeric"),
         ),
         (["true", "False", "", "true"], Boolean("x")),
         (["yes", "no"] * 5, Boolean("x")),

@@ -44,7 +44,7 @@ def test_numbers_out_of_bounds_are_faults_and_no_categories(huge, share):
     odd = pd.Series([huge if i % share == 0 else 1.5 for i in range(20)], dtype=kind)
     frame = pd.DataFrame({"size": SIZES, "odd": odd})
     frame["kind"] = ["plain", "other"] * 10
-    with pytest.raises(ValueError, match=r"row 0 of X: '.*' is no number within bounds, as column 'odd' asks for"):
+    with pytest.raises(ValueError, match=r"row 0 of X: '.*' is not a number within bounds, as column 'odd' requires"):
         MLCA().fit(frame, [["a"]] * 20)
 
 

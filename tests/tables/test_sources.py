@@ -148,7 +148,7 @@ class TestParquet:
     def test_a_cut_file_is_refused(self, tmp_path, write):
         pq.write_table(pa.table({"a": list(range(1000))}), tmp_path / "t.parquet")
         content = (tmp_path / "t.parquet").read_bytes()
-        with pytest.raises(ValueError, match="not a Parquet file, or cut short"):
+        with pytest.raises(ValueError, match="not a Parquet file, or truncated"):
             read(write(content[:-100]))
 
     def test_dates_that_no_calendar_has(self, tmp_path):

@@ -99,7 +99,7 @@ def test_cell_of_another_kind_decides_the_column_again_until_it_is_settled(monke
         assert [column.kind for column in recipe_of(model).layout.columns] == ["categorical", "categorical"]
         assert model.n_seen_ == 6
     model = MLCA().partial_fit(pd.DataFrame({"size": np.arange(16) % 7 / 2, "tree": ["ash", "fir"] * 8}), [{"a"}] * 16)
-    with pytest.raises(ValueError, match="row 0 of X: 'a' is no number"):
+    with pytest.raises(ValueError, match="row 0 of X: 'a' is not a number"):
         model.partial_fit(frame[2:3], [{"a"}])
     assert model.n_seen_ == 16
 

@@ -136,7 +136,7 @@ def test_what_is_lacking_or_of_another_kind_is_named():
     recipe = fitted()
     with pytest.raises(ValueError, match="X lacks the columns 'hours'"):
         recipe.transform(FRAME.drop(columns="hours"))
-    with pytest.raises(ValueError, match="row 2 of X: 'soon' is no number within bounds, as column 'hours'"):
+    with pytest.raises(ValueError, match="row 2 of X: 'soon' is not a number within bounds, as column 'hours'"):
         recipe.transform(FRAME.assign(hours=FRAME["hours"].astype(object).where(FRAME.index != 2, "soon")))
     with pytest.raises(ValueError, match="row 0 of X: 'then' is no date, as column 'opened'"):
         recipe.transform(FRAME.assign(opened="then"))

@@ -334,6 +334,7 @@ def _recomputations(n: int, first: int = 50) -> list[int]:
 
 
 def clusters(n: int, n_features: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return rows around 100 centres, and the labels of their centre."""
     rng = np.random.default_rng(0)
     centres = rng.normal(0, 1, (100, n_features))
     cluster = rng.integers(len(centres), size=n)

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 
 class PatientInterrupt:
-    """Ctrl-C at once while waiting for data, but after the batch while one is learned.
+    """Ctrl-C takes effect at once while waiting for data, and after the batch while learning.
 
-    One is enough: from the first on, further ones are not heard, so that nobody who is impatient loses what
-    is being saved.
+    After the first Ctrl-C, further ones are ignored, so that impatient users do not lose what is being saved.
     """
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class PatientInterrupt:
 
     def __enter__(self) -> Self:
         self._before = signal.getsignal(signal.SIGINT)
-        if self._before is not signal.SIG_IGN:  # as a shell does for work in the background
+        if self._before is not signal.SIG_IGN:  # as a shell does for background jobs
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -47,7 +46,7 @@ class PatientInterrupt:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let what is inside come to its end before an interruption."""
+        """Delay an interrupt until the block ends."""
         self._holding = True
         yield
         if self._wanted:
@@ -55,7 +54,7 @@ class PatientInterrupt:
         self._holding = False
 
     def ignore(self) -> None:
-        """Hear no interruption from here on."""
+        """Ignore interrupts from here on."""
         self._holding = True
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -68,7 +67,7 @@ class PatientInterrupt:
 
 @dataclass(frozen=True)
 class LearningResult:
-    """What came of learning from a file."""
+    """The result of learning a file."""
 
     rows: int
     seconds: float
@@ -78,7 +77,7 @@ class LearningResult:
     remarks: list[str]
 
     def facts(self, model: MLCA, path: str) -> dict[str, Any]:
-        """Return everything for scripts."""
+        """Return the facts for scripts."""
         return {
             "model": path,
             "rows": self.rows,
@@ -93,7 +92,7 @@ class LearningResult:
         }
 
     def in_words(self, model: MLCA, path: str) -> list[str]:
-        """Return everything for people."""
+        """Return the facts as lines of text."""
         from mlca.tables.columns import some
 
         lines = [
@@ -117,27 +116,27 @@ def learn_and_save(
     *,
     wishes: Wishes | None = None,
 ) -> LearningResult:
-    """Learn the rows of a file and save the model; after Ctrl-C, save what was learned until then.
+    """Learn the rows of a file and save the model; after Ctrl-C, save the rows learned so far.
 
     Parameters
     ----------
     model, recipe : MLCA, Recipe
-        What learns, and how it reads.
+        The model, and its recipe.
     file : TableFile
         The rows.
     faults : Faults
-        What becomes of rows that cannot be read.
+        Handles rows that cannot be read.
     path : str
-        Where the model goes.
+        The target file.
     before_saving : callable
-        Called when all is learned; what it raises leaves the file as it is.
+        Called after learning; an exception leaves the target file unchanged.
     wishes : Wishes, optional
-        What the user says about columns that the model does not know yet.
+        The user's settings about new columns.
 
     Raises
     ------
     KeyboardInterrupt
-        If nothing was learned yet, so that there is nothing to save.
+        If nothing was learned, so there is nothing to save.
     """
     from mlca.tables.table_learner import TableLearner
 
@@ -184,7 +183,7 @@ def growing_batches(
 
 
 def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
-    """Learn a batch by its layout, and note the growth."""
+    """Learn a batch with its layout, and record the growth."""
     from mlca.targets import read_targets
 
     model = table.model
@@ -198,13 +197,13 @@ def _learn(table: TableLearner, batch: Batch, classes: Sequence[str]) -> None:
 
 
 def as_learned(model: MLCA, batch: Batch) -> list[Any]:
-    """Return labels as a model knows them: files hold text, while in Python labels may be numbers, or one a row."""
+    """Return labels in the model's form: files hold text, while in Python labels may be numbers, or one per row."""
     names = {str(name): name for name in model.labels_.names}
     labels = [[names.get(name, name) for name in row_labels] for row_labels in batch.labels]
     return [name for [name] in labels] if model.labels_.single else [tuple(row_labels) for row_labels in labels]
 
 
 def take_names(model: MLCA) -> None:
-    """Let a model that learned columns of 0 and 1 take labels by name, as files hold them."""
+    """Let a model trained on columns of 0 and 1 accept label names, as files have them."""
     if model.labels_.form == "indicator":
         model.labels_ = replace(model.labels_, form="names")

@@ -1,9 +1,9 @@
-"""Measure speed on this machine, in units of its own limits.
+"""Measure speed on this machine, relative to its own limits.
 
-Probes first how many exponentials a second the machine sums, then prints for each workload rows a second, attribute
-pairs a second and their ratio to the probe, beside plain NumPy, scikit-learn and River. Real datasets are used where
-MLCA_DATA names their folder, else generated ones of the same shapes. Takes a few minutes. `mlca bench serve` measures
-the service beside the same learner in process.
+A probe first measures how many exponentials per second the machine can add up. Each workload is then shown with rows
+per second, feature pairs per second and their ratio to the probe, beside plain NumPy, scikit-learn and River. Real
+datasets are used if MLCA_DATA names their folder, and generated ones of the same shapes otherwise. This takes a few
+minutes. `mlca bench serve` measures the service beside the same learner in process.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from mlca.optional import needing
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("what", nargs="?", choices=("learner", "serve"), default="learner", help="what is measured")
+    parser.add_argument(
+        "what", nargs="?", choices=("learner", "serve"), default="learner", help="what to measure (default: learner)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--long", action="store_true", help="millions of rows instead: takes about an hour")
+    parser.add_argument("--long", action="store_true", help="millions of rows; takes about an hour")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
-"""List, describe and fetch the field's datasets.
+"""List, describe and fetch benchmark datasets.
 
-A dataset is looked for in the folder that MLCA_DATA names, then in the cache (MLCA_CACHE, or mlca in
-the user's cache folder). `fetch` downloads those that are in neither. The statistics are computed
-from the files, so that a listing takes as long as reading them.
+Datasets are searched in the folder that MLCA_DATA names, then in the cache (MLCA_CACHE, or mlca in the user's cache
+folder). `fetch` downloads those that are in neither. The statistics are computed from the files, so `list` reads all of
+them.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _COLUMNS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be asked about datasets."""
+    """Declare the actions and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    actions.add_parser("list", help="all datasets of the catalogue with their statistics")
-    info = actions.add_parser("info", help="one dataset: statistics, source, citation, where it is")
+    actions.add_parser("list", help="list all datasets with their statistics")
+    info = actions.add_parser("info", help="describe a dataset: statistics, source, citation, folder")
     info.add_argument("name", metavar="NAME")
-    fetch = actions.add_parser("fetch", help="download datasets that are not at hand")
+    fetch = actions.add_parser("fetch", help="download missing datasets")
     fetch.add_argument("names", metavar="NAME", nargs="+")
     for action in actions.choices.values():
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer, and return the exit code."""
+    """Run the action; return the exit code."""
     if args.action == "list":
         _list(as_json=args.json)
     elif args.action == "info":
@@ -57,7 +57,7 @@ def _list(*, as_json: bool) -> None:
     print(f"{'':12}" + "".join(f"{title:>{len(title) + 2}}" for title, _ in _COLUMNS.values()))
     for entry in CATALOGUE.values():
         facts = _facts(entry)
-        print(f"{entry.name:12}" + (_cells(facts) if facts["folder"] else "  not at hand"), flush=True)
+        print(f"{entry.name:12}" + (_cells(facts) if facts["folder"] else "  not downloaded"), flush=True)
 
 
 def _cells(facts: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ def _info(name: str, *, as_json: bool) -> None:
     print(f"  {'cite':12}{entry.citation}")
     if entry.note:
         print(f"  {'note':12}{entry.note}")
-    print(f"  {'folder':12}{facts['folder'] or f'not at hand: mlca datasets fetch {entry.name}'}")
+    print(f"  {'folder':12}{facts['folder'] or f'not downloaded; run mlca datasets fetch {entry.name}'}")
     if not facts["folder"]:
         print(f"  {by_hand(entry)}")
 
@@ -103,7 +103,7 @@ def _fetch(names: list[str], *, as_json: bool) -> None:
 
 
 def _facts(entry: Entry) -> dict[str, Any]:
-    """Collect what the catalogue says and, where the files are at hand, what they hold."""
+    """Collect the catalogue entry and, if the files exist, their statistics."""
     from dataclasses import asdict
 
     from mlca.datasets import load_dataset, summarize

@@ -1,7 +1,7 @@
 """Measure a model on rows whose labels are known.
 
-A label that the model has never learned counts as missed. With --prequential every row is predicted first
-and learned afterwards, in memory only: the model file stays as it is.
+A label that the model has never learned counts as missed. With --prequential, each row is predicted and then learned,
+in memory only: the model file does not change.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mlca.tables.batches import TableFile
     from mlca.tables.recipe import Recipe
 
-# Rows that a point of the curve looks back on, and how many points a window has.
+# Rows behind a point of the curve, and number of points per window.
 _WINDOW = 1000
 _POINTS = 5
 _TABLE_LINES = 20
@@ -54,16 +54,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     add_label_arguments(parser)
-    parser.add_argument("--prequential", action="store_true", help="predict each row, then learn it; show the curve")
-    parser.add_argument(
-        "--picture", metavar="FILE", help="with --prequential: draw the curve into a .png, .svg or .pdf"
-    )
+    parser.add_argument("--prequential", action="store_true", help="test-then-train evaluation with a curve")
+    parser.add_argument("--picture", metavar="FILE", help="plot of the curve, with --prequential: .png, .svg or .pdf")
     parser.add_argument(
         "--curve-window",
         type=int,
         default=_WINDOW,
         metavar="ROWS",
-        help=f"with --prequential: how many rows a point of the curve looks back on (default {_WINDOW})",
+        help=f"number of rows behind each point of the curve, with --prequential (default: {_WINDOW})",
     )
     parser.set_defaults(refuse=parser.error)
 
@@ -73,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     if args.picture and not args.prequential:
         args.refuse("--picture draws the curve of --prequential; give both")
     if args.picture and PurePath(args.picture).suffix not in _PICTURES:
-        args.refuse(f"--picture {args.picture} ends in none of {', '.join(_PICTURES)}")
+        args.refuse(f"--picture must end in one of {', '.join(_PICTURES)}, not {args.picture}")
     if args.curve_window < _POINTS:
-        args.refuse(f"--curve-window must be {_POINTS} rows or more, not {args.curve_window}")
+        args.refuse(f"--curve-window must be at least {_POINTS} rows, not {args.curve_window}")
     if args.picture:
         _require_drawing(args)
     model, recipe = load_to_learn(args)
@@ -142,13 +140,13 @@ def _run_prequential(model: MLCA, recipe: Recipe, file: TableFile, args: argpars
 
 
 def _thinned(result: Prequential) -> Prequential:
-    """Return the result with so few records that its table fits a screen, the last among them."""
+    """Return the result with so few records that its table fits a screen, including the last one."""
     step = -(-len(result.records) // _TABLE_LINES)
     return replace(result, records=result.records[::-step][::-1])
 
 
 def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield one row at a time; the model makes room for what columns it brings."""
+    """Yield single rows; the model is widened for new columns."""
     from mlca.frames import make_room
 
     for batch in growing_batches(model, file, recipe.layout, faults):
@@ -160,7 +158,7 @@ def _steps(model: MLCA, recipe: Recipe, file: TableFile, faults: Faults) -> Iter
 
 @contextmanager
 def _live_curve() -> Iterator[Callable[[Record], None] | None]:
-    """Show the curve while it grows, on a terminal."""
+    """Update the curve while it grows, on a terminal."""
     if not has_terminal():
         yield None
         return
@@ -178,7 +176,7 @@ def _live_curve() -> Iterator[Callable[[Record], None] | None]:
 
 
 def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
-    """Draw the recent past of each measure as a line of blocks, from 0 to 1."""
+    """Return the recent values of each measure as a line of blocks, from 0 to 1."""
     last = records[-1]
     lines = [
         f"{last.row:,} rows, {last.n_nodes or 0:,} nodes, {last.n_labels:,} labels, {last.rows_per_second:,.0f} rows/s"
@@ -192,7 +190,7 @@ def _curves_in_words(records: list[Record], window: int | None) -> list[str]:
 
 
 def _require_drawing(args: argparse.Namespace) -> None:
-    """Raise what drawing would, before the work begins whose result would be lost."""
+    """Raise the errors of drawing in advance, before the work whose result would be lost."""
     from mlca.replacing import check_replaceable
 
     with needing("--picture", "plots"):
@@ -214,5 +212,5 @@ def _draw(result: Prequential, picture: str) -> None:
 
 
 def nan_as_null(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values with null, which JSON has, in place of NaN, which it has not."""
+    """Return the values with null instead of NaN, which JSON lacks."""
     return {name: None if isinstance(x, float) and math.isnan(x) else x for name, x in values.items()}

@@ -1,4 +1,4 @@
-"""Show why a row gets its labels: the nodes that vote, what they stand for, every number up to the probabilities."""
+"""Explain a prediction: the nodes that vote, their labels, and each number up to the probabilities."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     parser.add_argument(
-        "--row", type=positive, required=True, metavar="N", help="the row, counted from 1 as `predict` does"
+        "--row", type=positive, required=True, metavar="N", help="number of the row, counted from 1 as `predict` does"
     )
 
 
@@ -59,5 +59,5 @@ def _find_row(recipe: Recipe, args: argparse.Namespace) -> tuple[NDArray[Any], C
                 return dense_row(found.X, 0), found.cells
             last = batch.numbers[-1]
             if args.row < last:
-                raise ValueError(f"{args.data}: row {args.row} is one of those that cannot be read")
+                raise ValueError(f"{args.data}: row {args.row} cannot be read")
     raise ValueError(f"{args.data}: there is no row {args.row}; the last that can be read is {last}")

@@ -1,6 +1,6 @@
-"""Show what a model knows: parameters, nodes, growth, memory, what columns contribute, how near rows have been.
+"""Show the contents of a model: parameters, nodes, growth, memory, and the importance of columns.
 
-Of each label: its rows, its most typical nodes, and the columns that speak most for it and against it.
+Each label is shown with its number of rows, its most typical nodes, and the columns with the strongest effect on it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _SHOWN_CONTRIBUTIONS = 10
 _SPEAKING_COLUMNS = 5
 _SHARES_OF_ROWS = (0.5, 0.9, 0.99)
 
-# Columns that are shown one by one.
+# Largest number of columns that are listed.
 _SHOWN_COLUMNS = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_model_argument(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON, with every label")
+    parser.add_argument("--json", action="store_true", help="print JSON, with all labels")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look into the model and print; return the exit code."""
+    """Print the contents of the model; return the exit code."""
     model, recipe = load_with_recipe_if_any(args.model)
     facts = _facts(model, recipe, args.model)
     print(json.dumps(facts) if args.json else "\n".join(_in_words(facts)))
@@ -77,7 +77,7 @@ def _columns(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _nearest_within(model: MLCA) -> dict[str, float]:
-    """Return how near shares of the rows were to what was known before them."""
+    """Return the distances to the nearest node within which given shares of the rows lay."""
     import numpy as np
 
     distances = model.nearest_distances_ if model.decision != "bayes" else np.zeros(0)
@@ -90,7 +90,7 @@ def _nearest_within(model: MLCA) -> dict[str, float]:
 
 
 def _speaker(model: MLCA) -> Any:
-    """Return a function that gives the columns that speak most for a label (above 0) and against it."""
+    """Return a function from a label to the columns with the largest scores for (above 0) and against it."""
     from mlca.frames import feature_names
     from mlca.tables.telling import dense_row
 
@@ -109,7 +109,7 @@ def _speaker(model: MLCA) -> Any:
 
 
 def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
-    """Return for each label, the most frequent first, its rows, its most typical nodes and what speaks for it."""
+    """Return for each label, by frequency, its rows, its most typical nodes and its strongest columns."""
     import numpy as np
 
     by_label, counts, n_seen = model.label_counts_.tocsc(), model.counts_, model.n_seen_
@@ -119,7 +119,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
     for column in np.argsort(-totals, kind="stable").tolist():
         nodes = by_label.indices[by_label.indptr[column] : by_label.indptr[column + 1]]
         with_label = by_label.data[by_label.indptr[column] : by_label.indptr[column + 1]]
-        # Typical is a node that stands for many rows of the label, and for few without it.
+        # A typical node stands for many rows with the label and few without it.
         best = np.argsort(-(with_label * with_label / counts[nodes]), kind="stable")[:_TYPICAL_NODES]
         facts.append(
             {
@@ -142,7 +142,7 @@ def _label_facts(model: MLCA, recipe: Recipe | None) -> list[dict[str, Any]]:
 
 
 def _describer(model: MLCA, recipe: Recipe | None) -> Any:
-    """Return a function that gives the most telling values of a node in the user's own terms."""
+    """Return a function from a node to its most unusual values, in the user's own terms."""
     from mlca.tables.feature_names import FeatureNames
     from mlca.tables.telling import TellingColumns, dense_row
 
@@ -164,11 +164,11 @@ def _in_words(facts: dict[str, Any]) -> list[str]:
     return [
         shown(facts["model"]),
         f"  rows        {rows:,}",
-        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows per node, {facts['nodes_of_one_row']:,} of one row, "
-        f"the largest of {facts['rows_of_largest_node']:,}; they stand for {facts['rows_represented']:,} rows",
+        f"  nodes       {nodes:,}: {rows / max(1, nodes):.1f} rows per node; {facts['nodes_of_one_row']:,} of one row, "
+        f"largest {facts['rows_of_largest_node']:,}; {facts['rows_represented']:,} rows in all nodes",
         f"  columns     {_columns_in_words(facts)}",
         *_table_of_columns(facts["columns"]),
-        f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, the file {facts['file_bytes'] / 1e6:.2f} MB",
+        f"  memory      {(facts['memory_bytes'] or 0) / 1e6:.2f} MB, file {facts['file_bytes'] / 1e6:.2f} MB",
         f"  parameters  {parameters}",
         f"  vigilance   {facts['vigilance']:.4g}",
         *_similarity_in_words(facts),
@@ -203,10 +203,10 @@ def _similarity_in_words(facts: dict[str, Any]) -> list[str]:
     if facts["contributions"]:
         largest = list(facts["contributions"].items())[:_SHOWN_CONTRIBUTIONS]
         named = ", ".join(f"{shown(name)} {share:.1%}" for name, share in largest)
-        lines.append(f"  contribute  {named}; how much predictions change if learned rows exchange their values")
+        lines.append(f"  importance  {named} (permutation importance)")
     if facts["nearest_within"]:
         within = ", ".join(f"{float(part):.0%} within {end:.2f}" for part, end in facts["nearest_within"].items())
-        lines.append(f"  novelty     by their distance to the nearest node, before they were learned: {within}")
+        lines.append(f"  novelty     distance of new rows to their nearest node: {within}")
     return lines
 
 
@@ -218,14 +218,14 @@ def _growth_in_words(growth: list[dict[str, int]]) -> list[str]:
     return [
         f"  growth      {sparkline(nodes, max(nodes), 40)} nodes, from {growth[0]['nodes']:,} after "
         f"{growth[0]['rows']:,} rows to {last['nodes']:,} after {last['rows']:,}",
-        f"              {half['nodes']:,} nodes and {half['labels']:,} labels were there after {half['rows']:,} rows",
+        f"              {half['nodes']:,} nodes and {half['labels']:,} labels after {half['rows']:,} rows",
     ]
 
 
 def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
     listed = labels[:_SHOWN_LABELS]
     width = max((len(shown(label["label"])) for label in listed), default=0)
-    lines = [f"{len(labels):,} labels, the most frequent first, with their most typical nodes"]
+    lines = [f"{len(labels):,} labels by frequency, with their most typical nodes"]
     for label in listed:
         lines.append(f"  {shown(label['label']):<{width}}  {label['rows']:,} rows, {label['share']:.1%}")
         for node in label["typical_nodes"]:
@@ -233,7 +233,7 @@ def _labels_in_words(labels: list[dict[str, Any]]) -> list[str]:
             lines.append(f"      node {node['node']}: {node['with_label']:,} of {node['rows']:,} rows; {values}")
         if label["speaks"]:
             spoken = ", ".join(f"{shown(name)} {score:+.2f}" for name, score in label["speaks"].items())
-            lines.append(f"      speaks for it (+) or against it (-): {spoken}")
+            lines.append(f"      evidence for (+) and against (-) the label: {spoken}")
     if len(labels) > len(listed):
         lines.append(f"  and {len(labels) - len(listed):,} more, which --json lists")
     return lines

@@ -1,8 +1,8 @@
-"""One update of a model at a time: a lock from before it is loaded until it is replaced.
+"""Lock for updates of a model: held from before it is loaded until it is replaced.
 
-The lock is on the model file itself, so that nothing is left behind, not even by a process that is killed. Whoever
-waited for it may hold the lock of a file that has been replaced meanwhile, and takes that of the new one then. Windows,
-which renames nothing onto an open file, has a file beside the model for it.
+The lock is on the model file itself, so that nothing is left behind, even by a killed process. A process that waited
+may then hold the lock of a file that has been replaced meanwhile; it then locks the new one. On Windows, which cannot
+rename onto an open file, there is a lock file beside the model.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class ModelLock:
         self._path, self._descriptor = path, descriptor
 
     def check(self) -> None:
-        """Raise ValueError if the model was replaced by someone who does not ask for locks, such as `MLCA.save`."""
+        """Raise ValueError if the model was replaced by a program that does not use locks, such as `MLCA.save`."""
         if not _is_current(_lock_file(self._path), self._descriptor):
             raise ValueError(
-                f"{self._path}: was replaced while this update was at work, so nothing is saved; run the update again"
+                f"{self._path}: was replaced while this update was running, so nothing is saved; run the update again"
             )
 
 
@@ -48,22 +48,22 @@ def locked(path: str, wait: float) -> Iterator[ModelLock]:
     path : str
         The model file.
     wait : float
-        How many seconds to wait while another update holds the lock.
+        The longest wait for another update, in seconds.
 
     Raises
     ------
     ValueError
-        If the lock is still held by another when the time is over.
+        If another process still holds the lock at the end of the wait.
     """
     file = _lock_file(path)
     deadline = monotonic() + wait
     descriptor = _attempt(file)
     if descriptor is None:
-        print(f"{shown(path)}: another update is at work; waiting up to {wait:g} s", file=sys.stderr, flush=True)
+        print(f"{shown(path)}: another update is running; waiting up to {wait:g} s", file=sys.stderr, flush=True)
     while descriptor is None:
         if monotonic() > deadline:
             raise ValueError(
-                f"{path}: another update is still at work after {wait:g} s, so nothing was learned; "
+                f"{path}: another update is still running after {wait:g} s, so nothing was learned; "
                 "try again, or give it more time: --wait SECONDS"
             )
         sleep(_PAUSE)
@@ -92,7 +92,7 @@ def _open(file: Path) -> int:
     if sys.platform == "win32":
         return os.open(file, os.O_RDWR | os.O_CREAT)
     try:
-        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders lock only what may be written
+        return os.open(file, os.O_RDWR | os.O_NONBLOCK)  # network folders lock only writable files
     except PermissionError:
         return os.open(file, os.O_RDONLY | os.O_NONBLOCK)
 
@@ -106,12 +106,15 @@ def _lock(descriptor: int) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
-        print(f"no lock is to be had here ({error.strerror}): let nobody else update the model", file=sys.stderr)
+        print(
+            f"this file system does not support locks ({error.strerror}): run no other update meanwhile",
+            file=sys.stderr,
+        )
     return True
 
 
 def _is_current(file: Path, descriptor: int) -> bool:
-    """Whether the file under this name is still the one that was opened."""
+    """Return whether the file with this name is still the one that was opened."""
     try:
         return os.path.samestat(file.stat(), os.fstat(descriptor))
     except FileNotFoundError:

@@ -47,46 +47,52 @@ _PARAMETERS = {
 
 def add_model_parameters(parser: argparse.ArgumentParser, recency: bool) -> None:
     """Declare the hyperparameters of a new model as options; the default of `recency` differs by command."""
-    model = parser.add_argument_group("model", "hyperparameters; see the documentation of mlca.MLCA")
+    model = parser.add_argument_group("hyperparameters", "described in the documentation of mlca.MLCA")
     model.add_argument(
         "--vigilance",
         type=_vigilance,
         metavar="V",
-        help="largest distance at which a row joins a node, 0 to 1, or auto (default: 0.01)",
+        help="largest distance at which a row joins a node: 0 to 1, or auto (default: 0.01)",
     )
     model.add_argument(
         "--recency",
         action=argparse.BooleanOptionalAction,
         help=f"use of the labels of the last rows, for streams (default: {'yes' if recency else 'no'})",
     )
-    model.add_argument("--drift", choices=DRIFTS, help="follow: handle concept drift (default: off)")
-    model.add_argument("--objective", choices=OBJECTIVES, help="what predict optimises (default: exact)")
+    model.add_argument("--drift", choices=DRIFTS, help="handling of concept drift (default: off)")
+    model.add_argument("--objective", choices=OBJECTIVES, help="measure that predictions optimise (default: exact)")
     model.add_argument("--max-nodes", type=int, metavar="N", help="largest number of nodes (default: no limit)")
     model.add_argument(
         "--search",
         choices=SEARCHES,
-        help="nodes compared with a row: all, or above 16,384 nodes those of the nearest cells (default: exact)",
+        help="search for the nearest nodes: exact, or cells, which is faster above 16,384 nodes (default: exact)",
     )
     model.add_argument("--jobs", type=int, metavar="N", help="number of threads; -1 uses all cores (default: 1)")
     paper = parser.add_argument_group("reproducing the paper")
     paper.add_argument(
         "--published",
         choices=tuple(PUBLISHED),
-        help="the paper's algorithm: short for --similarity correntropy --decision bayes and its --attributes",
+        help="algorithm of the paper; sets --similarity correntropy, --decision bayes and --attributes",
     )
     paper.add_argument("--similarity", choices=SIMILARITIES, help="distance that selects voters (default: learned)")
-    paper.add_argument("--decision", choices=DECISIONS, help="how votes become probabilities (default: mixed)")
-    paper.add_argument("--window", type=int, metavar="N", help="latest rows that set the bandwidth (default: 50)")
-    paper.add_argument("--attributes", choices=ATTRIBUTES, help="how columns share bandwidths (default: common)")
-    paper.add_argument("--rule", choices=RULES, help="how nodes move (default: published)")
-    paper.add_argument("--neighbors", type=int, metavar="N", help="nodes that vote, with bayes (default: 10)")
+    paper.add_argument(
+        "--decision", choices=DECISIONS, help="rule that turns votes into probabilities (default: mixed)"
+    )
+    paper.add_argument(
+        "--window", type=int, metavar="N", help="number of recent rows that set the bandwidth (default: 50)"
+    )
+    paper.add_argument(
+        "--attributes", choices=ATTRIBUTES, help="sharing of bandwidths among features (default: common)"
+    )
+    paper.add_argument("--rule", choices=RULES, help="rule by which nodes move (default: published)")
+    paper.add_argument("--neighbors", type=int, metavar="N", help="number of nodes that vote, with bayes (default: 10)")
     paper.add_argument("--smoothing", type=float, metavar="S", help="Laplace smoothing, with bayes (default: 1)")
-    paper.add_argument("--vote", choices=VOTES, help="how nodes vote, with bayes (default: counts)")
+    paper.add_argument("--vote", choices=VOTES, help="votes of the nodes, with bayes (default: counts)")
     paper.add_argument("--seed", type=int, metavar="N", help="seed of --attributes clustered (default: 0)")
 
 
 def add_column_kinds(group: argparse._ArgumentGroup) -> None:
-    """Declare what the user may say about the columns of a table."""
+    """Declare the options that set the kinds of columns."""
     group.add_argument(
         "--column",
         action="append",
@@ -99,7 +105,7 @@ def add_column_kinds(group: argparse._ArgumentGroup) -> None:
         "--text-features",
         type=positive,
         metavar="N",
-        help=f"features for the words of each column of text (default {TEXT_FEATURES})",
+        help=f"number of features per text column (default: {TEXT_FEATURES})",
     )
 
 
@@ -124,17 +130,29 @@ def model_from_options(args: argparse.Namespace) -> MLCA:
     """Return a model with the chosen hyperparameters; wrong or ineffective ones are usage errors."""
     from mlca.classifier import MLCA
 
-    options = {name: f"--{word.replace('_', '-')}" for word, name in _PARAMETERS.items()}
+    chosen = valid_parameters(args)
+    for name in without_effect(chosen):
+        args.refuse(f"{_option(name)} has no effect without --decision bayes or --published; add one, or leave it out")
+    return MLCA(**chosen)
+
+
+def valid_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the given hyperparameters; a value that MLCA does not accept is a usage error."""
+    from mlca.classifier import MLCA
+
     try:
         chosen = chosen_parameters(args)
-        model = MLCA(**chosen)
-        model._check_parameters()
+        MLCA(**chosen)._check_parameters()
     except ValueError as error:
         name, _, rest = str(error).partition(" ")
-        args.refuse(f"{options.get(name, name)} {rest}")
-    for name in without_effect(chosen):
-        args.refuse(f"{options[name]} has no effect without --decision bayes or --published; add one, or leave it out")
-    return model
+        args.refuse(f"{_option(name)} {rest}")
+    return chosen
+
+
+def _option(name: str) -> str:
+    """Return the option that sets a hyperparameter."""
+    words = {name: word for word, name in _PARAMETERS.items()}
+    return f"--{words[name].replace('_', '-')}" if name in words else name
 
 
 def _vigilance(word: str) -> float | Literal["auto"]:

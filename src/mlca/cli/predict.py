@@ -1,8 +1,8 @@
 """Predict the labels of new rows.
 
-The result has a row for every row of the file: its number, its labels, most likely first, their probabilities, and its
-novelty: from 0 to 1, how unlike everything learned it is. By default the labels are those more likely than not, or else
-the likeliest, unless having none is likelier still; `--top`, `--threshold` and `--objective` choose them otherwise.
+The output has one row per row of the file: its number, its labels with the most likely first, their probabilities, and
+its novelty, from 0 (usual) to 1 (unlike any learned row). By default, labels above 0.5 are predicted; if there are
+none, the most likely label, unless "no label" is more likely. Change this with `--top`, `--threshold` or `--objective`.
 """
 
 from __future__ import annotations
@@ -54,23 +54,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         default="-",
         type=_output,
-        help=f"{', '.join(KINDS)}, or - for standard output (default)",
+        help=f"output file: {', '.join(KINDS)}, or - (default: -, standard output)",
     )
-    parser.add_argument("--id", metavar="COLUMN", help="carry a column through (default: that of `train --id`)")
+    parser.add_argument(
+        "--id", metavar="COLUMN", help="row-ID column, copied to the output (default: that of `train --id`)"
+    )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--top", type=positive, metavar="K", help="the K most likely labels")
+    which.add_argument("--top", type=positive, metavar="K", help="number of labels per row: the K most likely")
     which.add_argument(
         "--threshold",
         type=_threshold,
         action="append",
         metavar="[LABEL=]P",
-        help="labels more likely than P, even if that is none; LABEL=P for one label, may be repeated (default: the "
-        "objective decides)",
+        help="probability above which a label is predicted; LABEL=P, which may be repeated, sets it for one label "
+        "(default: the objective decides)",
     )
     which.add_argument(
         "--objective",
         choices=OBJECTIVES,
-        help="what labels are chosen for: exact sets, example F1 or each label by itself (default: that of the model)",
+        help="measure that predictions optimise (default: that of the model)",
     )
 
 
@@ -103,18 +105,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _with_id(layout: Layout, column: str | None) -> Layout:
-    """Return a layout that carries a column of ids through."""
+    """Return a layout with an ID column that is copied to the output."""
     from mlca.tables.layout import TableLayout
 
     if column is None:
         return layout
     if not isinstance(layout, TableLayout) or column in [known.name for known in layout.learned]:
-        raise ValueError(f"--id {column}: the model learned it, or knows no columns; an id is carried, not learned")
+        raise ValueError(
+            f"--id {column}: the model learned this column, or has no columns; an ID column is copied, not learned"
+        )
     return replace(layout, id=column)
 
 
 def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str | None:
-    """Return the column of ids that the output gets; one that the user names must be there."""
+    """Return the ID column of the output; one that the user names must exist."""
     from mlca.tables.columns import names_of
     from mlca.tables.layout import TableLayout
 
@@ -124,12 +128,15 @@ def _carried(layout: Layout, file: TableFile, args: argparse.Namespace) -> str |
         return identity
     if args.id is not None:
         names_of([identity], file.source.columns, file.source.name)
-    print(shown(f"{file.source.name}: no column {identity!r} (id): rows have their numbers alone"), file=sys.stderr)
+    print(
+        shown(f"{file.source.name}: no column {identity!r} for IDs: rows are identified by number only"),
+        file=sys.stderr,
+    )
     return None
 
 
 def _cuts(given: list[tuple[str | None, float]] | None, names: list[str]) -> Any:
-    """Return the threshold, or that of each label: a number without a label is for those that are not named."""
+    """Return the threshold, or one per label: a number without a label applies to the others."""
     from mlca.validation import read_threshold
 
     if not given:

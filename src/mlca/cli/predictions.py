@@ -22,7 +22,7 @@ KINDS = (".csv", ".jsonl", ".parquet")
 class Prediction(NamedTuple):
     """The labels of one row, most likely first, and their probabilities.
 
-    `id` is empty where no column is carried, and `novelty` None where the model tells none.
+    `id` is empty without an ID column; `novelty` is None if the model does not compute it.
     """
 
     row: int
@@ -32,32 +32,32 @@ class Prediction(NamedTuple):
     novelty: float | None = None
 
     def by_name(self, identity: str | None) -> dict[str, Any]:
-        """Return everything by name, with the id under that of its column."""
+        """Return the fields by name, with the ID under its column's name."""
         carried = {} if identity is None else {identity: self.id}
         said = {"labels": self.labels, "probabilities": self.probabilities, "novelty": self.novelty}
         return {"row": self.row, **carried, **said}
 
 
 def require_free_name(identity: str | None) -> None:
-    """Raise ValueError if a column of ids is called as one that predictions have themselves."""
+    """Raise ValueError if an ID column has the name of an output column."""
     if identity in Prediction(0, [], []).by_name(None):
-        raise ValueError(f"--id {identity}: `predict` writes a column of this name itself; rename yours")
+        raise ValueError(f"--id {identity}: `predict` writes a column of this name; rename yours")
 
 
 class Writer(Protocol):
-    """Takes predictions, some at a time."""
+    """Receives predictions, some at a time."""
 
     def write(self, predictions: Sequence[Prediction]) -> None:
         """Write them."""
 
 
-# A spreadsheet takes a cell that begins with one of these for a formula and runs it, unless the cell is a number.
+# Spreadsheets run a cell that starts with one of these as a formula, unless it is a number.
 _FORMULA = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def as_cell(text: str) -> str:
-    """Return a text as a cell that no spreadsheet runs: with an apostrophe before what looks like a formula.
+    """Return a text as a cell that no spreadsheet runs: with an apostrophe if it looks like a formula.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def as_cell(text: str) -> str:
 
 
 class _LineEnds:
-    """Takes rows that end as `csv` must believe, which otherwise quotes no carriage return before Python 3.13."""
+    """Makes `csv` quote carriage returns, which it does by itself only from Python 3.13 on."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
@@ -111,7 +111,8 @@ class _JsonLinesWriter:
     def __init__(self, file: TextIO, identity: str | None) -> None:
         self._file = file
         self._identity = identity
-        # A terminal is shown escapes, and obeys none; where not all can be written, those of JSON are read again.
+        # Terminals get escapes instead of control characters; if not all characters can be written, JSON escapes are
+        # used.
         self._ascii = file.isatty() or not (file.encoding or "").lower().startswith("utf")
 
     def write(self, predictions: Sequence[Prediction]) -> None:
@@ -135,11 +136,11 @@ def writing(out: str, separator: str, identity: str | None = None, *, as_json: b
     Parameters
     ----------
     out : str
-        Where to; the suffix is one of `KINDS`. ``-`` is standard output: CSV, or JSON lines.
+        The target; the suffix is one of `KINDS`. ``-`` is standard output: CSV, or JSON lines.
     separator : str
-        What stands between the labels of a CSV cell.
+        The separator between the labels of a CSV cell.
     identity : str, optional
-        The name of the column of ids.
+        The name of the ID column.
     as_json : bool
         Whether standard output is JSON lines.
     """
@@ -167,4 +168,4 @@ def _open_writer(file: IO[bytes], suffix: str, separator: str, identity: str | N
     try:
         yield _CsvWriter(text, separator, identity) if suffix == ".csv" else _JsonLinesWriter(text, identity)
     finally:
-        text.detach()  # which writes what is left, and leaves the file open
+        text.detach()  # writes the rest, and leaves the file open

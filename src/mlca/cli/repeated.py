@@ -1,4 +1,4 @@
-"""A stricter parser: options that are given twice, and options that do not exist.
+"""A stricter parser that rejects repeated and unknown options.
 
 argparse alone keeps the last of two values without a message: with `--labels a --labels b`, column a would be learned
 as a feature. It also reports an unknown option with the usage line of `mlca` instead of that of the command.
@@ -31,7 +31,7 @@ class OncePerOption(argparse.ArgumentParser):
 
 
 def _is_first(action: argparse.Action, namespace: argparse.Namespace) -> bool:
-    """Whether an argument has no value yet, apart from its default."""
+    """Return whether an argument has no value yet, apart from its default."""
     given: set[str] = vars(namespace).setdefault("given", set())
     first = action.dest not in given
     given.add(action.dest)
@@ -54,7 +54,7 @@ class _Once(argparse.Action):
 
 
 class Gathered(argparse.Action):
-    """Joins the names of all times that the option is given, with commas."""
+    """Joins the names of repeated options with commas."""
 
     def __call__(
         self,

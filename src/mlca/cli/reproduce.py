@@ -1,8 +1,8 @@
-"""Run the paper's experiments again and report them beside the paper's figures.
+"""Repeat the paper's experiments and report the results beside the paper's figures.
 
-Results go to DIR/results.sqlite as they come: the same command goes on where an earlier one was stopped.
-The report is DIR/report.html, DIR/report.md and one CSV file a table. Datasets that are not at hand are
-named and left out; `mlca datasets fetch NAME` gets them.
+Results are stored in DIR/results.sqlite as they arrive: run the same command again to resume. The report consists of
+DIR/report.html, DIR/report.md and one CSV file per table. Missing datasets are listed and left out; `mlca datasets
+fetch NAME` downloads them.
 """
 
 from __future__ import annotations
@@ -28,28 +28,47 @@ EXPERIMENTS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declare what can be run and how."""
+    """Declare the experiments and options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "experiments:\n" + "\n".join(f"  {name:12}{purpose}" for name, purpose in EXPERIMENTS.items())
-    parser.add_argument("experiment", metavar="EXPERIMENT", choices=tuple(EXPERIMENTS), help="one of those below")
-    parser.add_argument("--quick", action="store_true", help="few folds and seeds, small datasets, short streams")
     parser.add_argument(
-        "--datasets", action="extend", metavar="NAME", nargs="+", help="only these; default: the paper's"
+        "experiment", metavar="EXPERIMENT", choices=tuple(EXPERIMENTS), help="an experiment from the list below"
     )
     parser.add_argument(
-        "--algorithms", action="extend", metavar="NAME", nargs="+", help="only these, such as mlca-i or mlknn"
+        "--quick", action="store_true", help="a quick run: few folds and seeds, small datasets, short streams"
     )
     parser.add_argument(
-        "--seeds", metavar="N", type=_positive(int), help="seeds of the stream and folds of 2 x 10-fold; default 20"
+        "--datasets", action="extend", metavar="NAME", nargs="+", help="datasets (default: those of the paper)"
     )
-    parser.add_argument("--jobs", metavar="N", type=_positive(int), default=1, help="tasks at a time, one thread each")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="a Dask scheduler, tcp://..., whose workers do the tasks")
     parser.add_argument(
-        "--time-limit", metavar="SECONDS", type=_positive(float), help="a fit past it is N/A, with the worst values"
+        "--algorithms",
+        action="extend",
+        metavar="NAME",
+        nargs="+",
+        help="algorithms, such as mlca-i or mlknn (default: all)",
     )
-    parser.add_argument("--tune", action="store_true", help="search the paper's grids instead of taking its choice")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("reproduction"), help="where to; default: reproduction"
+        "--seeds", metavar="N", type=_positive(int), help="number of seeds of the stream and of folds (default: 20)"
+    )
+    parser.add_argument(
+        "--jobs",
+        metavar="N",
+        type=_positive(int),
+        default=1,
+        help="number of parallel tasks, one thread each (default: 1)",
+    )
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="address of a Dask scheduler, tcp://..., whose workers run the tasks"
+    )
+    parser.add_argument(
+        "--time-limit",
+        metavar="SECONDS",
+        type=_positive(float),
+        help="time limit per fit; a fit that exceeds it is N/A and counts as worst",
+    )
+    parser.add_argument("--tune", action="store_true", help="grid search instead of the paper's tuned parameters")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("reproduction"), help="output folder (default: reproduction)"
     )
 
 
@@ -73,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _positive(kind: type[int] | type[float]) -> type[int] | type[float]:
-    """Return a reader of numbers above zero, named for argparse's complaints."""
+    """Return a parser of positive numbers, named for argparse's messages."""
 
     def read(text: str) -> int | float:
         number = kind(text)

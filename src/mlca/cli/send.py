@@ -1,7 +1,7 @@
-"""Send a table to `mlca serve` as a stream, row by row in order; begun again, it goes on where it stopped.
+"""Send a table to `mlca serve`, row by row in order; run it again after an interruption to resume.
 
-Every row gets an id, of a column that you name, or made of the file's name, its first row and the row's number; so
-rows are learned once, however often they are sent: a file that has grown, or has lines corrected, is just sent again.
+Each row gets an ID: the value of the --id column, or one made from the file name, the first row and the row number.
+The service learns each ID once. So you can send a file again after it has grown or after lines were corrected.
 """
 
 from __future__ import annotations
@@ -23,30 +23,32 @@ if TYPE_CHECKING:
     from mlca.client import Client
     from mlca.tables.sources import Source
 
-# A row as the service takes it, behind its line of the file.
+# A row in the service's form, with its line in the file.
 Placed = tuple[int, dict[str, Any]]
 
-# Rows by which it is decided how the labels are written.
+# Number of rows that decide the form of the labels.
 _FIRST_ROWS = 1000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_arguments(parser)
-    parser.add_argument("--to", metavar="URL", required=True, help="the service, such as http://127.0.0.1:8000")
     parser.add_argument(
-        "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 a label"
+        "--to", metavar="URL", required=True, help="address of the service, such as http://127.0.0.1:8000"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
     parser.add_argument(
-        "--id", metavar="COLUMN", help="a column that names every row (default: made up, as told above)"
+        "--labels", action=Gathered, metavar="COLUMNS", help="one column of labels, or one column of 0 and 1 per label"
     )
-    parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows a request (default 100)")
-    parser.add_argument("--token-file", metavar="FILE", help="holds the token (default: the variable MLCA_TOKEN)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    parser.add_argument("--id", metavar="COLUMN", help="column of row IDs (default: generated IDs, see above)")
+    parser.add_argument("--batch", type=positive, default=100, metavar="N", help="rows per request (default: 100)")
+    parser.add_argument(
+        "--token-file", metavar="FILE", help="file with the token (default: the environment variable MLCA_TOKEN)"
+    )
     parser.add_argument(
         "--predict-first",
         action="store_true",
-        help="have every row predicted before its labels are sent, so that the service measures how well",
+        help="prediction of each row before its labels are sent, so that the service measures accuracy",
     )
 
 
@@ -71,13 +73,13 @@ def run(args: argparse.Namespace) -> int:
                     position = answer["position"]
                 progress.advance(len(batch), source.fraction())
         except ServiceError as error:
-            raise ValueError(f"{args.to}: {error}\n{sent:,} rows were sent; run it again to go on") from None
+            raise ValueError(f"{args.to}: {error}\n{sent:,} rows were sent; run the command again to resume") from None
         facts = {"sent": sent, "known": known, "position": position}
         seconds = progress.seconds
     if args.json:
         print(json.dumps(facts))
     else:
-        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} were known already")
+        print(f"Sent {sent:,} rows in {seconds:.1f} s; {known:,} of them were already in the log")
     return 0
 
 
@@ -88,7 +90,7 @@ def _token(args: argparse.Namespace) -> str | None:
 
 
 def _takes_tables(client: Client) -> bool:
-    """Whether the service learns tables; a token that is good for learning only is not told, and most do."""
+    """Whether the service learns tables; assumed if the token may not ask."""
     from mlca.client import ServiceError
 
     try:
@@ -106,7 +108,7 @@ def _rows(
     to_x: Callable[[Iterator[tuple[str, Any]]], dict[str, Any]],
     on_fault: Callable[[str], None],
 ) -> Iterator[Placed]:
-    """Yield the rows of the file as the service takes them; `to_x` makes x of a row's names and cells."""
+    """Yield the rows of the file in the service's form; `to_x` makes x from a row's names and cells."""
     from mlca.tables.cells import id_of
     from mlca.tables.label_columns import LabelReader, decide_labels
     from mlca.tables.sources import Fault
@@ -138,7 +140,7 @@ def _rows(
 
 
 def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the cells of a row as a table's service takes them; none of it is changed: 007 stays a text."""
+    """Return the cells of a row unchanged, for a table: 007 stays a text."""
     from mlca.tables.cells import as_text, is_missing, is_number
 
     x: dict[str, Any] = {}
@@ -154,13 +156,13 @@ def _cells(row: Iterator[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _numbers(row: Iterator[tuple[str, Any]]) -> dict[str, float]:
-    """Return the numbers of a row, as a service that learns nothing else takes them."""
+    """Return the numbers of a row, for a service that learns numbers only."""
     from mlca.tables.cells import is_number
 
     x = dict(row)
     for name, cell in x.items():
         if not is_number(cell):
-            raise ValueError(f"{name!r} is no number, and this service takes nothing else")
+            raise ValueError(f"{name!r} is not a number, and this service accepts numbers only")
     return {name: _within_bounds(name, cell) for name, cell in x.items()}
 
 
@@ -175,14 +177,14 @@ def _within_bounds(name: str, cell: Any) -> float:
 
 
 def _fingerprint(columns: tuple[str, ...], first: list[Any]) -> str:
-    """Tell files of one name apart by their columns and first row; the same file, grown, keeps it."""
+    """Distinguish files of the same name by their columns and first row; a file that has grown keeps its ID."""
     return hashlib.sha256(json.dumps([columns, first[:1]], default=str).encode()).hexdigest()[:12]
 
 
 def _send_good(
     client: Client, batch: list[Placed], predict_first: bool, source: Source, on_fault: Callable[[str], None]
 ) -> dict[str, Any] | None:
-    """Send rows without those that the service refuses; these leave the batch. None where nothing is left."""
+    """Send rows; those that the service rejects leave the batch. None if nothing is left."""
     from mlca.client import ServiceError
 
     while batch:

@@ -1,7 +1,7 @@
-"""Serve a model that keeps learning: rows and labels in, predictions out, over HTTP, and a page to watch it.
+"""Run an HTTP service that learns and predicts, with a web page that shows its state.
 
-Every row that is acknowledged is on the disk. After a crash the model is the same to the last bit. `mlca serve token`
-makes a token; without tokens only this machine can ask.
+Every acknowledged row is on disk. After a crash, the restored model is the same to the last bit. `mlca serve token`
+creates a token; without tokens, only requests from this machine are accepted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mlca.cli.model_options import add_column_kinds, add_model_parameters, chosen_parameters
+from mlca.cli.model_options import add_column_kinds, add_model_parameters, valid_parameters
 from mlca.cli.repeated import Gathered
 from mlca.optional import needing
 
@@ -17,42 +17,51 @@ from mlca.optional import needing
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     tasks = parser.add_subparsers(dest="task", metavar="[token]")
-    token = tasks.add_parser("token", help="make a token and print it", description="Make a token and print it, once.")
-    token.add_argument("--tokens", metavar="FILE", required=True, help="the file that gets its hash")
-    token.add_argument("--name", required=True, help="whose it is; stands in the service's log")
+    token = tasks.add_parser(
+        "token", help="create a token and print it", description="Create a token and print it, once."
+    )
+    token.add_argument("--tokens", metavar="FILE", required=True, help="file that stores the hash of the token")
+    token.add_argument("--name", required=True, help="name of its owner, shown in the service's log")
     token.add_argument(
         "--scopes",
         action=Gathered,
         default="predict",
-        help="what it is good for: predict, learn, admin, with commas (default predict)",
+        help="comma-separated permissions: predict, learn, admin (default: predict)",
     )
-    parser.add_argument("--data", metavar="DIR", help="the folder of log and snapshots")
-    parser.add_argument("--model", metavar="MODEL", help="a model to go on from, when the log is new")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, help="the port; 0 takes a free one (default 8000)")
-    parser.add_argument("--log", metavar="URL", help="postgresql://..., a log that several services share")
-    parser.add_argument("--tokens", metavar="FILE", help="who may do what; see mlca serve token")
+    parser.add_argument("--data", metavar="DIR", help="folder of the log and snapshots")
+    parser.add_argument("--model", metavar="MODEL", help="model to start from, if the log is new")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=8000, help="port; 0 chooses a free one (default: 8000)")
+    parser.add_argument(
+        "--log",
+        metavar="URL",
+        help="postgresql:// address of a log that several services share (default: SQLite in --data)",
+    )
+    parser.add_argument(
+        "--tokens", metavar="FILE", help="file with the accepted tokens; create it with mlca serve token"
+    )
     parser.add_argument(
         "--accept-log",
         action="store_true",
-        help="continue with a log that is damaged, cut or older than the snapshots; rows that it lacks are lost, and "
+        help="continue with a log that is damaged, truncated or older than the snapshots; missing rows are lost, and "
         "snapshots that contradict it are moved to the folder set-aside",
     )
-    add_column_kinds(parser.add_argument_group("columns", "of rows that are objects, when the log is new"))
+    add_column_kinds(parser.add_argument_group("columns", "for rows sent as objects, if the log is new"))
     add_model_parameters(parser, recency=True)
+    parser.set_defaults(refuse=parser.error)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until stopped, or make a token; return the exit code."""
+    """Serve until stopped, or create a token; return the exit code."""
     if args.task == "token":
         return _make_token(args)
     if args.data is None:
-        raise ValueError("say where log and snapshots go: --data DIR")
+        args.refuse("--data is required: the folder of the log and snapshots")
     with needing("mlca serve", "serve"):
         from mlca.serve.server import run as serve
         from mlca.serve.startup import ServiceSettings
 
-    parameters = chosen_parameters(args)
+    parameters = valid_parameters(args)
     n_jobs = parameters.pop("n_jobs", None)
     if args.column:
         parameters["columns"] = dict(args.column)
@@ -76,6 +85,6 @@ def _make_token(args: argparse.Namespace) -> int:
     scopes = [word.strip() for word in args.scopes.split(",")]
     unknown = [word for word in scopes if word not in SCOPES]
     if unknown:
-        raise ValueError(f"--scopes: {unknown[0]!r} is none of {', '.join(SCOPES)}")
+        args.refuse(f"--scopes must be among {', '.join(SCOPES)}, not {unknown[0]!r}")
     print(add_token(Path(args.tokens), args.name, scopes))
     return 0

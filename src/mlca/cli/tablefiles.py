@@ -1,4 +1,4 @@
-"""What the commands that read a user's files share: the options, opening, and rows that cannot be read."""
+"""Shared by the commands that read data files: options, opening, and rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 FORMATS = ("csv", "tsv", "jsonl", "parquet", "arff", "xc")
 
-# Faulty rows that are named one by one when they are skipped; more are only counted.
+# Largest number of skipped rows that are named; further ones are only counted.
 _NAMED_FAULTS = 10
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
     """Declare the model file."""
-    parser.add_argument("model", metavar="MODEL", help="a model file that `mlca train` wrote")
+    parser.add_argument("model", metavar="MODEL", help="model file")
 
 
 def add_data_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the data file and how it is read."""
-    parser.add_argument("data", metavar="FILE", help="the data, perhaps gzipped; - is standard input")
-    parser.add_argument("--format", choices=FORMATS, help="what the file is (default: its suffix or first bytes tell)")
+    parser.add_argument("data", metavar="FILE", help="data file, plain or gzipped; - is standard input")
+    parser.add_argument("--format", choices=FORMATS, help="file format (default: by suffix or first bytes)")
     parser.add_argument(
         "--on-error",
         choices=("stop", "skip"),
         default="stop",
-        help="what to do with a row that cannot be read (default: stop, and write no file)",
+        help="handling of rows that cannot be read (default: stop, without writing a file)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON for scripts")
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare where labels are, for models that were trained in Python and do not know."""
+    """Declare the options for labels, for models that were trained in Python."""
     parser.add_argument(
-        "--labels", action=Gathered, metavar="COLUMNS", help="where labels are, if the model was trained in Python"
+        "--labels", action=Gathered, metavar="COLUMNS", help="label columns, for a model trained in Python"
     )
-    parser.add_argument("--separator", metavar="TEXT", help="what stands between them (default: | ; or , if found)")
+    parser.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
 
 
 def positive(word: str) -> int:
@@ -58,7 +58,7 @@ def positive(word: str) -> int:
 
 
 def as_float(word: str) -> float:
-    """Return the number that a word is; NaN, which no bounds let pass, if it is none."""
+    """Return a word as a number; NaN, which all range checks reject, if it is not one."""
     try:
         return float(word)
     except ValueError:
@@ -67,7 +67,7 @@ def as_float(word: str) -> float:
 
 @contextmanager
 def opened(args: argparse.Namespace, wanted: Callable[[int], bool] = lambda number: True) -> Iterator[TableFile]:
-    """Open the data file and look at its first rows; batches hold the rows whose numbers are wanted."""
+    """Open the data file and examine its first rows; batches hold the rows whose numbers are wanted."""
     from mlca.tables.batches import TableFile
     from mlca.tables.byte_streams import ByteStream
     from mlca.tables.formats import open_source
@@ -77,7 +77,7 @@ def opened(args: argparse.Namespace, wanted: Callable[[int], bool] = lambda numb
 
 
 def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
-    """Load a model, and how it reads tables if it knows."""
+    """Load a model with its recipe, if it has one."""
     from mlca.classifier import load
     from mlca.tables.table_learner import recipe_for
 
@@ -86,7 +86,7 @@ def load_with_recipe_if_any(path: str) -> tuple[MLCA, Recipe | None]:
 
 
 def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
-    """Load a model that knows how to read tables."""
+    """Load a model that has a recipe."""
     from mlca.tables.table_learner import set_recipe
 
     model, recipe = load_with_recipe_if_any(path)
@@ -95,24 +95,24 @@ def load_with_recipe(path: str) -> tuple[MLCA, Recipe]:
             f"{path}: the model knows no columns, since it was trained in Python on rows without names; train it on a "
             "DataFrame, or use it from Python"
         )
-    # From here on it is given rows without names, read by the recipe.
+    # From here on the model receives rows without names, encoded by the recipe.
     model.__dict__.pop("feature_names_in_", None)
     set_recipe(model, recipe)
     return model, recipe
 
 
 def load_to_learn(args: argparse.Namespace) -> tuple[MLCA, Recipe]:
-    """Load a model that will read labels; one that was trained in Python is told where they are when a file is open."""
+    """Load a model that will read labels; a model from Python gets its label columns when a file is open."""
     from mlca.tables.layout import TableLayout
 
     model, recipe = load_with_recipe(args.model)
     if isinstance(recipe.layout, TableLayout) and recipe.layout.labels is None and args.labels is None:
-        raise ValueError(f"{args.model}: trained in Python, so say where the labels are, as in --labels tags")
+        raise ValueError(f"{args.model}: trained in Python, so name the label columns, for example --labels tags")
     return model, recipe
 
 
 def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Recipe:
-    """Return a recipe that knows where labels are: as before, or as the user says now."""
+    """Return a recipe with label columns: as before, or by the user's options."""
     from dataclasses import replace
 
     from mlca.tables.kinds import Ignored
@@ -127,7 +127,7 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
         labels = layout.labels
         told = labels.form == "separated" and args.separator is not None
         if (labels.form == "lists" or told) and labels.columns[0] in file.source.columns:
-            # From this file on, text with a separator is read beside lists, or by the separator that the user gives.
+            # From this file on, text with a separator is accepted beside lists, or the user's separator is used.
             found = decide_labels(file.source, file.first, labels.columns[0], args.separator)
             if found.form == "separated":
                 labels = replace(found, separator=found.separator or SEPARATORS[0])
@@ -137,10 +137,10 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
     learned = sorted(label_columns & {column.name for column in layout.learned} | label_columns & {layout.id})
     if learned:
         raise ValueError(
-            f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or carries it as an id, so it "
+            f"{args.model}: the model learned from {', '.join(map(repr, learned))}, or copies it as an ID, so it "
             "cannot hold the labels; name another column in --labels"
         )
-    # What held the labels until now is no column to learn from: it would give the labels away.
+    # The previous label column must not become a feature: it would reveal the labels.
     before = () if layout.labels is None else layout.labels.among(file.source.columns)
     set_aside = [Ignored(name, "held the labels before") for name in before if name not in label_columns]
     others = [column for column in layout.columns if column.name not in {*label_columns, *before}]
@@ -148,14 +148,14 @@ def with_labels(recipe: Recipe, file: TableFile, args: argparse.Namespace) -> Re
 
 
 def refuse_to_overwrite(out: str, *read: str, option: str = "--out") -> None:
-    """Raise ValueError if the output would take the place of a file that is read, whatever name it is given."""
+    """Raise ValueError if the output would replace an input file, under any name."""
     for path in read:
         if out != "-" and Path(out).exists() and Path(path).exists() and Path(out).samefile(path):
-            raise ValueError(f"{option} {out}: this is {path}, which is read and would be lost; name another file")
+            raise ValueError(f"{option} {out}: this is {path}, an input that would be overwritten; name another file")
 
 
 def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning: bool = False) -> list[str]:
-    """Check a file against the recipe; print what differs and may."""
+    """Compare a file with the recipe; print acceptable differences."""
     from mlca.tables.differences import compare
 
     notes = compare(file, recipe.layout, labels=labels, learning=learning)
@@ -165,40 +165,40 @@ def tell_differences(file: TableFile, recipe: Recipe, *, labels: bool, learning:
 
 
 class Faults:
-    """Decides what becomes of rows that cannot be read: the first stops, or all are named and skipped."""
+    """Handles rows that cannot be read: stops at the first, or reports and skips all."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self._stop = args.on_error == "stop"
         self._count = 0
 
     def __call__(self, sentence: str) -> None:
-        """Take notice of a faulty row."""
+        """Handle a faulty row."""
         if self._stop:
             raise ValueError(f"{sentence}\nCorrect the row, or leave such rows out: --on-error skip")
         self._count += 1
         if self._count <= _NAMED_FAULTS:
             print(f"skipped {shown(sentence)}", file=sys.stderr)
         elif self._count == _NAMED_FAULTS + 1:
-            print("skipped more rows, which are counted but not named", file=sys.stderr)
+            print("skipped more rows; further ones are only counted", file=sys.stderr)
 
 
 def oddities(file: TableFile) -> dict[str, Any]:
-    """Return what was odd about the cells and rows that were read."""
+    """Return the findings about the cells and rows that were read."""
     return {"skipped": file.n_faulty, "missing": dict(file.missing), "unseen": dict(file.unseen)}
 
 
 def oddities_in_words(file: TableFile) -> list[str]:
-    """Return the same in sentences."""
+    """Return the same as sentences."""
     lines = []
     if file.n_faulty:
         lines.append(f"{file.n_faulty:,} rows could not be read and were skipped")
     if unread := getattr(file.source, "unread", None):
         named = ", ".join(map(shown, sorted(unread)))
-        lines.append(f"names that no object had among the first 1000, and that were not read: {named}")
+        lines.append(f"names that appear only after the first 1000 objects, ignored: {named}")
     if file.missing:
         named = ", ".join(f"{shown(name)} {count:,}" for name, count in file.missing.most_common(8))
         lines.append(f"missing values, left out of comparisons: {named}")
     if file.unseen:
         named = ", ".join(f"{shown(value)} {count:,}" for value, count in file.unseen.most_common(8))
-        lines.append(f"values that the model does not know, like none of the known: {named}")
+        lines.append(f"unknown values, treated as unlike any known one: {named}")
     return lines

@@ -1,4 +1,4 @@
-"""A curve in one line of text."""
+"""A curve as one line of text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float], highest: float = 1.0, width: int = 60) -> str:
-    """Draw values between 0 and `highest`; of more than `width`, neighbours share a block. NaN is a gap.
+    """Draw values between 0 and `highest`; beyond `width` values, neighbours share a block. NaN is a gap.
 
     Examples
     --------

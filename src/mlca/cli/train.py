@@ -1,8 +1,8 @@
-"""Learn a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
+"""Train a model from a table: CSV, TSV, JSON lines, Parquet, ARFF or XC text, of any size.
 
-The first 1000 rows decide what the columns are: numbers, yes or no, dates, categories, free text, or ids, which are
-left out. The choice is shown and can be overridden, and the model file keeps it, so that later files are read alike.
-Later rows may bring new categories. Values that are missing are reported. Ctrl-C saves what was learned.
+The first 1000 rows decide the kind of each column: number, boolean, date, category, free text, or ID, which is left
+out. The choice is printed, can be overridden, and is stored in the model file for later files. Later rows may bring
+new categories. Missing values are counted and reported. Ctrl-C saves the rows learned so far.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ if TYPE_CHECKING:
     from mlca.tables.layout import LabelLayout, Layout
     from mlca.tables.recipe import Recipe
 
-# Columns that are shown one by one; of more, the kinds are counted.
+# Columns listed one by one; beyond that, kinds are counted.
 _SHOWN_COLUMNS = 20
 
-# Spreads of numeric columns that differ by more than this factor deserve a hint.
+# Spreads of numeric columns that differ by more than this factor cause a hint.
 _UNEVEN = 100
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_data_arguments(parser)
-    parser.add_argument("--out", metavar="MODEL", required=True, help="where the model goes; an old file is replaced")
+    parser.add_argument(
+        "--out", metavar="MODEL", required=True, help="model file to write; an existing file is replaced"
+    )
     columns = parser.add_argument_group(
         "columns", "comma-separated names, or one per option; patterns such as tag_* are supported"
     )
@@ -50,26 +52,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--labels",
         action=Gathered,
         metavar="COLUMNS",
-        help="one column of labels, or one column of 0 and 1 a label, or Mulan's XML file",
+        help="one column of labels, one column of 0 and 1 per label, or the XML file of a Mulan dataset",
     )
-    columns.add_argument("--separator", metavar="TEXT", help="what stands between labels (default: | ; or , if found)")
-    columns.add_argument("--numeric", action=Gathered, metavar="COLUMNS", help="columns of numbers")
-    columns.add_argument("--categorical", action=Gathered, metavar="COLUMNS", help="columns of categories")
-    columns.add_argument(
-        "--text", action=Gathered, metavar="COLUMNS", help="columns of free text, learned by their words"
-    )
-    columns.add_argument("--ignore", action=Gathered, metavar="COLUMNS", help="columns that are not learned")
+    columns.add_argument("--separator", metavar="TEXT", help="separator between labels (default: | ; or , if found)")
+    columns.add_argument("--numeric", action=Gathered, metavar="COLUMNS", help="numeric columns")
+    columns.add_argument("--categorical", action=Gathered, metavar="COLUMNS", help="categorical columns")
+    columns.add_argument("--text", action=Gathered, metavar="COLUMNS", help="columns of free text")
+    columns.add_argument("--ignore", action=Gathered, metavar="COLUMNS", help="columns to leave out")
     add_column_kinds(columns)
-    columns.add_argument("--id", metavar="COLUMN", help="says which row it is: not learned, and carried by `predict`")
-    columns.add_argument("--decimal", choices=(".", ","), help="how fractions are written (default: the cells tell)")
+    columns.add_argument(
+        "--id", metavar="COLUMN", help="row-ID column: not learned, and copied by `predict` (default: none)"
+    )
+    columns.add_argument("--decimal", choices=(".", ","), help="decimal separator (default: detected)")
     parser.add_argument(
-        "--holdout", type=_share, metavar="SHARE", help="keep a share of the rows apart, .2 say, and measure on them"
+        "--holdout", type=_share, metavar="SHARE", help="share of the rows held out and measured on, such as 0.2"
     )
     parser.add_argument(
         "--tune",
         action="store_true",
-        help="choose vigilance and attributes (those of --published stay) by predicting the first 1000 rows before "
-        "learning them",
+        help="choice of vigilance and attributes by test-then-train on the first 1000 rows; --published keeps its "
+        "attributes",
     )
     add_model_parameters(parser, recency=False)
     parser.set_defaults(refuse=parser.error)
@@ -82,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from mlca.tables.table_learner import recipe_of
 
     if args.tune and (args.vigilance is not None or args.attributes is not None):
-        args.refuse("--tune chooses --vigilance and --attributes; leave these out, or --tune")
+        args.refuse("--tune chooses --vigilance and --attributes itself; leave these out, or leave out --tune")
     check_replaceable(args.out)
     refuse_to_overwrite(args.out, args.data)
     require_free_name(args.id)
@@ -119,13 +121,13 @@ def run(args: argparse.Namespace) -> int:
             extra["holdout"] = nan_as_null(measures.as_dict())
         print(json.dumps({**learned.facts(model, args.out), **extra}))
     else:
-        on_the_rest = [] if measures is None else [f"On the {args.holdout:.0%} of the rows kept apart:", str(measures)]
+        on_the_rest = [] if measures is None else [f"On the {args.holdout:.0%} of the rows held out:", str(measures)]
         print("\n".join([*learned.in_words(model, args.out), *on_the_rest]))
     return 130 if learned.interrupted else 0
 
 
 def _require_two_readings(args: argparse.Namespace) -> None:
-    """Raise ValueError if the file is to be read twice and cannot be."""
+    """Raise ValueError if the file must be read twice but can be read only once."""
     from mlca.tables.byte_streams import STANDARD_INPUT, is_read_once
 
     for option, wanted in (("--holdout", args.holdout), ("--tune", args.tune)):
@@ -135,20 +137,18 @@ def _require_two_readings(args: argparse.Namespace) -> None:
 
 
 def is_kept_apart(number: int, share: float) -> bool:
-    """Whether a row is kept apart: as by lot, but by its number, so that every reading of the file agrees."""
+    """Return whether a row is held out, by a hash of its number, so that each pass over the file agrees."""
     return zlib.crc32(number.to_bytes(8, "big")) < share * 2**32
 
 
 def _require_rows_apart(args: argparse.Namespace, file: TableFile, kept_apart: Callable[[int], bool]) -> None:
-    """Raise ValueError if there is nothing to measure on, before anything is saved."""
+    """Raise ValueError if no row is held out, before anything is saved."""
     if args.holdout and not any(map(kept_apart, range(1, file.n_read + 1))):
-        raise ValueError(
-            f"--holdout {args.holdout:g} keeps none of the {file.n_read:,} rows apart; give a larger share"
-        )
+        raise ValueError(f"--holdout {args.holdout:g} holds out none of the {file.n_read:,} rows; use a larger share")
 
 
 def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Callable[[int], bool]) -> Tuning:
-    """Try out parameters on the first rows, and let the model have the best."""
+    """Tune parameters on the first rows and set the best ones in the model."""
     from itertools import islice
 
     from mlca.cli.tuning import tune
@@ -158,7 +158,7 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
     with opened(args, lambda number: not kept_apart(number)) as file:
         batches = list(islice(file.batches(layout, Faults(args)), -(-FIRST_ROWS // BATCH_ROWS)))
     if not batches:
-        raise ValueError(f"{args.data}: no row is left to tune on")
+        raise ValueError(f"{args.data}: no rows left for tuning")
     tuning = tune(model, batches, None if args.published is None else (model.attributes,))
     model.set_params(vigilance=tuning.best.vigilance, attributes=tuning.best.attributes)
     return tuning
@@ -167,7 +167,7 @@ def _tune(model: MLCA, layout: Layout, args: argparse.Namespace, kept_apart: Cal
 def _measure(
     model: MLCA, recipe: Recipe, args: argparse.Namespace, kept_apart: Callable[[int], bool]
 ) -> Evaluation | None:
-    """Measure the model on the rows that were kept apart."""
+    """Measure the model on the held-out rows."""
     with opened(args, kept_apart) as file:
         return measure(model, recipe, file, Faults(args))[0]
 
@@ -198,11 +198,11 @@ def _wishes(args: argparse.Namespace) -> Any:
 
 
 def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
-    """Return what was decided about the columns."""
+    """Return the choices about columns as lines of text."""
     from mlca.tables.layout import XcLayout
 
     if isinstance(layout, XcLayout):
-        return [f"{shown(file.source.name)}: {layout.n_features:,} attributes, numbered from {layout.first}"]
+        return [f"{shown(file.source.name)}: {layout.n_features:,} features, numbered from {layout.first}"]
     width = max(len(shown(column.name)) for column in layout.columns[:_SHOWN_COLUMNS])
     lines = [shown(f"{file.source.name}: labels from {_labels_in_words(file, layout.labels)}")]
     lines += [
@@ -214,12 +214,12 @@ def choices_in_words(file: TableFile, layout: Layout) -> list[str]:
         kinds = ", ".join(f"{rest.count(kind):,} {kind}" for kind in dict.fromkeys(rest))
         lines.append(f"  and {len(rest):,} more: {kinds}")
     if layout.id is not None:
-        lines.append(f"  {shown(layout.id):<{width}}  {'id':<11}  not learned, carried by `predict`")
+        lines.append(f"  {shown(layout.id):<{width}}  {'id':<11}  not learned, copied by `predict`")
     return lines
 
 
 def _about(column: Column) -> str:
-    """Return what becomes of a column's cells."""
+    """Return how a column is encoded."""
     from mlca.tables.kinds import Boolean, Categorical, Date, Numeric, OneHot, Text, Vector
 
     match column:
@@ -232,9 +232,9 @@ def _about(column: Column) -> str:
             n = len(column.values)
             return f"{n} values: {', '.join(column.values[:6])}" + (" ..." if n > 6 else "")
         case Date():
-            return "how late it is" + "".join(f", where in the {cycle}" for cycle in column.cycles)
+            return "time" + "".join(f", position in the {cycle}" for cycle in column.cycles)
         case Text():
-            return f"words and pairs of words, on {column.width:,} places"
+            return f"words and pairs of words, hashed to {column.width:,} features"
         case Vector():
             return f"{column.width:,} numbers"
         case _:
@@ -242,21 +242,21 @@ def _about(column: Column) -> str:
 
 
 def _labels_in_words(file: TableFile, labels: LabelLayout | None) -> str:
-    assert labels is not None  # the file was asked for them
+    assert labels is not None  # a file opened for training has labels
     if labels.form == "flags":
         how = f"the {len(labels.among(file.source.columns))} columns of 0 and 1 {', '.join(labels.columns[:6])}"
         how += " ..." if len(labels.columns) > 6 else ""
     elif labels.form == "lists":
         how = f"the lists of column {labels.columns[0]!r}"
     elif labels.separator is None:
-        how = f"column {labels.columns[0]!r}, one a cell (no | ; or , found: use --separator if there is another)"
+        how = f"column {labels.columns[0]!r}, one per cell (no | ; or , found; set another separator with --separator)"
     else:
         how = f"column {labels.columns[0]!r}, with {labels.separator!r} between them"
     return how
 
 
 def _hints(file: TableFile, layout: Layout) -> list[str]:
-    """Return a hint if columns of very different spread are to share a bandwidth."""
+    """Return a hint if columns of very different spread share a bandwidth."""
     from mlca.tables.kinds import Numeric
     from mlca.tables.layout import TableLayout
 
@@ -267,6 +267,6 @@ def _hints(file: TableFile, layout: Layout) -> list[str]:
         return []
     wide, narrow = max(spreads, key=spreads.__getitem__), min(spreads, key=spreads.__getitem__)
     return [
-        f"Hint: {wide!r} spreads {spreads[wide] / spreads[narrow]:,.0f} times as wide as {narrow!r}, so the latter "
-        "hardly counts when rows become nodes; rescale, or give each column its own bandwidth: --attributes individual"
+        f"Hint: {wide!r} has {spreads[wide] / spreads[narrow]:,.0f} times the spread of {narrow!r}, which therefore "
+        "hardly affects the nodes; rescale, or use one bandwidth per column: --attributes individual"
     ]

@@ -1,4 +1,4 @@
-"""Choosing vigilance and variant by the first rows of a file: predict each, then learn it, and compare."""
+"""Choice of vigilance and variant by test-then-train on the first rows of a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _VIGILANCES = (0.01, 0.1, 0.3)
 
-# A bandwidth of its own for each of thousands of places for words would make a model too large.
+# One bandwidth per feature for thousands of text features would make a model too large.
 _VARIANTS_OF_DENSE_ROWS = ("common", "individual")
 _VARIANTS_OF_SPARSE_ROWS = ("common",)
 
@@ -24,7 +24,7 @@ _CLOSE = 0.01
 
 @dataclass(frozen=True)
 class Trial:
-    """A choice and what came of it."""
+    """A choice and its result."""
 
     vigilance: float
     attributes: str
@@ -33,13 +33,13 @@ class Trial:
     nodes: int
 
     def facts(self) -> dict[str, Any]:
-        """Return everything for scripts."""
+        """Return the facts for scripts."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """All trials, and the best: of those whose F1 is within .01 of the highest, the one with the fewest nodes."""
+    """All trials, and the best: among those whose F1 is within 0.01 of the highest, the one with the fewest nodes."""
 
     trials: tuple[Trial, ...]
     rows: int
@@ -52,7 +52,7 @@ class Tuning:
         return min(close, key=lambda trial: (trial.nodes, -trial.example_f1))
 
     def in_words(self) -> list[str]:
-        """Return the trials as a table, and why the best is the best."""
+        """Return the trials as a table, with the reason for the choice."""
         best, highest = self.best, max(trial.example_f1 for trial in self.trials)
         lines = [f"Tuned on the first {self.rows:,} rows, each predicted before it was learned:"]
         lines.append("  vigilance  attributes   exact match     F1   nodes")
@@ -72,11 +72,11 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     Parameters
     ----------
     model : MLCA
-        A model that has learned nothing; its other parameters are kept.
+        An empty model; its other parameters are kept.
     batches : sequence of Batch
         The first rows of the file, read by one layout.
     variants : sequence of str, optional
-        The choices of `attributes`; by default those that suit the rows.
+        The choices of `attributes`; default: those that suit the rows.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def tune(model: MLCA, batches: Sequence[Batch], variants: Sequence[str] | None =
     Raises
     ------
     ValueError
-        If there are too few rows to compare the choices by.
+        If there are too few rows to compare the choices.
     """
     from sklearn.base import clone
 

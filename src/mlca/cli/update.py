@@ -1,8 +1,7 @@
 """Continue training a model with more rows; new labels, categories and columns are supported.
 
-The file is checked against the columns that the model was trained on. The model file is replaced when all
-is learned, whole or not at all. Updates of one model take turns, so that each learns on top of the other. Ctrl-C
-saves what was learned.
+The columns of the file are compared with those of the model. The model file is replaced atomically at the end.
+Concurrent updates of one model take turns. Ctrl-C saves the rows learned so far.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     add_data_arguments(parser)
     add_label_arguments(parser)
-    parser.add_argument("--backup", action="store_true", help="keep the old model as MODEL.bak")
+    parser.add_argument("--backup", action="store_true", help="copy of the old model as MODEL.bak")
     parser.add_argument(
-        "--wait", type=_seconds, metavar="SECONDS", default=60.0, help="for another update to end (default 60)"
+        "--wait", type=_seconds, metavar="SECONDS", default=60.0, help="longest wait for another update (default: 60)"
     )
 
 
@@ -57,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _prepare(args: argparse.Namespace, lock: ModelLock) -> None:
-    """Make sure that nothing is lost when the model is replaced."""
+    """Write the backup, if requested, before the model is replaced."""
     from mlca.replacing import replacing
 
     lock.check()

@@ -1,20 +1,18 @@
 """Multi-label data: from a file or a name to a matrix of rows and a matrix of labels.
 
-Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into
-rows of words with their lines, for everybody alike. Here (`arff` with `arff_rows`, `xc`; `mat` for bytes) the words
-become numbers as they come, which are appended to the flat arrays of `rows` and handed over as a `LabelledTable`
-(`table`): X dense or sparse as the file is, Y sparse, names where the format has them. No reader holds the text of
-more than a line, none believes a size that the file announces before it has seen the data, and every complaint names
-file and line.
+Data flow through this package in one direction. The readers of `mlca.tables` turn a file, compressed or not, into rows
+of words with their line numbers. Here (`mulan_meka` with `arff_rows`, `extreme`; `mat` for bytes) the words become
+numbers, which are appended to the flat arrays of `sparse_rows` and returned as a `LabelledTable` (`table`): X dense or
+sparse as the file is, Y sparse, names if the format has them. No reader holds the text of more than one line, none
+trusts a size in a header before it has seen the data, and every error names file and line.
 
-Above the readers stand names. `catalogue` says of each dataset of the field what its files do not:
-who made it, which files are an official split, which numbers are categories in truth, where a copy
-is. `filesets` knows how the files may lie in a folder, `folders` looks for them in ``MLCA_DATA`` and in the
-cache and fetches what is missing (`download`, `openml`), and `loading` makes of all this the one
-function that most users need, `load_dataset`.
+Above the readers are names. `catalogue` has what the files do not contain: authors, official splits, categorical
+columns, and download addresses. `filesets` describes how files may lie in a folder, `locations` searches ``MLCA_DATA``
+and the cache and downloads missing files (`download`, `openml`), and `loading` combines these into `load_dataset`, the
+function that most users need.
 
-Beside them `synthetic` draws the paper's three discs, `drifting` streams of any length whose meaning changes (their
-rows come from `concepts`), and `summary` computes the statistics by which the field describes a dataset.
+In addition, `synthetic` generates the paper's three discs, `drifting` streams of any length with concept drift (their
+rows come from `concepts`), and `summary` computes the usual statistics of a dataset.
 """
 
 from mlca.datasets.catalogue import CATALOGUE

@@ -1,4 +1,4 @@
-"""The rows of an ARFF file as numbers: attributes dense or sparse as the file is, labels apart."""
+"""The rows of an ARFF file as numbers: features dense or sparse as the file is, labels separate."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Records: TypeAlias = Iterator[tuple[int, Any]]
 
 
 def read_arff_rows(source: ArffSource, labels: Set[int]) -> tuple[Any, sparse.csr_array]:
-    """Read all rows, in the manner of the first.
+    """Read all rows, in the form of the first.
 
     Parameters
     ----------
     source : ArffSource
         The file.
     labels : set of int
-        Places of the attributes that are labels.
+        Positions of the columns that are labels.
 
     Returns
     -------
     X : ndarray or csr_array, float64
-        The other attributes, dense or sparse as the rows are.
+        The other columns, dense or sparse as the rows are.
     Y : csr_array, uint8
         The labels.
     """
     header = source.header
     for place in labels:
         if not header.attributes[place].can_be_label:
-            problem = f"label {header.attributes[place].name!r} is no choice between 0 and 1"
+            problem = f"label {header.attributes[place].name!r} is not a choice between 0 and 1"
             raise bad_file(source.name, header.data_line, problem)
     records = _without_faults(source)
     first = next(records, None)
@@ -125,20 +125,20 @@ def _is_set(flag: float, attribute: Attribute, number: int, name: str) -> bool:
 def _no_value(
     words: Iterable[tuple[int, str]], attributes: tuple[Attribute, ...], number: int, name: str
 ) -> ValueError:
-    """Make the error for the first word that its attribute does not take."""
+    """Return the error for the first word that its column does not accept."""
     for place, word in words:
         attribute = attributes[place]
         try:
             attribute.convert(word)
         except KeyError:
-            return bad_file(name, number, f"{word[:40]!r} is none of the values of attribute {attribute.name!r}")
+            return bad_file(name, number, f"{word[:40]!r} is not among the values of attribute {attribute.name!r}")
         except ValueError:
-            return bad_file(name, number, f"{word[:40]!r} is no number, as attribute {attribute.name!r} asks for")
+            return bad_file(name, number, f"{word[:40]!r} is not a number, as attribute {attribute.name!r} requires")
     raise AssertionError("every word is a value of its attribute")
 
 
 def _refuse_omitted(places: Set[int], attributes: tuple[Attribute, ...], number: int, name: str) -> None:
-    """Refuse a row whose meaning is not 0 where it is silent: it means the first nominal value."""
+    """Reject a sparse row whose default is not 0: it stands for the first nominal value."""
     if places:
         attribute = attributes[min(places)]
         raise bad_file(

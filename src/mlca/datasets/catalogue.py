@@ -1,7 +1,7 @@
-"""What the field's datasets are, where they come from, and how their files are called.
+"""The benchmark datasets: their sources and the names of their files.
 
-An entry says all that the files themselves do not: who made the data, which of several files are
-an official split, which numbers are categories in truth, and where a copy can be had.
+An entry has what the files do not contain: who made the data, which files are an official split, which numbers are
+categories, and where to download a copy.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ _DRIVE = "https://drive.google.com/uc?export=download&id="
 
 @dataclass(frozen=True)
 class Archive:
-    """A public zip file that holds the dataset.
+    """A public zip file with the dataset.
 
     Attributes
     ----------
     url : str
         Its address.
     members : mapping of str to str
-        The file in the archive, without folders, and what it is called here.
+        The file in the archive, without folders, and its name here.
     fileset : FileSet
-        How the files lie when they are unpacked.
+        The fileset of the unpacked files.
     checksum : str or None
-        Algorithm and digest, such as ``"md5:0a1b..."``, where one has been published.
+        Algorithm and digest, such as ``"md5:0a1b..."``, if one has been published.
     """
 
     url: str
@@ -49,24 +49,24 @@ class Entry:
     Attributes
     ----------
     name, title, source, citation : str
-        What it is called here, what it is about, a page that describes it, whom to cite.
+        Name, title, a page that describes it, and the citation.
     shape : tuple of three int
-        Instances, attributes and labels: what is read must have this shape.
+        The numbers of rows, features and labels, against which the data are checked.
     collected : tuple of FileSet
-        How its files lie in the collections of the field, the richest first.
+        Its filesets in public collections, richest first.
     archive : Archive
-        Where a copy can be had.
+        Where to download a copy.
     categorical : {"declared", "all", "none"}
-        Which attributes are categorical: those that the file declares, or, where the file writes
-        categories as numbers or tells nothing, all or none.
+        Which features are categorical: those that the file declares, or, if the file writes categories as numbers or
+        declares nothing, all or none.
     official_split : bool
-        Whether train and test part are the ones that the field compares on.
+        Whether train and test part are the usual ones for comparisons.
     openml : tuple of (str, int) or None
         Name and version on OpenML.
     drop : tuple of str
-        Attributes to leave out.
+        Columns to leave out.
     note : str
-        What a user should know besides.
+        Further notes for users.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Entry:
 
     @property
     def filesets(self) -> tuple[FileSet, ...]:
-        """All ways in which its files may lie in a folder, the richest first."""
+        """All filesets in which it may lie in a folder, richest first."""
         from_openml = [_mulan(f"{self.openml[0]}-openml")] if self.openml else []
         return (*self.collected, *from_openml, self.archive.fileset)
 
@@ -98,13 +98,13 @@ def _train_and_test(name: str) -> Mulan:
 
 
 def _kdis(name: str, theirs: str) -> Archive:
-    """Name the copy in the KDIS repository, which is always one MEKA file with all rows."""
+    """Return the copy in the KDIS repository, which is always one MEKA file with all rows."""
     file = f"{name}-meka.arff"
     return Archive(f"{_KDIS_FILES}{theirs}_Meka.zip", {f"{theirs}.arff": file}, Meka(file))
 
 
 def _extreme(name: str, drive: str, md5: str) -> Archive:
-    """Name the copy in the Extreme Classification repository, which has no names of labels."""
+    """Return the copy in the Extreme Classification repository, which has no label names."""
     fileset = _extreme_text(name)
     return Archive(_DRIVE + drive, {file: file for file in fileset.files}, fileset, f"md5:{md5}")
 
@@ -343,7 +343,7 @@ def entry_of(name: str) -> Entry:
     Parameters
     ----------
     name : str
-        Upper and lower case do not matter.
+        Case does not matter.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""What drifting streams draw their rows from: hyperplanes, centroids and trees, each giving a row a set of labels.
+"""Concepts of drifting streams: hyperplanes, centroids and trees, which give each row a label set.
 
-The three are the generators of MOA (its `HyperplaneGenerator`, `RandomRBFGenerator` with drift and
-`RandomTreeGenerator`) with a label set where those have one class. Every kind of random number has a generator of its
-own and is drawn row after row, so that the rows do not depend on how many are drawn at a time.
+The three are the generators of MOA (`HyperplaneGenerator`, `RandomRBFGenerator` with drift and `RandomTreeGenerator`),
+with a label set instead of one class. Every kind of random number has its own generator and is drawn row by row, so
+that the rows do not depend on how many are drawn at a time.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from numpy.typing import NDArray
 DrawnRows = NDArray[np.float64]
 DrawnLabels = NDArray[np.uint8]
 
-# MOA's defaults: a step of a hyperplane's weight turns back with this chance; the shape of a random tree.
+# MOA's defaults: the probability that a step of a hyperplane's weight reverses, and the shape of a random tree.
 _TURN_BACK = 0.1
 _FIRST_LEAF_LEVEL = 3
 _DEEPEST_LEVEL = 5
 _LEAF_SHARE = 0.15
-# The random tree's attributes.
+# The features of the random tree.
 N_NUMBERS, N_CATEGORIES, N_VALUES = 5, 5, 5
 N_COLUMNS = N_NUMBERS + N_CATEGORIES * N_VALUES
 
 
 @dataclass(frozen=True)
 class Size:
-    """How wide rows and label sets are, and how many labels a row has.
+    """The numbers of features and labels, and the density of the labels.
 
     Attributes
     ----------
     n_features, n_labels : int
-        Attributes and labels.
+        The numbers of features and labels.
     density : float
-        The share of the labels that a row has on the average.
+        The mean share of the labels that a row has.
     """
 
     n_features: int
@@ -45,7 +45,7 @@ class Size:
 
     @classmethod
     def of(cls, n_features: int, n_labels: int, cardinality: float) -> Size:
-        """Return the size by the number of labels that a row has on the average."""
+        """Return the size for a mean number of labels per row."""
         if not 0.0 < cardinality < n_labels:
             raise ValueError(
                 f"cardinality is {cardinality}, but {n_labels} labels allow numbers between 0 and {n_labels}"
@@ -54,31 +54,31 @@ class Size:
 
 
 class Concept(Protocol):
-    """One meaning of the labels, from which any number of rows can be drawn."""
+    """A concept: a rule for the labels, from which any number of rows can be drawn."""
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw the rows of these numbers; a concept that moves has moved by so many steps."""
+        """Draw the rows with these numbers; a moving concept has moved by as many steps."""
 
 
 class Hyperplanes:
-    """Rows uniform in the unit cube; a label says on which side of its hyperplane a row lies.
+    """Rows uniform in the unit cube; each label is one side of a hyperplane.
 
     Parameters
     ----------
     seed : SeedSequence
-        Where all random numbers come from.
+        The source of all random numbers.
     size : Size
-        Of rows and label sets. Its density is the share of the rows on the labelled side; one half is MOA's.
+        The size of rows and label sets. Its density is the share of the rows on the labelled side; one half is MOA's.
     noise : float
         Share of label cells that are flipped.
     speed : float
-        How far every weight steps after each row; 0 stands still.
+        The change of each weight after each row; 0 for none.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, noise: float, speed: float) -> None:
         shape = (size.n_labels, size.n_features)
         drawing, self._for_rows, self._for_noise, self._for_turns = map(np.random.default_rng, seed.spawn(4))
-        # MOA's weights are positive. With several labels all would lean the same way, hence both signs.
+        # MOA's weights are positive. With several labels all hyperplanes would be tilted alike, hence both signs.
         self._weights = drawing.uniform(-1.0, 1.0, size=shape)
         self._way = np.ones(shape, dtype=np.int64)
         self._steps = np.zeros(shape, dtype=np.int64)
@@ -86,7 +86,7 @@ class Hyperplanes:
         self._noise, self._speed = noise, speed
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw rows and let the hyperplanes turn."""
+        """Draw rows and rotate the hyperplanes."""
         n_labels, n_features = self._weights.shape
         X = self._for_rows.random((len(rows), n_features))
         weights = self._turning(len(rows)) if self._speed else self._weights[None]
@@ -105,18 +105,18 @@ class Hyperplanes:
 
 
 class Centroids:
-    """Rows around centroids, each with a weight, a spread and a label set of its own.
+    """Rows around centroids, each with its own weight, spread and label set.
 
     Parameters
     ----------
     seed : SeedSequence
-        Where all random numbers come from.
+        The source of all random numbers.
     size : Size
-        Of rows and label sets. Its density is the chance of a label in the set of a centroid.
+        The size of rows and label sets. Its density is the probability of a label in the set of a centroid.
     n_centroids : int
-        Their number.
+        The number of centroids.
     speed : float
-        How far every centroid goes between two rows; at the walls of the unit cube it turns back.
+        The distance that each centroid moves between two rows; at the walls of the unit cube it turns back.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, n_centroids: int, speed: float) -> None:
@@ -129,12 +129,12 @@ class Centroids:
         self._velocities = speed * ways / np.linalg.norm(ways, axis=1, keepdims=True)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Choose a centroid by its weight, and a place around it."""
+        """Choose a centroid by its weight, and a position around it."""
         n_features = self._centres.shape[1]
         chance = self._for_choices.random(len(rows)) * self._shares[-1]
         centroid = np.searchsorted(self._shares, chance, side="right")
         path = self._centres[centroid] + self._velocities[centroid] * rows[:, None]
-        centres = 1.0 - np.abs(1.0 - path % 2.0)  # there and back between two walls
+        centres = 1.0 - np.abs(1.0 - path % 2.0)  # back and forth between two walls
         ways = self._for_ways.uniform(-1.0, 1.0, size=(len(rows), n_features))
         lengths = self._for_lengths.standard_normal(len(rows)) * self._spreads[centroid]
         X = centres + ways * (lengths / np.linalg.norm(ways, axis=1))[:, None]
@@ -157,11 +157,11 @@ class LabelTree:
     Parameters
     ----------
     seed : SeedSequence
-        Where all random numbers come from.
+        The source of all random numbers.
     size : Size
-        Of rows and label sets. Its density is the chance of a label in the set of a leaf.
+        The size of rows and label sets. Its density is the probability of a label in the set of a leaf.
     over : int
-        Rows over which the leaves, one after another, get another label set; 0 if they never do.
+        The number of rows over which all leaves, one after another, get another label set; 0 for no change.
     """
 
     def __init__(self, seed: np.random.SeedSequence, size: Size, over: int) -> None:
@@ -175,7 +175,7 @@ class LabelTree:
         self._changes_at = turn * over / (self._n_leaves + 1) if over else np.full(self._n_leaves, np.inf)
 
     def draw(self, rows: NDArray[np.int64]) -> tuple[DrawnRows, DrawnLabels]:
-        """Draw uniform attributes and ask the tree."""
+        """Draw uniform features and find their leaves."""
         numbers = self._for_numbers.random((len(rows), N_NUMBERS))
         values = self._for_values.integers(N_VALUES, size=(len(rows), N_CATEGORIES))
         leaves = np.empty(len(rows), dtype=np.intp)
@@ -197,7 +197,7 @@ class LabelTree:
             self._n_leaves += 1
             return _Split(leaf=self._n_leaves - 1)
         attribute = free[int(drawing.integers(len(free)))]
-        if attribute >= N_NUMBERS:  # a category is asked once on a way
+        if attribute >= N_NUMBERS:  # each category splits at most once on a path
             rest = [other for other in free if other != attribute]
             children = [self._grow(drawing, level + 1, rest, low, high) for _ in range(N_VALUES)]
             return _Split(attribute=attribute, children=children)
@@ -215,7 +215,7 @@ class LabelTree:
         here: NDArray[np.intp],
         leaves: NDArray[np.intp],
     ) -> None:
-        """Enter the leaf of the rows `here`, which have come down to a node."""
+        """Find the leaves of the rows `here`, which have reached a node."""
         if not node.children:
             leaves[here] = node.leaf
             return
@@ -230,7 +230,7 @@ class LabelTree:
 
 
 def label_sets(drawing: np.random.Generator, n_sets: int, size: Size) -> DrawnLabels:
-    """Draw label sets: each label with the same chance; a set that stays empty gets one label."""
+    """Draw label sets: all labels have the same probability; an empty set gets one label."""
     sets = (drawing.random((n_sets, size.n_labels)) < size.density).astype(np.uint8)
     spare = drawing.integers(size.n_labels, size=n_sets)
     empty = np.flatnonzero(~sets.any(axis=1))

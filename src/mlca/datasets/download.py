@@ -1,8 +1,7 @@
-"""Download of one file: resumed where it broke off, checked, and in its place only when whole.
+"""Download of one file: resumable, verified, and atomic.
 
-What has arrived waits beside the target in a ``.part`` file named after the address. A process that
-goes on with it first renames it to a name of its own, so that two processes never write into one
-file; when it fails it gives the part back.
+Received data are stored beside the target in a ``.part`` file named after the address. A process that resumes it first
+renames it to a name of its own, so that two processes never write to one file; if it fails, it restores the name.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from urllib.request import Request, urlopen
 
 _BLOCK = 2**16
 _ATTEMPTS = 3
-_LARGEST = 2**31  # no dataset of the field comes near; a server that never ends does
+_LARGEST = 2**31  # larger than any dataset here; limits servers that send without end
 
 
 class DownloadError(OSError):
-    """A file could not be had; the message says why and what to do by hand."""
+    """A file could not be downloaded; the message has the reason and the manual way."""
 
 
 def download(url: str, target: Path, *, checksum: str | None = None, timeout: float = 30.0) -> Path:
@@ -34,11 +33,11 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     url : str
         The address.
     target : Path
-        Where the file shall be; it appears there whole or not at all.
+        The target, which is replaced atomically.
     checksum : str, optional
         Algorithm and hexadecimal digest, such as ``"sha256:9f86..."``.
     timeout : float, default=30.0
-        Seconds without a byte after which the server is given up.
+        Seconds without a byte before the download fails.
 
     Returns
     -------
@@ -48,7 +47,7 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
     Raises
     ------
     DownloadError
-        If the server does not give the file, or gives another one.
+        If the server does not send the file, or sends another one.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     waiting = target.with_name(f"{uuid.uuid5(uuid.NAMESPACE_URL, url).hex}.part")
@@ -66,7 +65,7 @@ def download(url: str, target: Path, *, checksum: str | None = None, timeout: fl
 
 
 def _fetch_whole(url: str, part: Path, timeout: float) -> None:
-    """Fetch what is missing of a part, again if the connection breaks off."""
+    """Fetch the rest of a partial file, again if the connection breaks."""
     trouble = ""
     for _ in range(_ATTEMPTS):
         try:
@@ -74,7 +73,7 @@ def _fetch_whole(url: str, part: Path, timeout: float) -> None:
             return
         except HTTPError as error:
             if error.code != 416:
-                raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from None
+                raise DownloadError(f"{url}: the server responded with {error.code} {error.reason}") from None
             part.unlink()  # the part is longer than the file: it belongs to another one
             trouble = "the server has no such part of the file"
         except (URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
@@ -106,7 +105,7 @@ def _fetch_rest(url: str, part: Path, timeout: float) -> None:
 
 
 def _continues(answer: http.client.HTTPResponse, have: int) -> bool:
-    """Tell whether an answer goes on where the part ends."""
+    """Return whether a response continues at the end of the partial file."""
     return answer.status == 206 and (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
 
 
@@ -117,13 +116,13 @@ def _check(part: Path, checksum: str | None, url: str) -> None:
     with part.open("rb") as file:
         found = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
     if found != expected:
-        part.unlink()  # nothing of it can be trusted
-        raise DownloadError(f"{url}: the file that came has {algorithm} {found}, expected {expected}")
+        part.unlink()  # all of it is discarded
+        raise DownloadError(f"{url}: the downloaded file has {algorithm} {found}, expected {expected}")
 
 
 @contextmanager
 def _progress(url: str, have: int, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar where rich is installed and somebody is looking."""
+    """Show a progress bar on a terminal, if rich is installed."""
     try:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn

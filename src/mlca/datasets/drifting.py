@@ -1,13 +1,13 @@
-"""Streams whose meaning changes: MOA's three classical generators with several labels, and real data relabelled.
+"""Streams with concept drift: MOA's three classical generators with several labels, and relabelled real data.
 
-A stream comes in chunks, one (X, Y) after another, so ten million rows need no more memory than one chunk. Where the
-meaning changes is the same for all streams (`_is_changed`), and so is what the words mean:
+A stream comes in chunks, one (X, Y) after another, so ten million rows need no more memory than one chunk. The change
+happens at the same rows in all streams (`_is_changed`), and so do its kinds:
 
-- ``"none"``: it stays as it is.
+- ``"none"``: no change.
 - ``"sudden"``: from the middle on the labels follow another concept.
 - ``"gradual"``: around the middle rows of the new concept become more frequent, by MOA's sigmoid over a tenth of
   the stream.
-- ``"incremental"``: the one concept moves a little with every row.
+- ``"incremental"``: a single concept moves a little with every row.
 - ``"recurrent"``: the middle third follows the other concept, then the first comes back.
 """
 
@@ -26,7 +26,7 @@ from mlca.datasets.concepts import N_COLUMNS, Centroids, Concept, DrawnLabels, D
 Change: TypeAlias = Literal["none", "sudden", "gradual", "incremental", "recurrent"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 
-# Of labels that keep their rows: they can be rotated or not, nothing between.
+# The changes for relabelled data: labels are rotated or not, so there is no incremental change.
 Rotation: TypeAlias = Literal["sudden", "gradual", "recurrent"]
 
 
@@ -42,30 +42,30 @@ def rotating_hyperplane(
     chunk: int = 1000,
     random_state: Any = 0,
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Draw a stream in which each label is one side of a hyperplane that turns.
+    """Generate a stream in which each label is one side of a rotating hyperplane.
 
-    Rows are uniform in the unit cube. MOA's generator has one hyperplane and two classes; here each label has a
-    hyperplane of its own, all over the same rows.
+    Rows are uniform in the unit cube. MOA's generator has one hyperplane and two classes; here each label has its own
+    hyperplane over the same rows.
 
     Parameters
     ----------
     n_rows : int, default=50_000
-        Rows of the whole stream.
+        The number of rows of the stream.
     n_features, n_labels : int, default=10 and 5
-        Attributes and labels.
+        The numbers of features and labels.
     cardinality : float, default=2.0
-        Labels a row has on the average, before noise; half of `n_labels` is MOA's balance.
+        The mean number of labels per row, before noise; half of `n_labels` is MOA's balance.
     change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
-        How the meaning of the labels changes; ``"incremental"`` is MOA's rotation.
+        How the concept changes; ``"incremental"`` is MOA's rotation.
     speed : float, default=0.001
-        How far each weight steps after each row when the change is incremental. A step goes the way of the one
-        before, with a chance of 10 % to turn back.
+        The change of each weight after each row, if the change is incremental. A step keeps the direction of the last
+        one, or reverses with a probability of 10 %.
     noise : float, default=0.05
-        Chance of each cell of Y to be flipped.
+        The probability that a cell of Y is flipped.
     chunk : int, default=1000
-        Rows at a time; the stream is the same whatever it is.
+        The number of rows per chunk; it does not change the stream.
     random_state : int, RandomState instance or None, default=0
-        Seed of everything.
+        The seed.
 
     Returns
     -------
@@ -97,28 +97,28 @@ def random_rbf(
     chunk: int = 1000,
     random_state: Any = 0,
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Draw a stream of clouds around centroids that carry label sets and may wander.
+    """Generate a stream of clouds around centroids with label sets; the centroids may move.
 
-    MOA's centroids carry a class each; here they carry a set of labels, and a row has the labels of its centroid.
+    MOA's centroids have one class each; here they have a set of labels, and a row has the labels of its centroid.
 
     Parameters
     ----------
     n_rows : int, default=50_000
-        Rows of the whole stream.
+        The number of rows of the stream.
     n_features, n_labels : int, default=10 and 5
-        Attributes and labels.
+        The numbers of features and labels.
     cardinality : float, default=2.0
-        Labels a centroid has on the average; one that would have none gets one.
+        The mean number of labels per centroid; a centroid without labels gets one.
     change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="incremental"
-        How the meaning of the labels changes. Another concept has other centroids and other label sets.
+        How the concept changes. Another concept has other centroids and other label sets.
     speed : float, default=0.0001
-        How far each centroid goes after each row when the change is incremental, straight on from wall to wall.
+        The distance that each centroid moves after each row, if the change is incremental; it is reflected at walls.
     n_centroids : int, default=50
-        Centroids of a concept.
+        The number of centroids per concept.
     chunk : int, default=1000
-        Rows at a time; the stream is the same whatever it is.
+        The number of rows per chunk; it does not change the stream.
     random_state : int, RandomState instance or None, default=0
-        Seed of everything.
+        The seed.
 
     Returns
     -------
@@ -145,27 +145,27 @@ def random_tree(
     chunk: int = 1000,
     random_state: Any = 0,
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Draw a stream whose label sets are the leaves of a random tree.
+    """Generate a stream whose label sets are the leaves of a random tree.
 
-    Attributes and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five
-    values; no leaf above the third level, none below the fifth. A category becomes five columns of 0 and 1.
-    MOA's leaves carry a class each; here they carry a set of labels.
+    Features and the shape of the tree are MOA's: five numbers, uniform in [0, 1], and five categories of five values;
+    no leaf above the third level, none below the fifth. A category becomes five columns of 0 and 1. MOA's leaves have
+    one class each; here they have a set of labels.
 
     Parameters
     ----------
     n_rows : int, default=50_000
-        Rows of the whole stream.
+        The number of rows of the stream.
     n_labels : int, default=5
         Labels.
     cardinality : float, default=2.0
-        Labels a leaf has on the average; one that would have none gets one.
+        The mean number of labels per leaf; a leaf without labels gets one.
     change : {"none", "sudden", "gradual", "incremental", "recurrent"}, default="sudden"
-        How the meaning of the labels changes. Another concept is another tree. MOA's tree has no incremental
-        change; here one leaf after another gets another label set.
+        How the concept changes. Another concept is another tree. MOA's tree has no incremental change; here one leaf
+        after another gets another label set.
     chunk : int, default=1000
-        Rows at a time; the stream is the same whatever it is.
+        The number of rows per chunk; it does not change the stream.
     random_state : int, RandomState instance or None, default=0
-        Seed of everything.
+        The seed.
 
     Returns
     -------
@@ -184,25 +184,24 @@ def random_tree(
 
 
 def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0) -> NDArray[np.uint8] | sp.csr_array:
-    """Change the meaning of the labels of a dataset: from some row on every label moves one column to the right.
+    """Add concept drift to the labels of a dataset: from some row on, every label moves one column to the right.
 
-    The last becomes the first. Rows, label sets' sizes and how labels go together stay as they are, so what a model
-    gains or loses after the change is owed to the change alone.
+    The last becomes the first. Rows, sizes of label sets and label correlations stay the same, so any difference in
+    accuracy is due to the change alone.
 
     Parameters
     ----------
     Y : array-like or sparse of shape (n_rows, n_labels)
         The labels in the order of the stream.
     change : {"sudden", "gradual", "recurrent"}, default="sudden"
-        Rotated are: the second half; rows at random around the middle, more and more of them; the middle third,
-        there and back.
+        Which rows are rotated: the second half; increasingly many rows around the middle; or the middle third.
     random_state : int, RandomState instance or None, default=0
-        Seed of which rows are rotated first in a gradual change.
+        The seed for the choice of rows in a gradual change.
 
     Returns
     -------
     ndarray or csr_array of shape (n_rows, n_labels)
-        The labels with the change; sparse if Y is.
+        The changed labels; sparse if Y is.
 
     Examples
     --------
@@ -228,7 +227,7 @@ def rotate_labels(Y: Any, change: Rotation = "sudden", *, random_state: Any = 0)
 def _stream(
     concept_of: Callable[[np.random.SeedSequence], Concept], n_rows: int, change: Change, chunk: int, random_state: Any
 ) -> Iterator[tuple[DrawnRows, DrawnLabels]]:
-    """Check what all streams are told, draw both concepts, and return the rows chunk by chunk."""
+    """Check the common arguments of all streams, draw both concepts, and return the rows chunk by chunk."""
     if change not in CHANGES:
         raise ValueError(f"change is {change!r}: choose one of {', '.join(map(repr, CHANGES))}")
     if n_rows < 1 or chunk < 1:
@@ -250,7 +249,7 @@ def _chunks(
 
 
 def _is_changed(change: str, rows: NDArray[np.int64], n_rows: int, coin: np.random.Generator) -> NDArray[np.bool_]:
-    """Tell which of these rows of a stream follow the second concept."""
+    """Return which rows of a stream follow the second concept."""
     if change == "sudden":
         return rows >= n_rows // 2
     if change == "recurrent":

@@ -24,19 +24,19 @@ def read_xc(
 ) -> LabelledTable:
     r"""Read a dataset in the text format of the Extreme Classification repository.
 
-    The first line holds the numbers of rows, attributes and labels; each further line a row:
-    its labels with commas between them, then ``attribute:value`` for each value that is not zero.
+    The first line has the numbers of rows, features and labels. Each further line is a row: its comma-separated labels,
+    then ``feature:value`` for each non-zero value.
 
     Parameters
     ----------
     path : path-like
-        The data file, perhaps with ``.gz`` or ``.bz2`` at its end.
+        The data file, optionally with the suffix ``.gz`` or ``.bz2``.
     train_split, test_split : path-like, optional
-        The row numbers of the train and of the test part, one a line. Of several columns, which
-        are several splits, the first is taken. Give both or neither.
+        The row numbers of the train and of the test part, one per line. If there are several columns, which are several
+        splits, the first is used. Pass both or neither.
     one_based : bool, optional
-        Whether attributes and labels are numbered from 1. By default the file tells: it is so if
-        the number that is one too high occurs and 0 does not.
+        Whether features and labels are numbered from 1. Default: detected; true if the number that is one too high
+        occurs and 0 does not.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def _shift_to_zero(
     one_based: bool | None,
     path: str | PathLike[str],
 ) -> None:
-    """Make attributes and labels count from 0, in place, and check that none is too high."""
+    """Make features and labels count from 0, in place, and check that none is too large."""
     kinds = [("attribute", features, n_features), ("label", labels, n_labels)]
     numbers = [np.frombuffer(rows.columns, np.int32) for _, rows, _ in kinds]
     if one_based is None:
@@ -132,7 +132,7 @@ def _read_split(
 
 
 def _read_row_numbers(path: str | PathLike[str], n_rows: int, taken: set[int]) -> NDArray[np.intp]:
-    """Read the first number of each line; none may have been taken before."""
+    """Read the first number of each line; duplicates are rejected."""
     rows = array("q")
     for number, line in decoded_lines(path):
         words = line.split(maxsplit=1)

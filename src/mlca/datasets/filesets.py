@@ -1,4 +1,4 @@
-"""The ways in which the files of a dataset may lie in its folder, and how each is read."""
+"""The ways in which the files of a dataset may lie in its folder, and their readers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlca.datasets.mulan_meka import read_meka, read_mulan
 from mlca.datasets.table import LabelledTable, join
 from mlca.tables.mulan_xml import read_mulan_xml
 
-# What a file may be called besides its name.
+# Alternative suffixes of a file.
 SUFFIXES = ("", ".gz", ".bz2")
 
 
@@ -28,13 +28,13 @@ class Mulan:
         return (*self.arff, self.xml)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
-        """Read the dataset from where its files are."""
+        """Read the dataset from its files."""
         return join([read_mulan(paths[arff], paths[self.xml]) for arff in self.arff])
 
 
 @dataclass(frozen=True)
 class Meka:
-    """One ARFF file whose relation tells which attributes are labels."""
+    """One ARFF file whose relation declares the labels."""
 
     arff: str
 
@@ -44,7 +44,7 @@ class Meka:
         return (self.arff,)
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
-        """Read the dataset from where its file is."""
+        """Read the dataset from its file."""
         return read_meka(paths[self.arff])
 
 
@@ -65,7 +65,7 @@ class ExtremeText:
         return (*self.data, *(self.splits or ()), *([self.xml] if self.xml else []))
 
     def read(self, paths: Mapping[str, Path]) -> LabelledTable:
-        """Read the dataset from where its files are."""
+        """Read the dataset from its files."""
         train, test = (paths[split] for split in self.splits) if self.splits else (None, None)
         table = join([read_xc(paths[name], train_split=train, test_split=test, one_based=False) for name in self.data])
         if self.xml is None:
@@ -82,7 +82,7 @@ FileSet = Mulan | Meka | ExtremeText
 
 
 def locate(fileset: FileSet, folder: Path) -> dict[str, Path] | None:
-    """Return where each file of a fileset is, plain or compressed, or None if one is missing."""
+    """Return the path of each file of a fileset, plain or compressed, or None if one is missing."""
     paths = {}
     for name in fileset.files:
         present = [path for suffix in SUFFIXES if (path := folder / f"{name}{suffix}").is_file()]

@@ -1,4 +1,4 @@
-"""`load_dataset`: a dataset by its name, from wherever it is."""
+"""`load_dataset`: loads a dataset by name, downloading it if necessary."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Subset: TypeAlias = Literal["all", "train", "test"]
 
 
 def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -> Bunch:
-    """Load a multi-label dataset of the field by its name.
+    """Load a benchmark dataset by name.
 
-    The dataset is looked for in the folder that ``MLCA_DATA`` names, then in the cache, and
-    downloaded into the cache if it is in neither.
+    The dataset is searched in the folder that ``MLCA_DATA`` names, then in the cache, and downloaded into the cache if
+    it is in neither.
 
     Parameters
     ----------
     name : str
         A name of the catalogue; ``mlca datasets list`` shows them.
     subset : {"all", "train", "test"}, default="all"
-        All rows, or one part of the official split where there is one.
+        All rows, or one part of the official split, if there is one.
     as_frame : bool, default=False
-        Whether X and Y are pandas data frames, with sparse columns where the rows are sparse.
+        Whether to return X and Y as pandas data frames, with sparse columns if the rows are sparse.
 
     Returns
     -------
     Bunch
-        - ``X`` : ndarray or csr_array of float64, sparse where the file is and that is smaller; NaN is missing
-        - ``Y`` : csr_array of uint8, one column a label
+        - ``X`` : ndarray or csr_array of float64, sparse if the file is and that is smaller; NaN is missing
+        - ``Y`` : csr_array of uint8, one column per label
         - ``feature_names``, ``label_names`` : lists of str
-        - ``categorical`` : ndarray of bool, True for attributes that are categories
-        - ``categories`` : dict, the values of nominal attributes in the order of their codes
+        - ``categorical`` : ndarray of bool, True for categorical features
+        - ``categories`` : dict, the values of nominal features in the order of their codes
         - ``split`` : rows of the train and of the test part, or None if there is no official
           split or only a part was asked for
         - ``name``, ``DESCR`` : str, the latter with source, citation and notes
@@ -46,9 +46,9 @@ def load_dataset(name: str, *, subset: Subset = "all", as_frame: bool = False) -
     Raises
     ------
     ValueError
-        If there is no such dataset or no such part of it, or if a file is damaged.
+        If there is no such dataset or part, or if a file is damaged.
     DownloadError
-        If the dataset is not at hand and cannot be downloaded.
+        If the dataset is missing and cannot be downloaded.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _bunch(entry: Entry, table: LabelledTable, *, as_frame: bool) -> Bunch:
 
 
 def _smaller(X: Any) -> Any:
-    """Return rows dense where that takes less memory: many sparse files are full of values."""
+    """Return rows dense if that takes less memory: many sparse files have few zeros."""
     if not sparse.issparse(X):
         return X
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes

@@ -1,4 +1,4 @@
-"""Where datasets lie: the user's own folder, then the cache, then the network."""
+"""The locations of datasets: the user's own folder, the cache, the network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlca.tables.byte_streams import MOST_GROWTH, room_for
 
 
 def cache_folder() -> Path:
-    """Return where downloaded datasets are kept.
+    """Return the folder of downloaded datasets.
 
     ``MLCA_CACHE`` names the folder; without it it is ``mlca`` in the user's cache folder, which is
     ``XDG_CACHE_HOME`` or ``~/.cache``.
@@ -25,7 +25,7 @@ def cache_folder() -> Path:
     Returns
     -------
     Path
-        The folder, which may not be there yet.
+        The folder, which may not exist yet.
     """
     if chosen := os.environ.get("MLCA_CACHE"):
         return Path(chosen)
@@ -44,7 +44,7 @@ def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
     Returns
     -------
     tuple of (FileSet, dict of str to Path), or None
-        How the files lie, and where each is: first in the folder ``MLCA_DATA``, then in the cache.
+        The fileset, and the path of each file: first in the folder ``MLCA_DATA``, then in the cache.
     """
     chosen = os.environ.get("MLCA_DATA")
     for root in ([Path(chosen)] if chosen else []) + [cache_folder()]:
@@ -58,14 +58,14 @@ def find(entry: Entry) -> tuple[FileSet, dict[str, Path]] | None:
 def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     """Download a dataset into the cache.
 
-    OpenML is asked first where it has the dataset, then the public address of the catalogue.
+    OpenML is tried first if it has the dataset, then the public address of the catalogue.
 
     Parameters
     ----------
     entry : Entry
         The dataset.
     timeout : float, default=30.0
-        Seconds without a byte after which a server is given up.
+        Seconds without a byte before the download fails.
 
     Returns
     -------
@@ -75,7 +75,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
     Raises
     ------
     DownloadError
-        If it cannot be had; the message says how to get it by hand.
+        If it cannot be downloaded; the message has the manual way.
     """
     folder = cache_folder() / entry.name
     troubles = []
@@ -97,7 +97,7 @@ def fetch(entry: Entry, *, timeout: float = 30.0) -> Path:
 
 
 def by_hand(entry: Entry) -> str:
-    """Return how a user gets a dataset without this module."""
+    """Return instructions for a manual download."""
     ways = " or ".join(", ".join(fileset.files) for fileset in (*entry.collected, entry.archive.fileset))
     return (
         f"By hand: get the dataset from {entry.source} or {entry.archive.url}, put {ways} into "
@@ -107,14 +107,14 @@ def by_hand(entry: Entry) -> str:
 
 
 def _fetch_archive(archive: Archive, folder: Path, timeout: float) -> None:
-    """Download a zip file, unpack what is needed of it and remove it."""
+    """Download a zip file, unpack the required files and remove it."""
     packed = folder / f"{uuid.uuid4().hex}.zip"
     download(archive.url, packed, checksum=archive.checksum, timeout=timeout)
     try:
         with zipfile.ZipFile(packed) as contents:
             _unpack(contents, archive, folder, room_for(packed))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{archive.url}: what came is not the archive ({error})") from None
+        raise ValueError(f"{archive.url}: the download is not the archive ({error})") from None
     finally:
         packed.unlink(missing_ok=True)
 
@@ -125,9 +125,9 @@ def _unpack(contents: zipfile.ZipFile, archive: Archive, folder: Path, room: int
     for theirs, ours in archive.members.items():
         member = present.get(theirs.lower())
         if member is None:
-            raise ValueError(f"{archive.url}: the archive holds no {theirs}")
+            raise ValueError(f"{archive.url}: the archive does not contain {theirs}")
         room -= member.file_size
         if room < 0:
-            raise ValueError(f"{archive.url}: the archive grows to more than {MOST_GROWTH} times its size")
+            raise ValueError(f"{archive.url}: the archive expands to more than {MOST_GROWTH} times its size")
         with contents.open(member) as packed, replacing(folder / ours) as file:
             shutil.copyfileobj(packed, file)

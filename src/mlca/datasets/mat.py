@@ -1,7 +1,7 @@
 """Reader of datasets in MATLAB's format, version 5 (what ``save -v6`` and ``save -v7`` write).
 
-The format is read here and not by `scipy.io.loadmat`, which trusts the sizes that a file announces:
-a damaged file would make it reserve memory that the file could never fill.
+This module does not use `scipy.io.loadmat`, which trusts the sizes in a file: a damaged file would make it reserve
+memory that the file could never fill.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f
 
 
 def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "target") -> LabelledTable:
-    """Read a dataset from a ``.mat`` file: one matrix of attributes and one of labels.
+    """Read a dataset from a ``.mat`` file: one matrix of features and one of labels.
 
-    Labels may be 0 and 1 or -1 and 1, and stand in the columns or, as in the files of the LAMDA
-    group, in the rows.
+    Labels may be 0 and 1 or -1 and 1, and are in the columns or, as in the files of the LAMDA group, in the rows.
 
     Parameters
     ----------
     path : path-like
-        The file, of version 5 to 7 (7.3 is another format), perhaps with ``.gz`` or ``.bz2`` at its end.
+        The file, of version 5 to 7 (7.3 is another format), optionally with the suffix ``.gz`` or ``.bz2``.
     data, target : str
         Names of the two variables.
 
@@ -48,8 +47,8 @@ def read_mat(path: str | PathLike[str], *, data: str = "data", target: str = "ta
     Raises
     ------
     ValueError
-        If the file is not in the format or lacks a variable; the message names the file and, as it
-        has no lines, the byte.
+        If the file is not in the format or lacks a variable; the message names the file and the byte, since there are
+        no lines.
 
     Examples
     --------
@@ -102,14 +101,14 @@ def _labels(matrix: Any, path: str | PathLike[str], name: str) -> sparse.csr_arr
 
 
 class _Reader:
-    """The bytes of a file, and what they say."""
+    """The bytes of a file, and their elements."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
         with ByteStream(path) as stream:
             self.content = memoryview(stream.read_all())
         self.room = room_for(path)
-        self.place = 0  # of the variable that is being read, for errors
+        self.place = 0  # the current variable, for errors
         mark = bytes(self.content[_HEADER_BYTES - 2 : _HEADER_BYTES])
         if mark not in (b"IM", b"MI"):
             raise self.bad("not a MATLAB file of version 5; in MATLAB, save it with -v7")
@@ -128,7 +127,7 @@ class _Reader:
         while self.place < len(self.content):
             kind, body, end = self.element(self.content, self.place)
             if kind == _COMPRESSED:
-                # A compressed variable is not padded to eight bytes as all else is.
+                # A compressed variable is not padded to eight bytes, unlike other elements.
                 end = self.place + 8 + len(body)
                 kind, body, _ = self.element(self.decompress(body), 0)
             if kind == _MATRIX:
@@ -139,12 +138,12 @@ class _Reader:
         return found
 
     def element(self, content: memoryview, start: int) -> tuple[int, memoryview, int]:
-        """Return kind and body of the element that starts here, and where the next one does."""
+        """Return kind and body of the element that starts here, and the start of the next one."""
         tag = content[start : start + 8]
         if len(tag) < 8:
-            raise self.bad("the file is cut off; fetch it again")
+            raise self.bad("the file is truncated; fetch it again")
         kind, size = (int(number) for number in np.frombuffer(tag, self.order + "u4"))
-        if kind >> 16:  # a small element: its size, its kind and up to four bytes in one
+        if kind >> 16:  # a small element: size, kind and up to four bytes together
             kind, size, start_of_body, end = kind & 0xFFFF, kind >> 16, start + 4, start + 8
             if size > 4:
                 raise self.bad("an element is larger than its place; fetch the file again")
@@ -153,11 +152,11 @@ class _Reader:
             end = start_of_body + size + -size % 8
         body = content[start_of_body : start_of_body + size]
         if len(body) < size:
-            raise self.bad("the file is cut off; fetch it again")
+            raise self.bad("the file is truncated; fetch it again")
         return kind, body, end
 
     def decompress(self, body: memoryview) -> memoryview:
-        """Unpack a compressed variable, as far as there is room."""
+        """Unpack a compressed variable, up to the memory limit."""
         stream = zlib.decompressobj()
         try:
             content = stream.decompress(body, self.room + 1)
@@ -165,9 +164,9 @@ class _Reader:
             raise self.bad(f"a compressed variable is damaged ({error}); fetch the file again") from None
         self.room -= len(content)
         if self.room < 0:
-            raise self.bad("the file grows beyond measure; save it without compression, with -v6")
+            raise self.bad("the file expands beyond the limit; save it without compression, with -v6")
         if not stream.eof:
-            raise self.bad("a compressed variable is cut off; fetch the file again")
+            raise self.bad("a compressed variable is truncated; fetch the file again")
         return memoryview(content)
 
     def matrix(self, body: memoryview, wanted: set[str]) -> tuple[str, Any]:
@@ -180,14 +179,14 @@ class _Reader:
             return name, None
         kind, is_complex = int(flags[0]) & 0xFF, int(flags[0]) & _IS_COMPLEX
         if is_complex or len(shape) != 2 or min(shape) < 0:
-            raise self.bad(f"variable {name!r} is no matrix of real numbers")
+            raise self.bad(f"variable {name!r} is not a matrix of real numbers")
         if kind == _SPARSE_CLASS:
             return name, self.sparse_matrix(parts, shape, name)
         if kind not in _FULL_CLASSES:
-            raise self.bad(f"variable {name!r} is no matrix of numbers")
+            raise self.bad(f"variable {name!r} is not a matrix of numbers")
         values = self.numbers(next(parts, None))
         if len(values) != math.prod(shape):
-            raise self.bad(f"variable {name!r} has {len(values)} values, its size asks for {math.prod(shape)}")
+            raise self.bad(f"variable {name!r} has {len(values)} values, its size requires {math.prod(shape)}")
         return name, values.reshape(shape, order="F")
 
     def parts(self, body: memoryview) -> Iterator[tuple[int, memoryview]]:
@@ -214,7 +213,7 @@ class _Reader:
     def sparse_matrix(
         self, parts: Iterator[tuple[int, memoryview]], shape: tuple[int, int], name: str
     ) -> sparse.csr_array:
-        """Make a matrix of MATLAB's columns: row numbers, where each column starts, and values."""
+        """Return a matrix from MATLAB's columns: row numbers, column starts, and values."""
         rows = self.integers(next(parts, None))
         starts = self.integers(next(parts, None)).astype(np.int64)
         values = self.numbers(next(parts, None))
@@ -228,9 +227,9 @@ class _Reader:
             and stored <= min(len(rows), len(values))
         )
         if not fits or ((rows[:stored] < 0) | (rows[:stored] >= n_rows)).any():
-            raise self.bad(f"the sparse variable {name!r} does not fit together; fetch the file again")
+            raise self.bad(f"the sparse variable {name!r} is inconsistent; fetch the file again")
         columns = sparse.csc_array((values[:stored].astype(np.float64), rows[:stored], starts), shape=shape)
         matrix = sparse.csr_array(columns)
         if not matrix.has_canonical_format:
-            raise self.bad(f"the sparse variable {name!r} names a cell twice; fetch the file again")
+            raise self.bad(f"the sparse variable {name!r} has a cell twice; fetch the file again")
         return matrix

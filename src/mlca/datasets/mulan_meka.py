@@ -1,4 +1,4 @@
-"""Reader of Weka's ARFF as multi-label collections use it: Mulan with an XML list of labels, and MEKA."""
+"""Reader of Weka's ARFF in its multi-label forms: Mulan with an XML list of labels, and MEKA."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from mlca.tables.mulan_xml import read_mulan_xml
 
 
 def read_arff(path: str | PathLike[str], *, labels: Collection[str] = ()) -> LabelledTable:
-    """Read an ARFF file, dense or sparse, with some of its attributes as labels.
+    """Read an ARFF file, dense or sparse, with some of its columns as labels.
 
-    Nominal values become their places in the header, from 0; a choice between 0 and 1, or between
-    NO and YES, becomes 0 and 1 whatever its order. ``?`` becomes NaN.
+    Nominal values become their positions in the header, from 0; a choice between 0 and 1, or between NO and YES,
+    becomes 0 and 1 whatever its order. ``?`` becomes NaN.
 
     Parameters
     ----------
     path : path-like
-        The file, perhaps with ``.gz`` or ``.bz2`` at its end.
+        The file, optionally with the suffix ``.gz`` or ``.bz2``.
     labels : collection of str, default=()
-        Names of the attributes that are labels.
+        Names of the label columns.
 
     Returns
     -------
     LabelledTable
-        Attributes and labels in the order of the file.
+        Features and labels in the order of the file.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
     Returns
     -------
     LabelledTable
-        Attributes and labels in the order of the ARFF file.
+        Features and labels in the order of the ARFF file.
 
     See Also
     --------
@@ -97,19 +97,19 @@ def read_mulan(arff: str | PathLike[str], xml: str | PathLike[str]) -> LabelledT
 
 
 def read_meka(path: str | PathLike[str]) -> LabelledTable:
-    """Read a dataset of MEKA, whose relation says how many attributes are labels.
+    """Read a dataset of MEKA, whose relation has the number of labels.
 
-    ``-C 6`` in the name of the relation makes the first six attributes labels, ``-C -6`` the last.
+    ``-C 6`` in the name of the relation makes the first six columns labels, ``-C -6`` the last.
 
     Parameters
     ----------
     path : path-like
-        The file, perhaps with ``.gz`` or ``.bz2`` at its end.
+        The file, optionally with the suffix ``.gz`` or ``.bz2``.
 
     Returns
     -------
     LabelledTable
-        Attributes and labels in the order of the file.
+        Features and labels in the order of the file.
 
     See Also
     --------

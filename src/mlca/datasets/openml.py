@@ -1,4 +1,4 @@
-"""Datasets from OpenML, through scikit-learn, written as Mulan files beside the others."""
+"""Datasets from OpenML, through scikit-learn, written as Mulan files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mlca.replacing import replacing
 
 
 def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float = 30.0) -> None:
-    """Fetch a dataset of numbers from OpenML and write it as ``<name>-openml.arff`` and ``.xml``.
+    """Fetch a numeric dataset from OpenML and write it as ``<name>-openml.arff`` and ``.xml``.
 
     Parameters
     ----------
     name, version : str, int
-        What the dataset is called there; its targets are the labels, TRUE or FALSE.
+        The dataset's name on OpenML; its targets are the labels, TRUE or FALSE.
     folder : Path
-        Where the files shall be.
+        The target folder.
     timeout : float, default=30.0
-        Seconds without a byte after which the server is given up.
+        Seconds without a byte before the download fails.
 
     Raises
     ------
     OSError or ValueError
-        If OpenML cannot be reached or answers something else.
+        If OpenML cannot be reached or its response is invalid.
     """
     found = _ask(name, version, timeout)
     X = np.asarray(found.data, dtype=np.float64)
@@ -48,7 +48,7 @@ def fetch_from_openml(name: str, version: int, folder: Path, *, timeout: float =
 
 def _ask(name: str, version: int, timeout: float) -> Any:
     with _socket_timeout(timeout), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # "retrying" and the like: the error that follows says it
+        warnings.simplefilter("ignore")  # "retrying" and similar: the error that follows has the reason
         try:
             return fetch_openml(
                 name=name,
@@ -59,8 +59,8 @@ def _ask(name: str, version: int, timeout: float) -> Any:
                 n_retries=1,
                 delay=0.1,
             )
-        except (LookupError, TypeError) as error:  # scikit-learn takes the answer for what it should be
-            raise ValueError(f"OpenML's answer about {name!r} cannot be understood ({error!r})") from None
+        except (LookupError, TypeError) as error:  # scikit-learn does not check the response
+            raise ValueError(f"OpenML's response about {name!r} is invalid ({error!r})") from None
 
 
 def _as_arff(name: str, X: Any, Y: Any, found: Any) -> str:
@@ -81,7 +81,7 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def _socket_timeout(seconds: float) -> Iterator[None]:
-    """Limit every new connection of the process: scikit-learn offers no other way to set a limit."""
+    """Limit all new connections of the process: scikit-learn has no option for a timeout."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
     try:

@@ -1,8 +1,7 @@
-"""Sparse rows, collected one by one in flat arrays and checked when all are there.
+"""Sparse rows, collected one by one in flat arrays and checked at the end.
 
-The readers append plain numbers to `array.array`, which grows in place, so that a matrix needs
-hardly more memory while it is read than afterwards. Each row remembers its line, so that a
-check over the whole matrix can still say where the fault is.
+The readers append numbers to `array.array`, which grows in place, so that a matrix needs hardly more memory while it is
+read than afterwards. Each row has its line number, so that a check over the whole matrix can still report the line.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class SparseRows:
     Parameters
     ----------
     ones : bool, default=False
-        Whether every cell is a one, as labels are; then no values are kept.
+        Whether every cell is 1, as for labels; then no values are stored.
 
     Attributes
     ----------
@@ -43,7 +42,7 @@ class SparseRows:
         return len(self._lines)
 
     def end_row(self, line: int) -> None:
-        """Close the row that was read from this line."""
+        """Finish the row that was read from this line."""
         self._ends.append(len(self.columns))
         self._lines.append(line)
 
@@ -58,16 +57,16 @@ class SparseRows:
         Parameters
         ----------
         n_columns : int
-            Width of the matrix; the columns of all cells must be below.
+            Width of the matrix, which limits the column numbers.
         path : path-like
             The file, for the error.
         what : str
-            What a column is called in the error, such as "attribute" or "label".
+            The word for a column in errors, such as "feature" or "label".
 
         Raises
         ------
         ValueError
-            If a row names a column twice or has a value beyond measure.
+            If a row has a column twice or a value out of range.
         """
         columns = np.frombuffer(self.columns, np.int32)
         values = np.ones(len(columns), np.uint8) if self._ones else np.frombuffer(self.values, np.float64)
@@ -77,7 +76,7 @@ class SparseRows:
             raise bad_file(path, self.line_of(cell), f"the value of {what} {columns[cell]} is infinite")
         ends = np.frombuffer(self._ends, np.int64)
         if len(columns) <= np.iinfo(np.int32).max:
-            ends = ends.astype(np.int32)  # or SciPy would widen the columns as well
+            ends = ends.astype(np.int32)  # otherwise SciPy would convert the columns too
         matrix = sparse.csr_array((values, columns, ends), shape=(len(self), n_columns))
         if not matrix.has_canonical_format:
             matrix.sort_indices()
@@ -90,7 +89,7 @@ class SparseRows:
         repeated = matrix.indices[1:] == matrix.indices[:-1]
         starts = matrix.indptr[1:-1]
         starts = starts[(starts > 0) & (starts < matrix.nnz)]
-        repeated[starts - 1] = False  # neighbours across two rows are no repetition
+        repeated[starts - 1] = False  # neighbours in different rows are not duplicates
         if repeated.any():
             cell = int(repeated.argmax()) + 1
             raise bad_file(path, self.line_of(cell), f"{what} {matrix.indices[cell]} is named twice in the row")

@@ -1,4 +1,4 @@
-"""The statistics by which the field describes a multi-label dataset."""
+"""The usual statistics of a multi-label dataset."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Summary:
     Attributes
     ----------
     instances, numeric_attributes, categorical_attributes, labels : int
-        Rows and columns.
+        The numbers of rows and columns.
     cardinality : float
-        Mean number of labels a row.
+        The mean number of labels per row.
     density : float
         Cardinality divided by the number of labels.
     distinct_label_sets : int
-        How many different sets of labels occur.
+        The number of distinct label sets.
     """
 
     instances: int
@@ -43,7 +43,7 @@ def summarize(Y: Any, categorical: ArrayLike) -> Summary:
     Y : array-like or sparse of shape (n_rows, n_labels)
         The labels as an indicator matrix.
     categorical : array-like of bool of shape (n_features,)
-        Which attributes are categorical.
+        Which features are categorical.
 
     Returns
     -------

@@ -27,20 +27,20 @@ REGIONS = {
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of a stream: what is learned, and what is asked afterwards.
+    """One stage of a stream: the rows to learn, and the rows to test.
 
     Attributes
     ----------
     name : str
-        The discs that are presented, such as ``"2"`` or ``"13"``.
+        The discs of the stage, such as ``"2"`` or ``"13"``.
     X : ndarray of shape (n_rows, 2)
-        The rows to learn, in the order to learn them.
+        The rows to learn, in order.
     Y : ndarray of shape (n_rows, n_labels), uint8
-        Their labels as far as they are known at this stage.
+        Their labels, as far as known at this stage.
     X_test : ndarray of shape (n_presented, 2)
-        All rows presented so far, those of this stage included.
+        All rows presented so far, including this stage.
     Y_test : ndarray of shape (n_presented, n_labels), uint8
-        Their labels by all the discs presented so far.
+        Their labels with respect to all discs presented so far.
     """
 
     name: str
@@ -58,27 +58,27 @@ def three_discs(
 ) -> list[Stage]:
     """Draw points from three overlapping discs and present them as a stream.
 
-    The discs have radius 1; their centres are the corners of an equilateral triangle of side 1.1.
-    Each disc gives `n_per_disc` points, uniform in its area; label j says "inside disc j". One
-    `random_state` gives the same points in every condition.
+    The discs have radius 1; their centres are the corners of an equilateral triangle with side 1.1. Each disc gives
+    `n_per_disc` points, uniform in its area; label j means "inside disc j". One `random_state` gives the same points in
+    every condition.
 
     Parameters
     ----------
     n_per_disc : int, default=10_000
-        Points drawn in each disc.
+        The number of points per disc.
     condition : {"together", "three", "seven"}, default="together"
         How the points are presented:
 
         - ``"together"``: one stage, all points shuffled, three label columns.
-        - ``"three"``: disc 1, then disc 2, then disc 3. Stage j has j label columns, for a row
-          knows only the discs presented so far: a point of disc 1 that lies inside disc 2 too is
-          learned as {1} at the first stage and tested as {1, 2} from the second on.
+        - ``"three"``: disc 1, then disc 2, then disc 3. Stage j has j label columns, because a row
+          has labels only for the discs presented so far: a point of disc 1 that lies inside disc 2 too is learned as
+          {1} at the first stage and tested as {1, 2} from the second on.
         - ``"seven"``: the same points by region: the three regions of a single disc, the centre
           covered by all three, then the pairs 12, 13 and 23; shuffled within each. A region's
           label set is fully known when it is presented, so Y has three columns at every stage,
           empty for a disc that has not come yet.
     random_state : int, RandomState instance or None, default=0
-        Seed of the points and of their order.
+        The seed of the points and of their order.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def three_discs(
 
     Notes
     -----
-    The paper divides the Hamming loss by three labels from the start. At the first two stages of
-    ``"three"`` that asks for columns of zeros on the right of Y_test and of the prediction.
+    The paper divides the Hamming loss by three labels from the start. At the first two stages of ``"three"`` this
+    requires columns of zeros on the right of Y_test and of the prediction.
 
     Examples
     --------
@@ -118,8 +118,8 @@ def three_discs(
 
 
 def _draw(n_per_disc: int, rng: np.random.RandomState) -> NDArray[np.float64]:
-    """Draw points uniform in the area of each disc, disc after disc."""
-    # The area grows with the square of the radius, hence the root.
+    """Draw points uniform in the area of each disc, one disc after another."""
+    # The area grows with the square of the radius, hence the square root.
     radius = RADIUS * np.sqrt(rng.uniform(size=(3, n_per_disc)))
     angle = rng.uniform(0.0, 2.0 * np.pi, size=(3, n_per_disc))
     offset = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
@@ -127,7 +127,7 @@ def _draw(n_per_disc: int, rng: np.random.RandomState) -> NDArray[np.float64]:
 
 
 def _inside(X: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Tell for each point which discs cover it; the disc it was drawn from always does."""
+    """Return for each point which discs cover it; its own disc always does."""
     distance = np.linalg.norm(X[:, None, :] - CENTRES[None, :, :], axis=2)
     inside = distance <= RADIUS
     disc = np.repeat(np.arange(3), len(X) // 3)

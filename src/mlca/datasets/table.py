@@ -1,4 +1,4 @@
-"""A multi-label dataset in memory, whatever file it came from."""
+"""A multi-label dataset in memory, from any file format."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """Rows, their labels, and what the columns are called.
+    """Rows, their labels, and the names of the columns.
 
     Attributes
     ----------
     X : ndarray of shape (n_rows, n_features) or csr_array, float64
-        The attributes: dense or sparse as the file is. Missing values are NaN.
+        The features: dense or sparse as the file is. Missing values are NaN.
     Y : csr_array of shape (n_rows, n_labels), uint8
         The labels: 1 where the row has the label.
     feature_names, label_names : tuple of str or None
-        None where the format carries no names.
+        None if the format has no names.
     categorical : ndarray of bool of shape (n_features,) or None
-        True where the file declares a nominal attribute; None where the format does not tell.
+        True for nominal features; None if the format does not declare them.
     categories : mapping of str to tuple of str
-        For each nominal attribute its values: the value with code k is at place k.
+        The values of each nominal feature: the value with code k is at position k.
     split : tuple of two ndarrays of int, or None
-        The rows of the train part and those of the test part, where the source has both.
+        The rows of the train part and those of the test part, if the source has both.
     """
 
     X: Any
@@ -44,7 +44,7 @@ class LabelledTable:
         return replace(self, X=self.X[rows], Y=self.Y[rows], split=None)
 
     def without(self, names: Collection[str]) -> LabelledTable:
-        """Return the table without the attributes of these names."""
+        """Return the table without the columns of these names."""
         if not names or self.feature_names is None:
             return self
         kept = [column for column, name in enumerate(self.feature_names) if name not in names]
@@ -58,14 +58,14 @@ class LabelledTable:
 
 
 def join(tables: Sequence[LabelledTable]) -> LabelledTable:
-    """Put tables with the same columns under one another.
+    """Stack tables with the same columns.
 
     Two tables become the train and the test part of the split.
 
     Parameters
     ----------
     tables : sequence of LabelledTable
-        At least one.
+        At least one table.
 
     Returns
     -------

@@ -1,17 +1,17 @@
-"""The experiments of the paper and those beyond it, run again by ``mlca reproduce``.
+"""The experiments of the paper and further ones, repeated by ``mlca reproduce``.
 
 Data flow through this package in one direction:
 
 1. `scope` is what part of the paper a run covers: configurations (`algorithms`), datasets that are at hand (`data`),
    how many seeds and folds. The paper's own figures are in `paper`, those of others on streams in `published`.
-2. A study (`studies`, one module an experiment) turns the scope into `tasks`: independent fits, each with a key
-   that holds its parameters and a fingerprint of the code. Studies that need the same fit share it. `tuning` plans
-   the grid search that may come first.
-3. `execution` does the tasks that the `store` does not have yet: one after another, on several cores, or on a
-   cluster. A task is done by `work`, in a process of its own (`workers`) that a time limit can end: a fit of one of our
-   algorithms, of a peer, or of one of the `rivals` of other packages; a dataset as a stream is the matter of
-   `streaming`, its order and changes of meaning that of `arrangements`. What comes of a task goes to the store at
-   once, so a run may be killed at any time and goes on where it was; `progress` tells.
+2. A study (`studies`, one module per experiment) turns the scope into `tasks`: independent fits, each with a key
+   that holds its parameters and a fingerprint of the code. Studies that need the same fit share it. `tuning` plans an
+   optional grid search.
+3. `execution` runs the tasks that the `store` does not have yet: one after another, on several cores, or on a
+   cluster. A task is done by `work`, in a separate process (`workers`) that a time limit can end: a fit of one of our
+   algorithms, of a peer, or of one of the `rivals` from other packages. `streaming` runs a dataset as a stream, and
+   `arrangements` set its order and concept changes. Each outcome is stored at once, so a run may be killed at any time
+   and resumes where it was; `progress` reports.
 4. The study turns the outcomes into a section: tables beside the paper's, figures, and a verdict computed from
    the numbers. `report` writes them as HTML, Markdown and CSV.
 

@@ -1,4 +1,4 @@
-"""The configurations that the paper compares, the grids it searched, and what stands beside them since."""
+"""The configurations that the paper compares, the grids it searched, and further ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mlca.experiments.tasks import Value
 MLCA_VARIANTS = ("MLCA", "MLCA-I", "MLCA-C")
 VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 
-# The dataset whose choice the paper takes for those that are too large for a search.
+# The dataset whose tuned parameters the paper uses for those that are too large for a search.
 STANDS_FOR_LARGE = "langlog"
 
-# Where the classes of estimators are.
+# The modules of estimator classes.
 HOMES = ("mlca.classifier", "mlca.peers", "mlca.experiments.rivals")
 
 _POWERS = tuple(10.0**power for power in range(-6, 1))
@@ -27,24 +27,24 @@ _TENTHS = tuple(round(0.1 * step, 1) for step in range(1, 10))
 
 @dataclass(frozen=True)
 class Configuration:
-    """An algorithm with its parameters, as one line of the comparison.
+    """An algorithm with its parameters: one line of the comparison.
 
     Attributes
     ----------
     key, title : str
-        What it is called on the command line and in tables.
+        Its name on the command line and in tables.
     family : str
         The algorithm, of which there may be several configurations.
     estimator : str
         Its class.
     parameters : mapping
-        What is fixed.
+        The fixed parameters.
     searched : mapping of str to sequence
         What the paper searched for each dataset: the values that it tried.
     columns : mapping of str to str
-        Where the paper's choice of these stands in its table of tuned parameters.
+        Its columns in the paper's table of tuned parameters.
     scaled : bool
-        Whether it is given attributes between 0 and 1.
+        Whether features are scaled to the range from 0 to 1.
     ranked : bool
         Whether it takes part in the paper's ranking.
     """
@@ -65,9 +65,9 @@ class Configuration:
         return self.estimator == "MLCA"
 
     def tuned(self, dataset: str) -> dict[str, Value] | None:
-        """Return all parameters for a dataset as the paper tuned them; None where it could not.
+        """Return all parameters for a dataset as the paper tuned them; None if it could not.
 
-        A dataset that the paper does not have takes what it chose on the one that stands for its large ones.
+        A dataset that the paper does not have gets the parameters of the one that represents its large ones.
         """
         rows = {row["dataset"]: row for row in read_paper("tuned_parameters")}
         row = rows.get(dataset, rows[STANDS_FOR_LARGE])
@@ -77,7 +77,7 @@ class Configuration:
         return dict(self.parameters) | {name: _number(text) for name, text in chosen.items()}
 
     def grid(self) -> list[dict[str, Value]]:
-        """Return all parameters that the paper tried; one set where it searched nothing."""
+        """Return all parameters that the paper tried; one set if it searched nothing."""
         values = product(*self.searched.values())
         return [dict(self.parameters) | dict(zip(self.searched, choice, strict=True)) for choice in values]
 
@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of MLCA, MLCA-I or MLCA-C; one that votes otherwise than the paper's is not ranked."""
+    """Return a configuration of MLCA, MLCA-I or MLCA-C; one with another vote than the paper's is not ranked."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -178,10 +178,10 @@ def _by_key(key: str) -> Configuration:
 
 PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
 
-# The rule of this package, whole, and without its linear models and mixer.
+# The default of this package, whole, and without its linear models and mixer.
 OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
 NODES_ONLY = Configuration("mlca-nodes", 'MLCA(decision="calibrated")', "halves", "MLCA", {"decision": "calibrated"})
-# Each half of that with the paper's other half.
+# Each half of the default with the paper's other half.
 HALVES = (
     Configuration("mlca-learned", 'MLCA(decision="bayes")', "halves", "MLCA", {"decision": "bayes"}),
     Configuration(
@@ -192,7 +192,7 @@ HALVES = (
         {"similarity": "correntropy", "decision": "calibrated"},
     ),
 )
-# What the rule has for streams.
+# The options for streams.
 STREAMING = (
     Configuration("mlca-recency", "MLCA(recency=True)", "streaming", "MLCA", {"recency": True}),
     Configuration("mlca-follow", 'MLCA(drift="follow")', "streaming", "MLCA", {"drift": "follow"}),
@@ -224,9 +224,9 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
     Parameters
     ----------
     words : sequence of str
-        Keys or families of any configuration that there is.
+        Keys or families of any existing configuration.
     among : sequence of Configuration
-        Those that can be chosen; default: the paper's.
+        The configurations to choose from; default: the paper's.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def choose(words: Sequence[str], among: Sequence[Configuration] = CONFIGURATIONS
 
 
 def make(estimator: str, parameters: Mapping[str, Value], seed: int) -> Any:
-    """Return a new estimator; whatever is random in it is seeded.
+    """Return a new estimator; all its random choices are seeded.
 
     The parameter `published` names one of the paper's algorithms, as in `MLCA.published`.
     """

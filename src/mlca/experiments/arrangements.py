@@ -1,9 +1,9 @@
-"""Arrangements: what is done to rows before they are learned, to see what order and change cost.
+"""Arrangements: changes of the rows before they are learned, to measure the effect of order and drift.
 
-- ``sorted``: the rows come label set by label set, as a stream that shows one thing after another.
-- ``sudden``, ``gradual``, ``recurrent``: labels change their meaning as `mlca.datasets.rotate_labels` says: for good in
+- ``sorted``: the rows are ordered by label set, as a stream that shows one thing after another.
+- ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanently from
   the middle, little by little around it, or for the middle third of the rows.
-- ``new part``: only the rows after the middle, with the new meaning: what a model can know that saw no others.
+- ``new part``: only the rows after the middle, with the new concept, for a model that saw no others.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
 JUDGED_ROWS = 1000  # after a change
-RETURN_ROWS = 200  # of them, the first, where an old meaning returns
+RETURN_ROWS = 200  # the first of them, where an old concept returns
 
 
 @dataclass(frozen=True)
 class Arranged:
-    """Rows as they are learned.
+    """Rows to learn.
 
     Attributes
     ----------
     X, Y : rows and their labels
-        In the order in which they come.
+        In their order.
     parts : dict of str to slice
-        Rows that are judged apart: those after a change.
+        Rows that are measured separately: those after a change.
     changes : tuple of int
         The rows where something changes.
     """
@@ -42,7 +42,7 @@ class Arranged:
 
 
 def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Arranged:
-    """Return rows as an arrangement has them; the empty one leaves them as they are.
+    """Return rows in an arrangement; the empty one leaves them unchanged.
 
     Examples
     --------
@@ -68,14 +68,14 @@ def arrange(X: Any, Y: NDArray[np.uint8], arrangement: str, seed: int = 0) -> Ar
 
 
 def changes_of(n_rows: int, change: str) -> tuple[int, ...]:
-    """Return the rows where the meaning of a stream changes; of a gradual change the middle."""
+    """Return the rows where the concept of a stream changes; for a gradual change the middle."""
     return {"sudden": (n_rows // 2,), "gradual": (n_rows // 2,), "recurrent": (n_rows // 3, 2 * n_rows // 3)}.get(
         change, ()
     )
 
 
 def after_change(n_rows: int, change: str) -> dict[str, slice]:
-    """Return the rows that are judged apart: after the last change, or after the middle where there is none."""
+    """Return the rows that are measured separately: after the last change, or after the middle if there is none."""
     last = changes_of(n_rows, change)[-1] if changes_of(n_rows, change) else n_rows // 2
     parts = {"after": slice(last, last + JUDGED_ROWS)}
     return parts | ({"first": slice(last, last + RETURN_ROWS)} if change == "recurrent" else {})

@@ -1,7 +1,7 @@
 """Execution: the same tasks, one after another, on several cores, or on a cluster.
 
-`outcomes` yields what comes of the tasks, in any order; `execute` puts it into the store as it comes. So a
-run that is killed has lost no more than the tasks in flight, and goes on where it was.
+`outcomes` yields the results of the tasks, in any order; `execute` stores them as they arrive. So a run that is killed
+loses at most the tasks in progress, and resumes where it was.
 
 On one machine joblib hands the tasks to as many threads as there are jobs, and each thread has a process
 of its own do them (see `workers`): joblib's own processes could not be ended in the middle of a task without
@@ -30,22 +30,22 @@ def execute(
     time_limit: float | None = None,
     tell: Callable[[Outcome], None] = lambda outcome: None,
 ) -> None:
-    """Do all tasks and keep what comes of them.
+    """Run all tasks and store their outcomes.
 
     Parameters
     ----------
     tasks : sequence of Task
-        What is to be done.
+        The tasks.
     store : Store
-        Where outcomes go as they come.
+        The store of outcomes.
     jobs : int, default=1
-        How many tasks are done at a time, each on one thread.
+        The number of parallel tasks, each on one thread.
     cluster : str, optional
-        The address of a Dask scheduler, whose workers then do them; `jobs` plays no part.
+        The address of a Dask scheduler, whose workers then run them; `jobs` has no effect then.
     time_limit : float, optional
-        Seconds that one fit may take.
+        The time limit per fit, in seconds.
     tell : callable, optional
-        Called with every outcome when it has been stored.
+        Called with every outcome after it was stored.
     """
     done = _on_cluster(tasks, cluster, time_limit) if cluster else _here(tasks, jobs, time_limit)
     for outcome in done:
@@ -57,7 +57,7 @@ def _here(tasks: Sequence[Task], jobs: int, time_limit: float | None) -> Iterato
     from joblib import Parallel, delayed
 
     code = fingerprint()
-    # One at a time: a batch would keep results back until all of it is done.
+    # One at a time: a batch would delay results until all of it is done.
     parallel = Parallel(n_jobs=jobs, backend="threading", return_as="generator_unordered", batch_size=1)
     yield from parallel(delayed(attempt)(task, code, time_limit) for task in tasks)
 
@@ -78,6 +78,6 @@ def _on_cluster(tasks: Sequence[Task], address: str, time_limit: float | None) -
             trouble = future.exception()
             if trouble is None:
                 yield future.result()
-            else:  # Dask gave up on it: it went down with too many workers
+            else:  # Dask gave up: the task failed with too many workers
                 yield Outcome(by_key[future.key], "failed", {}, {}, f"Dask could not have it done: {trouble!r}")
             future.release()

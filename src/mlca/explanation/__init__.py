@@ -1,6 +1,6 @@
-"""Why a row was given its labels: the nodes that voted, and every number up to the probabilities.
+"""Explanation of a prediction: the nodes that voted, and every number up to the probabilities.
 
-`explained_row` makes an `Explanation` of what the learner returns. It has the reasons for each label: words,
+`explained_row` makes an `Explanation` from the result of the learner. It has the reasons for each label: words,
 categories, ranges of numbers, missing values and the votes of the nearest nodes. `explanation_text` shows it in a
 terminal, `explanation_html` in a notebook; `mlca.plots.plot_contributions` draws it.
 """

@@ -59,82 +59,81 @@ class Explanation:
 
         posterior = likelihood_with * prior / (likelihood_with * prior + likelihood_without * (1 - prior))
 
-    With `decision="mixed"` the logit of a label is the sum of its `contributions`, in their order: of the nodes' votes,
-    of the label's linear model, of its prior, of a constant, and of recent labels where they are used. Its probability
-    is the logistic function of that sum. `terms` says what the linear model's contribution is made of. Before the 52nd
-    row, and for a row that has nothing in common with any node, there are no contributions.
+    With `decision="mixed"` the logit of a label is the sum of its `contributions`: of the nodes' votes, of the label's
+    linear model, of its prior, of a constant, and of recent labels if they are used. The probability is the logistic
+    function of this sum. `terms` lists the parts of the linear model's contribution. Before the 52nd row, and for a row
+    that has nothing in common with any node, there are no contributions.
 
-    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`); how often such a
-    share came true is `calibrated`; the mean of both, nine parts of it to one part of the linear `background`, is what
-    expert 0 says (`opinions`); where there are several experts, their opinions are mixed by `expert_weights`. A row
-    that has nothing in common with any node (`far`) gets the labels' frequencies.
+    With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`). The observed
+    frequency of such shares is `calibrated`. Nine parts of the mean of both and one part of the linear `background` are
+    the opinion of expert 0 (`opinions`). Several experts are mixed by `expert_weights`. A row that has nothing in
+    common with any node (`far`) gets the labels' frequencies.
 
     Attributes
     ----------
     n_seen, n_represented : int
-        How many rows were learned, and how many of them the nodes stand for: with `max_nodes` not all.
+        The number of learned rows, and how many of them the nodes represent: not all with `max_nodes`.
     n_nodes, n_compared : int
-        How many nodes there are, and with how many the row was compared: with `search="cells"` not with all.
+        The number of nodes, and how many the row was compared with: not all with `search="cells"`.
     labels : tuple
-        The names of the labels; every array with one entry a label is in this order.
+        The names of the labels; arrays with one entry per label are in this order.
     predicted : frozenset
-        The labels that are predicted.
+        The predicted labels.
     posterior : ndarray of shape (n_labels,)
         The probability of each label, as `predict_proba` returns it. Where y was 1-D, probabilities are divided by
         their sum.
     contributions : ndarray of shape (n_labels + 1, n_inputs)
-        With `decision="mixed"`, first for having no label, then for each label: what each input adds to the logit.
+        With `decision="mixed"`, first for "no label", then for each label: what each input adds to the logit.
     inputs : tuple of str
-        What the inputs are.
+        The names of the inputs.
     logits : ndarray of shape (n_labels + 1,)
         The sums of the contributions.
     linear : dict of label to tuple of (str, float)
-        The terms of each label's linear model, the largest first: the feature with its value, and what it adds to the
+        The terms of each label's linear model, largest first: the feature with its value, and what it adds to the
         logit. Together with the linear model's share of the prior they make up its contribution.
     linear_none : tuple of (str, float)
-        The same for having no label.
+        The same for "no label".
     nodes : ndarray of shape (n_voters,)
         The numbers of the nodes that voted, nearest first: rows of `MLCA.prototypes_`.
     distances : ndarray of shape (n_voters,)
-        How near each is: 0 is equal, 1 is as far as can be.
+        The distance of each: 0 is equal, 1 is the maximum.
     counts, unlabelled : ndarray of shape (n_voters,)
-        How many rows each stands for, and how many of those had no label.
+        How many rows each represents, and how many of those had no label.
     label_counts : ndarray of shape (n_voters, n_labels)
         How many of those had each label.
     votes, prior : ndarray of shape (n_labels,)
-        Each label's votes, or share of them, and its probability before the vote.
+        The votes of each label, or its share of them, and its probability before the vote.
     bins, likelihood_with, likelihood_without : ndarray of shape (n_labels,)
-        Of Bayes' rule: the bin of each label's votes; the probability of that bin if the row has the label, and if not.
+        With Bayes' rule: the bin of each label's votes, and the probability of that bin with and without the label.
     weights : ndarray of shape (n_voters,)
-        Of calibration: how much each node's vote weighs.
+        With calibration: the weight of each node's vote.
     shares, calibrated, frequencies : ndarray of shape (n_labels + 1,)
-        Of calibration, first for having no label, then for each label: the share of the votes, how often such a share
-        came true, and the share of all rows.
+        With calibration, first for "no label", then for each label: share of the votes, observed frequency of such
+        shares, and share of all rows.
     opinions : ndarray of shape (n_labels + 1, n_experts)
-        What each expert says.
+        The probabilities of each expert.
     experts : tuple of str
-        Who they are.
+        The names of the experts.
     expert_weights : ndarray of shape (n_experts,)
-        How much each is trusted.
+        The weight of each expert.
     trust : ndarray
-        With `drift="follow"`: how much each segment of the past is trusted, oldest first.
+        With `drift="follow"`: the trust in each segment of the past, oldest first.
     none : float or None
-        The probability of having no label; None with Bayes' rule.
+        The probability of "no label"; None with Bayes' rule.
     novelty : float or None
-        How unlike everything learned the row is, from 0 to 1; None with Bayes' rule.
+        How unusual the row is, from 0 to 1; None with Bayes' rule.
     far : bool
         Whether no node has anything in common with the row.
     background : ndarray
-        Under the learned similarity, once there is enough to learn from: what a linear score says, of the same entries
-        as `shares`; with Bayes' rule one entry a label.
+        With the learned similarity, once enough rows are known: the linear score of the same entries as `shares`; with
+        Bayes' rule one entry per label.
     agreement : tuple of (str, float)
-        Under the learned similarity: the attributes in which the voters are most like the row, and how much of the
-        similarity's weight they agree in.
+        With the learned similarity: the features in which the voters agree most with the row, and their shares of the
+        similarity's weight.
     rows : tuple of tuple of (str or int)
-        Where you gave ids to `fit` or `partial_fit`: for each node that voted, the ids of its rows, at most 100.
+        If ids were passed to `fit` or `partial_fit`: for each node that voted, the ids of its rows, at most 100.
     values : tuple of (str, tuple of str)
-        The columns in which the row is least ordinary: the name of each, what the row has there, and what the nearest
-        nodes have.
+        The most unusual columns of the row: their names, the row's values, and those of the nearest nodes.
 
     Notes
     -----
@@ -190,7 +189,7 @@ class Explanation:
         single: bool = False,
         objective: Objective = "exact",
     ) -> Explanation:
-        """Tell what a settled learner's `explain` says of a row; there may be names of labels that it did not know."""
+        """Build an explanation from a learner's `explain`; there may be more label names than the learner knew."""
         numbers = {name: value for name, value in numbers.items() if name not in ("voters", "ordinary")}
         agreeing, agreement = numbers.pop("agreeing").tolist(), numbers.pop("agreement").tolist()
         p, fallback, threshold = (numbers.pop(name) for name in ("probabilities", "fallback", "threshold"))
@@ -203,7 +202,7 @@ class Explanation:
                 numbers["expert_weights"] = np.ones(1)
             numbers |= {"none": none, "experts": experts}
             of_row = (np.array([value]) for value in (none, fallback, threshold))
-            answers = Answers(posterior[None, :], *of_row, None)
+            answers = Answers(posterior[None, :], *of_row, novelty=None)
         else:
             numbers |= {"novelty": None, "none": None}
             answers = Answers(numbers["posterior"][None, :], None, None, None, None)
@@ -216,7 +215,7 @@ class Explanation:
             predicted = frozenset(name for name, is_chosen in zip(labels, chosen, strict=True) if is_chosen)
         numbers |= _mixture(learner, numbers, labels, features, row)
         named = tuple((features.name(place), share) for place, share in zip(agreeing, agreement, strict=True))
-        # Without a bound every row has its node, and they need not be counted.
+        # Without `max_nodes` every row is represented, and no count is needed.
         bounded = learner.parameters.max_nodes is not None
         numbers |= {"n_seen": learner.n_seen, "n_nodes": learner.n_nodes}
         numbers["n_represented"] = int(learner.state("counts")["counts"].sum()) if bounded else learner.n_seen
@@ -224,17 +223,17 @@ class Explanation:
 
     @property
     def order(self) -> list[int]:
-        """The labels' places in `labels`, the likeliest first."""
+        """The positions of the labels in `labels`, most likely first."""
         likeliest: list[int] = np.argsort(-self.posterior, kind="stable").tolist()
         return likeliest
 
     def reasons(self, label: Hashable | None = None) -> tuple[tuple[str, float], ...]:
-        """Return what speaks for a label (above 0) and against it, the largest first.
+        """Return the reasons for a label (above 0) and against it, largest first.
 
         Parameters
         ----------
         label : hashable, optional
-            A label. By default the likeliest that is predicted; where none is, that there is no label.
+            A label. Default: the most likely predicted one, or "no label" if none is predicted.
 
         Returns
         -------
@@ -254,7 +253,7 @@ class Explanation:
         return self._added(slot) if self.inputs else self._voted(slot)
 
     def _slot(self, label: Hashable | None) -> int:
-        """Return the place of a label behind that of having none."""
+        """Return the position of a label, counted after "no label"."""
         if label is not None:
             if label not in self.labels:
                 raise ValueError(f"{shown(label)} is not a label of the model; choose one of `labels`")
@@ -266,7 +265,8 @@ class Explanation:
         terms = self.linear_none if slot == 0 else self.linear[self.labels[slot - 1]]
         said = [(name, added) for name, added in terms if name != _BIAS]
         nodes, linear, prior, constant, *recent = self.contributions[slot].tolist()
-        # What does not depend on the row: prior, constant, and of the linear model its bias and its share of the prior.
+        # The part that is the same for all rows: prior, constant, and of the linear model its bias and its share of the
+        # prior.
         baseline = prior + constant + linear - sum(added for _, added in said)
         recent_named = zip(self.inputs[4:], recent, strict=True)
         return _by_size([("nearest nodes", nodes), ("baseline of the label", baseline), *recent_named, *said])
@@ -281,7 +281,7 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as values that JSON has; labels are in the order of `labels`."""
+        """Return everything as JSON values; labels are in the order of `labels`."""
         named = ("labels", "predicted", "agreement", "values", "linear", "linear_none")
         plain = {name: value for name, value in vars(self).items() if name not in named}
         columns = dict(self.values)
@@ -298,7 +298,7 @@ class Explanation:
         }
 
     def to_frame(self) -> Any:
-        """Return the reasons for each label as a DataFrame, the likeliest label and the largest reason first.
+        """Return the reasons for each label as a DataFrame, by probability and size.
 
         Returns
         -------
@@ -345,7 +345,7 @@ def _by_size(reasons: Iterable[tuple[str, float]]) -> tuple[tuple[str, float], .
 
 
 def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
-    """Return who is asked where the decision is calibrated, in the order of their opinions."""
+    """Return the names of the experts of the calibrated decision, in the order of their opinions."""
     recent = tuple(f"recent labels, half-life {rows:g}" for rows in native.HALF_LIVES) if recency else ()
     followed = ("trusted segments", "latest nodes, fading") if drift == "follow" else ()
     return ("all nodes", *recent, *followed)
@@ -364,7 +364,7 @@ def _mixture(
     features: FeatureNaming,
     row: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """Return what each input, and each term of the linear models, adds to the logits; takes the raw numbers away."""
+    """Return what each input and each term of the linear models adds to the logits; removes the raw numbers."""
     weights, inputs, terms = numbers.pop("mixer_weights"), numbers.pop("inputs"), numbers.pop("terms")
     columns = [numbers.pop(f"term_{name}").tolist() for name in ("features", "kinds")]
     if not len(weights):
@@ -374,7 +374,7 @@ def _mixture(
     for column in contributions.T[1:]:  # in the order that the kernels add them
         logits += column
     scores = np.clip(terms.sum(axis=0), -8.0, 8.0) - inputs[:, 2]
-    # A label's score is drawn towards its prior where few rows had it.
+    # A label's score is shrunk towards its prior if few rows had it.
     scale = np.divide(inputs[:, 1], scores, out=np.zeros(len(scores)), where=scores != 0) * weights[1]
     cells = {place for place, kind in zip(*columns, strict=True) if 0 < kind < _MISSING}
     edges = learner.cell_edges() if cells else np.empty((0, 0))

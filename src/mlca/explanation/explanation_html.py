@@ -18,7 +18,7 @@ _SHOWN_IDS = 5
 
 
 def explanation_as_html(told: Explanation) -> str:
-    """Return an explanation as tables of HTML."""
+    """Return an explanation as HTML tables."""
     predicted = ", ".join(shown(told.labels[place]) for place in told.order if told.labels[place] in told.predicted)
     n_shown = max(_SHOWN_LABELS, len(told.predicted))
     labels = [_label_cells(told, shown(told.labels[place]), told.labels[place]) for place in told.order[:n_shown]]
@@ -26,8 +26,8 @@ def explanation_as_html(told: Explanation) -> str:
         labels.insert(0, _label_cells(told, "(no label)", None))
     return (
         f"<p>Predicted: <b>{escape(predicted) or 'no label'}</b></p>"
-        + _table(("label", "probability", "for", "against"), labels)
-        + "<p>The nearest nodes</p>"
+        + _table(("label", "probability", "evidence for", "evidence against"), labels)
+        + "<p>Nearest nodes</p>"
         + _table(("node", "distance", "rows", "labels", *(["row ids"] if told.rows else [])), _voter_cells(told))
     )
 

@@ -1,4 +1,4 @@
-"""An explanation as text: voters, labels, what speaks for those that are predicted, and the row beside its voters."""
+"""An explanation as text: voters, labels, evidence for the predicted labels, and the row beside its voters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _voters_in_words(told: Explanation, names: list[str], calibrated: bool) -> I
         line = f"{told.nodes[i]:<9} {told.distances[i]:11.6f} {told.counts[i]:6}  {weight}"
         yield line + (", ".join(counted) or "none") + _rows_in_words(told, i)
     if len(told.nodes) > _SHOWN_VOTERS:
-        yield f"... and {len(told.nodes) - _SHOWN_VOTERS} more, farther away"
+        yield f"... and {len(told.nodes) - _SHOWN_VOTERS} more at larger distances"
     if told.n_compared < told.n_nodes:
         yield f"The row was compared with {told.n_compared:,} of the {told.n_nodes:,} nodes."
     if told.n_represented < told.n_seen:
@@ -73,8 +73,8 @@ def _calibration_in_words(told: Explanation, names: list[str]) -> Iterator[str]:
     width = max(len(names[i]) for i in likeliest)
     mixed = len(told.experts) > 1
     if told.far:
-        yield "No node has anything in common with the row: labels get their frequencies."
-    yield f"{'label':<{width}}  share   came true  background  {'nodes   ' if mixed else ''}probability"
+        yield "No node has anything in common with the row, so labels get their overall frequencies."
+    yield f"{'label':<{width}}  share    observed  background  {'nodes   ' if mixed else ''}probability"
     for i in likeliest:
         background = f"{told.background[i]:10.4f}" if len(told.background) else f"{'-':>10}"
         nodes = f"{told.opinions[i, 0]:.4f}  " if mixed else ""
@@ -82,14 +82,14 @@ def _calibration_in_words(told: Explanation, names: list[str]) -> Iterator[str]:
         yield f"{names[i]:<{width}}  {votes}  {background}  {nodes}{p[i]:.4f}"
     yield from _rest(names, likeliest)
     if mixed:
-        trusted = (f"{who} {weight:.3f}" for who, weight in zip(told.experts, told.expert_weights, strict=True))
-        yield "Experts and how far they are trusted: " + ", ".join(trusted)
+        trusted = (f"{name} {weight:.3f}" for name, weight in zip(told.experts, told.expert_weights, strict=True))
+        yield "Weights of the experts: " + ", ".join(trusted)
     yield from _mixture_in_words(told, names, likeliest, p, width)
     if len(told.trust) > 1:
-        yield "Segments of the past, oldest first, and how far: " + ", ".join(f"{one:.2f}" for one in told.trust)
+        yield "Trust in the segments of the past, oldest first: " + ", ".join(f"{one:.2f}" for one in told.trust)
     if told.novelty is not None:
-        nearer = f"{told.novelty:.0%} were nearer to what was known before them."
-        yield f"Novelty {told.novelty:.3f}: of the rows learned, {nearer}"
+        nearer = f"{told.novelty:.0%} of the learned rows were nearer to the nodes that existed before them."
+        yield f"Novelty {told.novelty:.3f}: {nearer}"
 
 
 def _mixture_in_words(
@@ -110,11 +110,11 @@ def _mixture_in_words(
         for_it = [reason for reason in told.reasons(label) if reason[1] > 0]
         against = [reason for reason in told.reasons(label) if reason[1] < 0]
         what = "no label" if label is None else shown(label)
-        yield f"For {what} speak: {_listed(for_it)}; against: {_listed(against)}"
+        yield f"Evidence for {what}: {_listed(for_it)}; against: {_listed(against)}"
 
 
 def _likeliest(told: Explanation, p: NDArray[np.float64]) -> list[int]:
-    """Return the entries to show, the likeliest first: all that are predicted, and others up to a number."""
+    """Return the entries to show, most likely first: all that are predicted, and more up to a limit."""
     order: list[int] = np.argsort(-p, kind="stable").tolist()
     return order[: max(_SHOWN_LABELS, len(told.predicted) + 1)]
 
@@ -123,7 +123,7 @@ def _similarity_in_words(told: Explanation) -> Iterator[str]:
     if told.agreement:
         named = (f"{shown(name)} {share:.1%}" for name, share in told.agreement[:_SHOWN_REASONS])
         yield ""
-        yield "The voters are like the row above all in: " + ", ".join(named)
+        yield "Features in which row and voters agree most: " + ", ".join(named)
 
 
 def _values_in_words(told: Explanation) -> list[str]:
@@ -132,7 +132,7 @@ def _values_in_words(told: Explanation) -> list[str]:
     n_shown = len(told.values[0][1]) - 1
     titles = ("the row", *(f"node {node}" for node in told.nodes[:n_shown]))
     width = max(len("column"), *(len(shown(name)) for name, _ in told.values))
-    lines = ["", "The row beside the nearest nodes, where it is least ordinary:"]
+    lines = ["", "Row and nearest nodes, most unusual features first:"]
     for name, cells in (("column", titles), *told.values):
         padded = "  ".join(f"{_cut(shown(cell), _WIDEST_CELL):<{_WIDEST_CELL}}" for cell in cells)
         lines.append(f"{shown(name):<{width}}  {padded}".rstrip())

@@ -1,12 +1,11 @@
-"""The algorithm over numbered labels; no scikit-learn in it.
+"""The algorithm over numbered labels, without scikit-learn.
 
-How one row flows through:
+The path of a row:
 
 1. It enters the *window*, a buffer of the latest rows. The first `window` of a stream wait there until the window
    is full; from then on each row is learned as it comes.
 2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
-   with one bandwidth for all features (MLCA), with each node's own (MLCA-I), or with one per group of features
-   (MLCA-C).
+   with one bandwidth for all features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
 3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
@@ -14,11 +13,11 @@ How one row flows through:
    label into a bin, and counters remember how often labels in that bin belonged to the row; prior, likelihoods and
    posterior come from them.
 
-Prediction takes step 2 and the bins of step 4 and reads off each label's posterior.
+Prediction consists of step 2 and the bins of step 4, which give each label's posterior.
 
 All of it is compiled (src/kernels), in a C++ object that holds the model's memory. `core.Learner` wraps it,
-`parameters` has its settings, `checking` turns it into plain arrays and back, `replay` makes one learner
-of several, `widening` lets features appear late. Labels are numbers here; names are the classifier's business.
+`parameters` has its settings, `checking` converts it to plain arrays and back, `replay` combines several learners,
+`widening` adds late features. Labels are numbers here; the classifier knows their names.
 
 Names beside the paper (Masuyama et al. 2023):
 

@@ -1,8 +1,8 @@
-"""A learner's state in canonical form: what must hold for it, and the way from a learner to its state and back.
+"""A learner's state in canonical form: its invariants, and the conversion between learner and state.
 
-A state is a dict of plain arrays without spare room (see `state_schema`). Compiled code does not check its indices, and
-a file may hold anything: so each array is compared with the others here, and each count with what it counts, before
-`restore` makes a learner of them.
+A state is a dict of plain arrays without spare capacity (see `state_schema`). Compiled code does not check its indices,
+and a file may hold anything. So each array is compared with the others here, and each count with what it counts, before
+`restore` builds a learner from them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _DRIFT_ARRAYS = {
 }
 _TRUST_ARRAYS = {name: _DRIFT_ARRAYS[name] for name in ("drift.first", "drift.parts", "drift.trust")}
 _TRUST_ARRAYS |= {"drift.births": ("<i8", 1)}
-# Compiled code compares numbers, which does not detect NaN.
+# Compiled code compares numbers, and comparisons with NaN are always false.
 _BEYOND_FLOATS = {"vigilance", "decision.experts"} | {
     name
     for arrays in (_SIMILARITY_ARRAYS, _MIXED_ARRAYS, _RECENCY_ARRAYS, _DRIFT_ARRAYS)
@@ -96,11 +96,11 @@ _SPARSE_ARRAYS = {f"{name}.{part}": kind for name in ("weights", "recent") for p
 # Rows learned before the linear models take their first step.
 FIRST_STEP = 50
 
-# A weight is a mean of values, and rounding may carry it a little beyond the largest of them.
+# A weight is a mean of values; rounding may make it slightly larger than the largest of them.
 _LARGEST_MEAN = LARGEST_VALUE * (1 + 1e-9)
 
 # The deviation of values up to 1e150 is at most 1.5 times as much, and Silverman's factor at most 1.06. Squares below
-# 1e-323 vanish, so a deviation that is not taken for none is above 1e-162, over the root of the window's length.
+# 1e-323 vanish, so a non-zero deviation is above 1e-162, divided by the root of the window's length.
 _SMALLEST_BANDWIDTH, _LARGEST_BANDWIDTH = 1e-170, 2 * LARGEST_VALUE
 
 
@@ -139,7 +139,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     Parameters
     ----------
     parameters : Parameters
-        The parameters of the learner, already checked.
+        The settings of the learner, already checked.
     n_features, n_labels : int
         The numbers of features and labels.
     sparse_nodes : bool
@@ -156,7 +156,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     _check_shape(state, "bandwidths", (tally.nodes, width))
     _check_bandwidths(state, "bandwidths")
     _require((state["counts"] >= 1).all(), "counts", "has a node without rows")
-    # Every row is at a node for good, unless nodes are bounded and some were given up, perhaps before a merger.
+    # Each row is at a node, unless `max_nodes` is set and some nodes were replaced, perhaps before a merge.
     complete = parameters.max_nodes is None or _has_all_nodes(state, tally, parameters.max_nodes)
     represented = _total(state, "counts")
     fits = represented == tally.learned if complete else represented <= tally.learned
@@ -222,20 +222,20 @@ def _check_tally(state: State, bayes: bool, most_rows: int) -> _Tally:
     _require(len(numbers) == 4 and (numbers >= 0).all(), "tally", "holds no four counts")
     tally = _Tally(*map(int, numbers))
     _require(tally.learned < most_rows, "tally", "has more rows than can be counted exactly")
-    updates = max(tally.learned - 1, 0)  # the very first row changes no counter
+    updates = max(tally.learned - 1, 0)  # the first row changes no counter
     _require((tally.nodes > 0) == (tally.learned > 0), "tally", "has rows, but no node for them")
     if not bayes:
         _require(tally.voted == tally.voted_alone == 0, "tally", "counts votes that Bayes' rule alone would count")
         return tally
     _require(tally.voted + tally.voted_alone == updates, "tally", "does not add up")
-    # Each node but the first came with an update in which there were several.
+    # Each node but the first came with an update that had several nodes.
     _require(tally.voted >= tally.nodes - 1, "tally", "has nodes that never voted")
     _require(tally.voted == 0 or tally.nodes > 1, "tally", "has votes among several nodes, but only one")
     return tally
 
 
 def _check_waiting(state: State, window: int, tally: _Tally, n_labels: int) -> int:
-    """Check the rows that wait for the first window to fill; return their number."""
+    """Check the rows that wait for the first window; return their number."""
     indptr = state["waiting.indptr"]
     _check_lists(indptr, state["waiting.indices"], "waiting", n_labels)
     n_waiting = len(indptr) - 1
@@ -253,7 +253,7 @@ def _check_label_counts(state: State, tally: _Tally, n_labels: int) -> None:
 
 
 def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
-    """Check how many rows became nodes or would have, and return whether all of these are nodes."""
+    """Check the number of rows that became nodes or would have; return whether all of these are nodes."""
     _require(tally.nodes <= max_nodes, "tally", f"has more nodes than {max_nodes}")
     _check_shape(state, "reservoir.tally", (2,))
     candidates, made = map(int, state["reservoir.tally"])
@@ -262,7 +262,7 @@ def _has_all_nodes(state: State, tally: _Tally, max_nodes: int) -> bool:
 
 
 def _check_reservoir(state: State, tally: _Tally, n_labels: int, complete: bool) -> None:
-    """Check what is known of rows that no node stands for any more: nothing while all nodes are there."""
+    """Check the totals of replaced nodes: they are zero while all nodes exist."""
     _check_shape(state, "reservoir.births", (tally.nodes,))
     _check_shape(state, "reservoir.totals", (n_labels,))
     totals, at_nodes = state["reservoir.totals"], _label_totals(state, n_labels)
@@ -277,7 +277,7 @@ def _label_totals(state: State, n_labels: int) -> NDArray[np.float64]:
 
 
 def _check_unlabelled(state: State, tally: _Tally) -> None:
-    """Check how many of each node's rows had no label: the others have one at least."""
+    """Check how many of each node's rows had no label: the others have at least one."""
     _check_shape(state, "unlabelled", (tally.nodes,))
     labelled = state["counts"] - state["unlabelled"]
     _require(((state["unlabelled"] >= 0) & (labelled >= 0)).all(), "unlabelled", "holds an impossible count")
@@ -289,7 +289,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check when the learned similarity is recomputed, and that there is one; the rest is checked by its owner."""
+    """Check when the learned similarity is recomputed, and that it exists; its owner checks the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
@@ -301,7 +301,7 @@ def _check_similarity(state: State, tally: _Tally) -> None:
 
 
 def _check_mixture(state: State, tally: _Tally) -> None:
-    """Check the shapes of the linear models; that weights can be computed with is checked by their owner."""
+    """Check the shapes of the linear models; their owner checks the values of the weights."""
     n_features, n_models = len(state["linear.features"]), len(state["decision.arrived"]) + 2
     for name in ("linear.kinds", "linear.values"):
         _check_shape(state, name, (n_features,))
@@ -312,7 +312,7 @@ def _check_mixture(state: State, tally: _Tally) -> None:
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
-    """Check how often labels fell in bins: every update counts every label once, with or without."""
+    """Check the bin counts of labels: every update counts each label once, with or without."""
     updates = tally.voted + tally.voted_alone
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
@@ -322,7 +322,7 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
     in_bins = state["with"] + state["without"]
     _require((in_bins.sum(axis=1) == updates).all(), "with", "and without do not add up")
     _require((in_bins[:, -1] >= tally.voted_alone).all(), "with", "and without miss the votes of a single node")
-    # There were never so many nodes to vote; one that is given up votes a last time, beside the one in its place.
+    # There were never more voters than nodes; a replaced node votes a last time, beside the new one.
     most = tally.nodes + ("reservoir.totals" in state)
     unused = in_bins[:, most + 1 : n_neighbors]
     _require(not unused.any(), "with", "and without have votes of more nodes than there are")
@@ -332,9 +332,9 @@ def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int
 
 
 def _check_groups(state: State, most: int, incomplete: bool) -> None:
-    """Check MLCA-C's centres, which have learned at most so many means; none where there must be none.
+    """Check MLCA-C's centres, which have learned at most as many means as there were rows; other variants have none.
 
-    Where rows have categories or missing values there may have been nothing to learn.
+    If rows have categories or missing values, there may have been nothing to learn.
     """
     n = len(state["group_centres"])
     _require((n > 0) == (most > 0) or (incomplete and n == 0), "group_centres", "do not fit the attributes' mode")
@@ -376,7 +376,7 @@ def _check_values_or_gaps(state: State, name: str, largest: float) -> None:
 
 
 def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
-    """Return the smallest and the largest value, or `within` if that is; NaN if there is one. Takes no memory."""
+    """Return the smallest and largest value; `within` if there is none, NaN if there is one. Needs no memory."""
     return float(values.min(initial=within)), float(values.max(initial=within))
 
 
@@ -388,7 +388,7 @@ def _check_csr(state: State, name: str, n_rows: int, n_columns: int) -> None:
 
 
 def _check_lists(indptr: NDArray[np.int64], indices: NDArray[np.int32], name: str, n_columns: int) -> None:
-    """Check rows of ascending column numbers, one row behind the other."""
+    """Check rows of ascending column numbers, stored one after another."""
     fits = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(indices) and (indptr[1:] >= indptr[:-1]).all()
     _require(fits, name, "has row bounds that do not fit")
     _require(((indices >= 0) & (indices < n_columns)).all(), name, "has an index out of range")
@@ -402,7 +402,7 @@ def _check_shape(state: State, name: str, shape: tuple[int, ...]) -> None:
 
 
 def _total(state: State, name: str) -> int:
-    """Return the sum of counts; ValueError if it is larger than can be counted exactly."""
+    """Return the sum of counts; ValueError if it exceeds the exact range."""
     _require(state[name].sum(dtype=np.float64) <= 2.0 * MOST_ROWS, name, "counts more than was learned")
     return int(state[name].sum())
 
@@ -413,7 +413,7 @@ def _require(condition: Any, name: str, fault: str) -> None:
 
 
 def capture(learner: Learner) -> State:
-    """Return everything that a learner knows."""
+    """Return the full state of a learner."""
     state = learner.state()
     kinds = state_schema(learner.parameters, learner.sparse_nodes)
     return {name: np.ascontiguousarray(array, kinds[name][0]) for name, array in state.items()}
@@ -427,7 +427,7 @@ def restore(
     state: State,
     cell_limits: CellLimits = CELL_LIMITS,
 ) -> Learner:
-    """Return a learner that goes on exactly as the captured one would.
+    """Return a learner that continues exactly as the captured one would.
 
     Raises
     ------

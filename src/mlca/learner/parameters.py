@@ -1,4 +1,4 @@
-"""The parameters of the algorithm, and the settings that compiled code takes."""
+"""Settings of the algorithm."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlca.options import (
     decision_for,
 )
 
-# With fewer nodes than this, hardly more than the neighbours themselves, screening has little to save.
+# With fewer nodes, screening saves nothing.
 SCREEN_FROM = 32
 
 
@@ -29,7 +29,7 @@ SCREEN_FROM = 32
 class Parameters:
     """The parameters of the algorithm as it uses them, checked. See `mlca.MLCA`.
 
-    These are the paper's by default. A vigilance of None is found from the first window and is a number from then on.
+    Defaults are the paper's. A vigilance of None is estimated from the first window.
     """
 
     vigilance: float | None = 0.01
@@ -53,11 +53,11 @@ class Parameters:
 
     @property
     def has_cells(self) -> bool:
-        """Whether nodes are kept in cells once there are many."""
+        """Whether many nodes are kept in cells."""
         return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
 
     def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:
-        """Return the parameters as the compiled loops need them."""
+        """Return the parameters in the form of the compiled code."""
         settings = asdict(self)
         del settings["seed"], settings["categorical_features"], settings["search"]
         limits = cell_limits.for_voters(self.n_neighbors) if self.has_cells else CellLimits(0, 0, 0)

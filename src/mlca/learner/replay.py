@@ -1,13 +1,13 @@
-"""Learners that learned parts of a stream become one.
+"""Merging of learners that learned parts of a stream.
 
-The first learner is the one that continues. Each other gives it what it holds, in order:
+The first learner receives the contents of each other one, in order:
 
-1. Rows that still wait for a first window are learned as they are: nothing is lost.
-2. Otherwise its nodes are replayed, oldest first, as prototypes that bring their count, label counts and bandwidths
-   along (src/kernels/learner/model.hpp: one learning step for many rows at one place). One that the vigilance
-   test lets in joins a node; any other becomes a node. Or they are appended: put beside the nodes that are there,
-   without a search, and the learned similarity is computed once at the end.
-3. Its latest rows follow those of the first in the window, so that learning continues from the end of the last one.
+1. Rows that still wait for a first window are learned unchanged: nothing is lost.
+2. Otherwise its nodes are replayed, oldest first, as prototypes with their count, label counts and bandwidths
+   (src/kernels/learner/model.hpp: one learning step for many rows at one position). A prototype that passes the
+   vigilance test joins a node; any other becomes a node. With "append", nodes are added without a search, and the
+   learned similarity is computed once at the end.
+3. Its latest rows follow those of the first in the window, so that training continues from the end of the last one.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LabelColumns = NDArray[np.int32]
 def merged(
     learners: Sequence[Learner], columns: Sequence[LabelColumns], n_labels: int, append: bool = False
 ) -> Learner:
-    """Return a learner that knows what all of them know.
+    """Return a learner that contains what all of them have learned.
 
     Parameters
     ----------
     learners : sequence of Learner
-        In the order of their parts of the stream. All have the same parameters and features. They are used up: give
-        copies of learners that are still in use, so that no other thread changes them meanwhile.
+        In the order of their parts of the stream. All have the same parameters and features. They are consumed: pass
+        copies, so that no other thread changes them meanwhile.
     columns : sequence of ndarray
         For each learner, the number that each of its labels has in the result; those of the first keep theirs.
     n_labels : int
@@ -45,7 +45,7 @@ def merged(
     Returns
     -------
     Learner
-        One that continues from the end of the last.
+        A learner that continues from the end of the last.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def merged(
 
 
 def _ascending(indptr: NDArray[np.int64], labels: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the labels of each row in ascending order, as learners take them."""
+    """Return the labels of each row in ascending order, as learners expect them."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return labels[np.lexsort((labels, rows))]
 
@@ -83,7 +83,7 @@ def _no_rows(learner: Learner) -> Any:
 
 
 def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
-    """Return the learner, or one that keeps the same nodes in the other form."""
+    """Return the learner, or one with the same nodes in the other form."""
     if learner.sparse_nodes == sparse_nodes:
         return learner
     state = learner.state()

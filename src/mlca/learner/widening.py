@@ -1,14 +1,12 @@
-"""Features that appear late: a learner that knows d features becomes one that knows more.
+"""Late features: widens a learner by new features.
 
-The caller says what a late feature was in the rows so far: missing where nothing was known of it, as in a table that
-has got a new column; or 0, as words that a text does not contain. The window and the nodes get missing values or
-zeros there. With one bandwidth per feature, nodes get that of a feature without a value or of a constant one.
-
-While the first window fills nothing has been learned yet: the result is the learner that had known the feature from
-the start. Later it is not, because the number of features enters Silverman's rule. Nodes keep their bandwidths, and
-new ones are estimated over all features. The vigilance test counts agreement in a feature that was 0 and leaves
-missing values out, so rows that lack the feature are as near to nodes as before. In a learned similarity late features
-have next to no weight until it is recomputed.
+The caller sets the earlier values of a new feature: missing, as for a new column of a table, or 0, as for a new word of
+a text. The window and the nodes get missing values or zeros there. If nodes have one bandwidth per feature, they get
+that of a feature without values, or of a constant one. Before the first window is full, the result equals the learner
+that had known the feature from the start. Later it does not, because the number of features enters Silverman's rule:
+nodes keep their bandwidths, and new ones are estimated over all features. If the feature was 0, the vigilance test
+counts the agreement in it; missing values are left out, so rows without the feature are as near to nodes as before. In
+a learned similarity, new features have almost no weight until it is recomputed.
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
     Parameters
     ----------
     learner : Learner
-        The learner as it is.
+        The learner to widen.
     n_features : int
-        The number of features that are known now.
+        The new number of features.
     unknown : sequence of int
-        The new features of which nothing was known; all other new ones were 0.
+        The new features whose earlier values are missing; all other new ones were 0.
     nominal : sequence of int
         The new features that are categories.
 
     Returns
     -------
     Learner
-        The learner to continue with.
+        The widened learner.
     """
     state, before = learner.state(), learner.n_features
     values = np.zeros(n_features - before)
@@ -62,7 +60,7 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
 
 
 def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.float64]) -> None:
-    """Write the missing values behind the entries of each row; zeros are not written anyway."""
+    """Append the missing values to the entries of each row; zeros are not stored."""
     parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     rows = sparse.csr_array(tuple(parts), shape=(len(state[f"{name}.indptr"]) - 1, before))
     missing, n = np.flatnonzero(np.isnan(values)), rows.shape[0]
@@ -75,7 +73,7 @@ def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.floa
 
 
 def _widen_similarity(state: Arrays, before: int, added: int) -> None:
-    """Let a learned similarity know more features: until it is recomputed they have next to no weight."""
+    """Widen a learned similarity: until it is recomputed, new features have almost no weight."""
     if "similarity.weights" not in state or len(state["similarity.weights"]) == 0:
         return
     state["similarity.weights"] = np.concatenate([state["similarity.weights"], np.ones(added, np.int64)])
@@ -86,7 +84,7 @@ def _widen_similarity(state: Arrays, before: int, added: int) -> None:
     if len(middles):
         half = native.RANKS_PER_KNOT * int(state["similarity.tally"][1]) // 2
         state["similarity.middles"] = np.concatenate([middles, np.full(added, float(half))])
-    if "cells.centres" in state:  # features of next to no weight have the coordinate 0
+    if "cells.centres" in state:  # features with almost no weight have the coordinate 0
         state["cells.centres"] = np.pad(state["cells.centres"], ((0, 0), (0, added)))
-    owners = state["background.indices"]  # the values of categories are numbered behind the features
+    owners = state["background.indices"]  # the values of categories are numbered after the features
     state["background.indices"] = np.where(owners < before, owners, owners + added).astype(owners.dtype)

@@ -1,13 +1,11 @@
-"""How good a prediction is.
+"""Measures of predictions.
 
-Two kinds of things come in: predicted label sets, and scores that put the labels in an order.
-`inputs` turns them into a boolean CSR matrix and a float array, or says what is wrong and where.
-`sets` counts hits, true and predicted labels by row and by label; `ranking` finds where each true
-label stands in its row; `auc` where it stands in its column. Each measure is then a line of
-arithmetic on those counts, NaN where a row or a label says nothing, and `averages` takes the mean of
-the rest. `calibration` holds probabilities against what happened. `evaluate` does all but that in one
-go; `registry` knows each measure's direction, for the tables, ranks and plots downstream. `stream`
-measures a model that learns on the way.
+Inputs are predicted label sets, and scores that order the labels. `inputs` turns them into a boolean CSR matrix and a
+float array, or reports what is wrong and where. `sets` counts hits, true and predicted labels by row and by label;
+`ranking` finds the rank of each true label in its row; `auc` in its column. Each measure is then simple arithmetic on
+those counts, NaN where a row or a label is undefined, and `averages` takes the mean of the rest. `calibration` compares
+probabilities with outcomes. `evaluate` computes all of these at once; `registry` stores each measure's direction for
+tables, ranks and plots. `stream` measures a model that learns at the same time.
 """
 
 from mlca.metrics.auc import macro_auc, micro_auc

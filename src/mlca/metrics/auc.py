@@ -1,7 +1,7 @@
 """Area under the ROC curve, by label and pooled.
 
-The area is the share of (positive, negative) pairs in the right order, a tie counting one half. One
-sort of all scores tells each positive how many scores lie below it.
+The area is the share of (positive, negative) pairs in the right order; a tie counts one half. One sort of all scores
+gives the number of scores below each positive.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def macro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
 def micro_auc(Y_true: LabelMatrix, scores: ArrayLike) -> float:
     """Area under the ROC curve of all cells pooled. Higher is better.
 
-    What the authors' released evaluation code computes under the name of AUC; scikit-learn's
-    `roc_auc_score(average="micro")`.
+    What the authors' released evaluation code computes as AUC; scikit-learn's `roc_auc_score(average="micro")`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Whether probabilities mean what they say: of the labels that are given .7, seven in ten should be there.
+"""Calibration of probabilities: of the labels with probability 0.7, seven in ten should be true.
 
-Every cell of the table, a row and a label, is one forecast; all of them are pooled.
+Each cell of the table, a row and a label, is one forecast; all of them are pooled.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def brier_score(Y_true: LabelMatrix, proba: ArrayLike) -> float:
 
 
 def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -> float:
-    """How far probabilities are from the frequencies that they announce. Lower is better.
+    """Return the difference between probabilities and observed frequencies. Lower is better.
 
-    This is the expected calibration error: the cells are put into bins of equal width by their probability; in each the
-    mean probability is held against the share of labels that are there, and the differences are averaged, weighed by
-    the cells of the bins.
+    This is the expected calibration error: cells are put into bins of equal width by their probability. In each bin,
+    the mean probability is compared with the share of true labels. The differences are averaged, weighted by the number
+    of cells.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def calibration_error(Y_true: LabelMatrix, proba: ArrayLike, bins: int = BINS) -
     proba : array-like of shape (n, q)
         Probabilities.
     bins : int, default=10
-        How many bins.
+        The number of bins.
 
     Returns
     -------
@@ -74,13 +74,13 @@ def _a_cell(total: float, n_cells: int) -> float:
 
 
 def _forecasts(Y_true: LabelMatrix, proba: ArrayLike) -> tuple[Scores, Scores]:
-    """Return of every cell whether the label is there, and the probability that announced it."""
+    """Return for each cell whether the label is true, and its probability."""
     true, probabilities = true_and_scores(Y_true, proba, "proba")
     wrong = (probabilities < 0) | (probabilities > 1)
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration is a matter of "
-            "probabilities, in [0, 1]; scores have none"
+            f"proba is {probabilities[row, column]} at row {row}, label {column}: calibration needs "
+            "probabilities between 0 and 1, not scores"
         )
     return true.toarray().astype(np.float64).ravel(), probabilities.ravel()

@@ -1,4 +1,4 @@
-"""All measures at once: every table is read once, and what measures share is computed once."""
+"""All measures at once: each table is read once, and shared counts are computed once."""
 
 from __future__ import annotations
 
@@ -77,14 +77,14 @@ def evaluate(
 ) -> Evaluation:
     """Compute every measure of a prediction: of a model, or of probabilities.
 
-    Pass `model` and `X` to measure what the model itself predicts, or `proba` with the labels that were chosen by it
-    (`Y_pred`, or `threshold`). Columns of DataFrames are matched by name.
+    Pass `model` and `X` to measure the model's own predictions, or `proba` with the chosen labels (`Y_pred`, or
+    `threshold`). Columns of DataFrames are matched by name.
 
     Parameters
     ----------
     Y_true : array-like or sparse of shape (n, q)
-        Indicator matrix, 0 and 1. With `model`: labels in any form that `fit` takes; those that the model does not
-        know count as missed.
+        Indicator matrix, 0 and 1. With `model`: labels in any form that `fit` takes; labels unknown to the model count
+        as missed.
     proba : array-like of shape (n, q), optional
         Probabilities, or any scores: the higher, the more likely the label.
     Y_pred : array-like or sparse of shape (n, q), optional
@@ -124,7 +124,7 @@ def evaluate(
     nDCG@3                0.8155  higher
     nDCG@5                0.8155  higher
 
-    The decision of a model, which need not be a probability above one half:
+    The decision of a model, which need not be a threshold of one half:
 
     >>> from mlca import MLCA
     >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
@@ -134,10 +134,10 @@ def evaluate(
     if model is not None:
         for name, value in (("proba", proba), ("Y_pred", Y_pred), ("threshold", threshold)):
             if value is not None:
-                raise ValueError(f"the model predicts by itself: leave out {name}, or leave out model and X")
+                raise ValueError(f"the model makes the predictions: leave out {name}, or leave out model and X")
         return _measures(*_predicted_by(model, X, Y_true))
     if X is not None:
-        raise ValueError("X holds rows for a model, and none was given: pass model=..., or probabilities as proba")
+        raise ValueError("X has rows for a model, but no model was given: pass model=..., or probabilities as proba")
     if proba is None:
         raise ValueError("nothing to measure: pass probabilities as proba, or a model with the rows to predict, X")
     if Y_pred is not None and threshold is not None:
@@ -152,7 +152,7 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Scorer:
-    """A measure as scikit-learn calls it: ``scorer(model, X, y)``, greater is better."""
+    """A measure in scikit-learn's form: ``scorer(model, X, y)``, greater is better."""
 
     measure: str
 
@@ -163,13 +163,12 @@ class Scorer:
 
 
 def scorer(measure: str) -> Scorer:
-    """Return a measure for `cross_val_score`, `GridSearchCV` and their like; y may hold label names.
+    """Return a scorer for `cross_val_score`, `GridSearchCV` and similar functions; y may hold label names.
 
     Parameters
     ----------
     measure : str
-        One of `mlca.metrics.MEASURES`. Measures of which less is better are negated, since scikit-learn looks for the
-        greatest score.
+        One of `mlca.metrics.MEASURES`. Losses are negated, since scikit-learn maximises scores.
 
     Returns
     -------

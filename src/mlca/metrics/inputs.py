@@ -1,4 +1,4 @@
-"""The way in: label matrices become boolean CSR, scores a float array, or the caller learns why not."""
+"""Input checks: label matrices become boolean CSR, scores a float array; invalid input raises an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scores: TypeAlias = NDArray[np.floating[Any]]
 
 
 def label_matrix(Y: LabelMatrix, name: str) -> Truth:
-    """Return Y as a boolean CSR array that shares nothing with the caller's and stores no zeros."""
+    """Return Y as a boolean CSR array that shares nothing with the caller's array and stores no zeros."""
     if sp.issparse(Y):
         return _from_sparse(sp.csr_array(Y, copy=True), name)
     _refuse_masked(Y, name)
@@ -60,10 +60,10 @@ def score_matrix(scores: ArrayLike, name: str) -> Scores:
 
 
 def matched(Y_true: Any, other: Any, name: str) -> Any:
-    """Return the other table with its columns in the order of Y_true's, where both are DataFrames.
+    """Return the other table with its columns in the order of Y_true's, if both are DataFrames.
 
-    Rows are matched by their place. Where both tables have the same index in another order, that could be
-    meant or not, and is refused.
+    Rows are matched by position. If both tables have the same index in another order, the intention is unclear, and the
+    input is rejected.
     """
     if not (hasattr(Y_true, "columns") and hasattr(other, "columns")):
         return other
@@ -82,7 +82,7 @@ def matched(Y_true: Any, other: Any, name: str) -> Any:
     if not Y_true.index.equals(other.index) and Y_true.index.sort_values().equals(other.index.sort_values()):
         raise ValueError(
             f"Y_true and {name} have the same index in another order; pass {name}.loc[Y_true.index] to match rows by "
-            "it, or .to_numpy() to match them by their place"
+            "it, or .to_numpy() to match them by position"
         )
     places = {label: place for place, label in enumerate(columns)}
     return other.iloc[:, [places[label] for label in true_columns]]
@@ -111,13 +111,13 @@ def require_same_shape(Y_true: Truth, other: Truth | Scores, name: str) -> None:
 
 def _refuse_masked(table: Any, name: str) -> None:
     if np.ma.is_masked(table):
-        raise ValueError(f"{name} has masked cells, whose values are not known: leave such rows out, or fill the cells")
+        raise ValueError(f"{name} has masked cells, whose values are unknown: leave such rows out, or fill the cells")
 
 
 def _as_array(table: Any) -> NDArray[Any]:
     table = in_pandas(table)
     array = np.asarray(table)
-    if array.dtype == object and hasattr(table, "columns"):  # as columns of pandas are that may hold NA
+    if array.dtype == object and hasattr(table, "columns"):  # such as columns of pandas that may hold NA
         with suppress(TypeError, ValueError):
             array = table.to_numpy(dtype=np.float64, na_value=np.nan)
     return array

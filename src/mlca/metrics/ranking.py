@@ -1,9 +1,9 @@
-"""Measures of the order in which a scorer puts the labels of a row.
+"""Measures of the ranking of the labels of a row.
 
-All of them follow from where the true labels stand. For every true cell three numbers are counted,
-by comparing its score with those of its row: labels strictly above it, labels at or above it (its
-rank, ties resolved against it), and true labels at or above it. That costs q comparisons a true
-cell, needs no sort, and runs in blocks, so that nothing of size n x q is ever made.
+All of them follow from the ranks of the true labels. For each true cell three numbers are counted by comparing its
+score with those of its row: labels strictly above it, labels at or above it (its rank, with ties counted against it),
+and true labels at or above it. This takes q comparisons per true cell, needs no sort, and runs in blocks, so no array
+of size n x q is needed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mlca.metrics.inputs import LabelMatrix, Scores, Truth, true_and_scores
 from mlca.metrics.registry import mean_defined, ratio
 from mlca.validation import check_whole
 
-BLOCK_CELLS = 2**19  # comparisons at a time: 4 MB of scores, which a cache of today holds
+BLOCK_CELLS = 2**19  # comparisons per block: 4 MB of scores, which fit into a cache
 
 
 @dataclass(frozen=True)
 class LabelRanks:
-    """Where the true labels stand: one entry per true cell, in the order of the rows."""
+    """Ranks of the true labels: one entry per true cell, in the order of the rows."""
 
     n_rows: int
     n_labels: int
@@ -64,7 +64,7 @@ class LabelRanks:
         return sums.astype(np.float64, copy=False)
 
     def _of_mixed_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Keep the rows that have both a true and a false label: only there can an order be wrong."""
+        """Keep the rows that have both a true and a false label: only their order can be wrong."""
         n_true = self._n_true()
         return np.where((n_true > 0) & (n_true < self.n_labels), values, np.nan)
 
@@ -87,7 +87,7 @@ class LabelRanks:
         return self._of_mixed_rows(ratio(self._sum_by_row(shares), self._n_true()))
 
     def one_errors(self) -> NDArray[np.float64]:
-        """1 where a false label stands at the top, else 0; NaN where the row is left out."""
+        """1 if a false label is at the top, else 0; NaN if the row is left out."""
         first = self.rank == self.true_rank
         none_first = self._sum_by_row(first.astype(np.float64)) == 0
         return self._of_mixed_rows(none_first.astype(np.float64))
@@ -105,7 +105,7 @@ class LabelRanks:
         return ratio(self._expected_gain(discount), ideal)
 
     def _expected_gain(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sum what the places of the true labels are worth; tied labels share their places equally."""
+        """Sum the gains of the true labels; tied labels share their gains equally."""
         up_to = np.concatenate([[0.0], np.cumsum(worth)])
         return self._sum_by_row((up_to[self.rank] - up_to[self.above]) / (self.rank - self.above))
 
@@ -234,7 +234,7 @@ def precision_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
     scores : array-like of shape (n, q)
         The higher, the more likely the label.
     k : int
-        Number of places looked at, at least 1.
+        The number of top labels, at least 1.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def ndcg_at_k(Y_true: LabelMatrix, scores: ArrayLike, k: int) -> float:
     scores : array-like of shape (n, q)
         The higher, the more likely the label.
     k : int
-        Number of places looked at, at least 1.
+        The number of top labels, at least 1.
 
     Returns
     -------

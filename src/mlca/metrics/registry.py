@@ -1,4 +1,4 @@
-"""What is known of each measure: its name, how to print it, which direction is better; and means of defined values."""
+"""The properties of each measure: name, format and direction; and means of defined values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Better: TypeAlias = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure as tables and plots need to know it.
+    """A measure with the properties that tables and plots need.
 
     Examples
     --------
@@ -53,7 +53,7 @@ MEASURES: dict[str, Measure] = {
     )
 }
 
-# Those that the paper compares by, in its order.
+# The measures of the paper's comparison, in its order.
 PAPER_MEASURES: tuple[Measure, ...] = tuple(measure for measure in MEASURES.values() if measure.paper)
 
 

@@ -1,8 +1,8 @@
 """Measures of predicted label sets.
 
-Every one of them is a function of three counts: labels that are both true and predicted (hits),
-true labels, and predicted labels; by row for the example-based measures, by label for macro F1.
-So the matrices are compared once, in CSR, and the measures read the counts.
+All of them are functions of three counts: labels that are both true and predicted (hits), true labels, and predicted
+labels; by row for the example-based measures, by label for macro F1. So the matrices are compared once, in CSR, and the
+measures use the counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Counts:
         return ratio(self.hits, self.true + self.predicted - self.hits)
 
     def wrong(self) -> NDArray[np.intp]:
-        """Labels missed and labels predicted in vain."""
+        """Labels that were missed or wrongly predicted."""
         return self.true + self.predicted - 2 * self.hits
 
 

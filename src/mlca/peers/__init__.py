@@ -1,16 +1,15 @@
-"""The six algorithms that the paper compares MLCA with, one a file, under the same estimator contract.
+"""The six algorithms that the paper compares MLCA with, one per file, with the same estimator contract.
 
-Three look at neighbours. `MLkNN` counts the labels of the nearest training rows and weighs the counts
-by Bayes' rule. `MLSAkNN` does so in a window over a stream, whose length, number of neighbours and
-voters adapt. `MCIC` lets rows gather in micro-clusters that fade, and asks the nearest clusters.
+Three use neighbours. `MLkNN` counts the labels of the nearest training rows and weighs the counts by Bayes' rule.
+`MLSAkNN` does so in a window over a stream, whose length, number of neighbours and voters adapt. `MCIC` collects rows
+in micro-clusters that fade, and predicts by the nearest clusters.
 
-Three draw boundaries. `MuENL` learns one linear model a label that ranks it against the others, and
-watches a stream for labels that nobody has named yet. `MLODM` shapes the distribution of margins
-instead of the smallest one. `GLOCAL` factors the labels into a latent space and keeps label
-correlations, of all rows and of groups of rows, intact in it.
+Three are linear or kernel models. `MuENL` learns one linear model per label that ranks it against the others, and
+detects new labels in a stream. `MLODM` optimises the distribution of margins instead of the smallest one. `GLOCAL`
+factors the labels into a latent space and preserves label correlations, of all rows and of groups of rows, in it.
 
-`MLSAkNN`, `MCIC` and `MuENL` are stream learners: they have `partial_fit`, and their labels may grow.
-Each file follows the paper's released code where code and text differ, and says so.
+`MLSAkNN`, `MCIC` and `MuENL` are stream learners: they have `partial_fit`, and their labels may grow. Each file follows
+the paper's released code where code and text differ, and documents it.
 
 Names are imported when they are first used, so that one algorithm does not wait for the others.
 """

@@ -1,4 +1,4 @@
-"""GLOCAL: labels and features meet in a latent space that respects global and local label correlation."""
+"""GLOCAL: labels and features in a latent space that preserves global and local label correlation."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class GLOCAL(ScoreClassifier):
     max_steps : int, default=60
         Gradient steps a factor takes in a round.
     cost : {"reference", "consistent"}, default="reference"
-        What the line search of U and W goes by in the second phase: the released code's cost, which has
-        spectral norms in place of Frobenius norms and no halves, or the objective itself.
+        The cost in the line search of U and W in the second phase: the released code's cost, which has spectral norms
+        instead of Frobenius norms and no halves, or the objective itself.
     random_state : int, RandomState or None, default=0
         Draws the groups and the first factors. The solution is a local one and depends on it.
 
@@ -63,9 +63,9 @@ class GLOCAL(ScoreClassifier):
     U_ : ndarray of shape (n_labels, k)
         The labels in the latent space.
     W_ : ndarray of shape (n_features, k)
-        The way from features to the latent space.
+        The map from features to the latent space.
     losses_ : list of float
-        How well the factors fit after each round: labels by U and V, V by the features.
+        The losses after each round: of labels by U and V, and of V by the features.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -81,9 +81,9 @@ class GLOCAL(ScoreClassifier):
     The line search amplifies rounding without bound: other computers, or the same rows in another
     order, end in other factors of the same quality.
 
-    There is no intercept: features should be scaled, and a constant column added where one is wanted.
-    `lambda3` and `lambda4` are named as in the paper; the released code calls them lambda2 and lambda1.
-    Like that code, all weights are rescaled by the numbers of rows, labels and features.
+    There is no intercept: features should be scaled, and a constant column added if needed. `lambda3` and `lambda4` are
+    named as in the paper; the released code calls them lambda2 and lambda1. Like that code, all weights are rescaled by
+    the numbers of rows, labels and features.
 
     References
     ----------
@@ -133,16 +133,16 @@ class GLOCAL(ScoreClassifier):
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any, observed: Any = None) -> Self:
-        """Learn from scratch.
+        """Train a new model.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows to learn.
+            The rows.
         Y : indicator matrix, iterables of label names, or 1-D array
             Their labels.
         observed : array-like of shape (n_samples, n_labels), optional
-            1 where a cell of the label matrix is known, 0 where not: Y is ignored there.
+            1 for known cells of the label matrix, 0 for unknown ones, where Y is ignored.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class GLOCAL(ScoreClassifier):
         check_choice("cost", self.cost, get_args(Cost))
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows, and before learning that there are labels and that the mask of known ones fits them."""
+        """Check rows, and before training the labels and the mask of known ones."""
         rows = super()._read_rows(X, targets)
         if targets is not None and targets.n_labels == 0:
             raise ValueError("GLOCAL factorises the matrix of labels, but y names none: give it rows that have some")
@@ -188,13 +188,13 @@ class GLOCAL(ScoreClassifier):
         factors.U = rng.random_sample((n_labels, self.k))
         factors.W = np.zeros((n_features, self.k))
         factors.Z = [rng.random_sample((n_labels, self.rank)) for _ in range(n_groups)]
-        # The products are thin: threads would mostly wait for one another, and their number change the rounding.
+        # The products are thin: threads would mostly wait for one another, and their number would change the rounding.
         with threadpool_limits(1):
             self.losses_ = self._alternate(factors)
         self.U_, self.W_ = factors.U, factors.W
 
     def _rescaled(self, n_known: int, n_rows: int, n_features: int, n_labels: int, n_groups: int) -> Penalties:
-        """Return the weights per cell of the matrices that they weigh, as the released code has them."""
+        """Return the weights per cell of the matrices, as in the released code."""
         return Penalties(
             latent=self.lambda1 * n_known / (self.k * n_rows),
             overall=self.lambda3 * n_known / n_rows**2,

@@ -1,14 +1,14 @@
 """The factors of GLOCAL, their objective, and the line search that improves one at a time.
 
-Rows are rows here, where the released code has them in columns: V and X W have a row a sample. The
-objective, with errors E = (V U' - Y) on known cells, P = X W, and the correlation L_m = Z_m Z_m' of
-group m, whose rows have unit length in Z_m:
+Rows are rows here, while the released code has them in columns: V and X W have one row per sample. The objective, with
+errors E = (V U' - Y) on known cells, P = X W, and the correlation L_m = Z_m Z_m' of group m, whose rows have unit
+length in Z_m:
 
     1/2 |E|^2 + latent/2 |V - P|^2 + U/2 |U|^2 + V/2 |V|^2 + W/2 |W|^2 + 1/2 sum_m tr(U R_m U' L_m)
 
     R_m = overall b_m P' P + local P_m' P_m,    b_m the share of rows in group m, P_m its rows of P
 
-Neither L_m nor any product of features with features is formed.
+Neither L_m nor any feature-by-feature product is computed.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ class Penalties(NamedTuple):
 
 
 class Factors:
-    """The factors of a label matrix; whoever makes them sets U, V, W and Z to their first values.
+    """The factors of a label matrix; the caller initialises U, V, W and Z.
 
     Parameters
     ----------
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The features.
     targets : ndarray of shape (n_rows, n_labels)
-        +1 where a row has a label, -1 where not.
+        +1 for rows with a label, -1 for rows without.
     observed : ndarray of shape (n_rows, n_labels) or None
-        1 where a target is known, 0 where not; None if all are.
+        1 for known targets, 0 for unknown ones; None if all are known.
     groups : ndarray of shape (n_rows,)
         The group of each row, numbered from 0.
     penalties : Penalties
         The weights of the objective.
     max_steps : int
-        Gradient steps that improve a factor at most.
+        The largest number of gradient steps per factor.
     """
 
     U: Matrix
@@ -83,7 +83,7 @@ class Factors:
 
     @property
     def W(self) -> Matrix:
-        """The way from features to the latent space."""
+        """The map from features to the latent space."""
         return self._W
 
     @W.setter
@@ -92,7 +92,7 @@ class Factors:
         self.P: Matrix = self.rows @ W
 
     def loss(self) -> float:
-        """Return how far the labels are from U and V, and V from the features."""
+        """Return the losses of labels by U and V, and of V by the features."""
         return half_square(self._errors(self.U, self.V)) + self.penalties.latent * half_square(self.V - self.P)
 
     def improve_U(self, correlated: bool, reference: bool = False) -> None:
@@ -198,7 +198,7 @@ class Factors:
         return float(np.sum((seen @ moment) * seen)) / 2
 
     def gradient_Z(self, Z: Matrix, moment: Matrix) -> Matrix:
-        """Return the gradient by one group's Z, not projected on unit rows: the released code's own."""
+        """Return the gradient by one group's Z, not projected on unit rows, as in the released code."""
         return self.U @ (moment @ (self.U.T @ Z))
 
     def _errors(self, U: Matrix, V: Matrix) -> Matrix:
@@ -221,11 +221,10 @@ def descend(
     max_steps: int,
     restore: Callable[[Matrix], Matrix] = lambda point: point,
 ) -> Matrix:
-    """Follow the gradient downhill as the solver of the released code does.
+    """Follow the gradient downhill like the solver of the released code.
 
-    The first trial of a step is one unit long; later ones are twice what would repeat the last gain if
-    the cost were quadratic. Trials are halved until they gain enough. `restore` puts a moved point back
-    where points may be.
+    The first trial step has length one; later ones are twice the step that would repeat the last gain if the cost were
+    quadratic. Trials are halved until they gain enough. `restore` projects a moved point back to the feasible set.
     """
     costs = [cost(point)]
     for _ in range(max_steps):

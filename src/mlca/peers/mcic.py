@@ -1,4 +1,4 @@
-"""MCIC: rows gather in micro-clusters that fade, and the nearest clusters lend their labels."""
+"""MCIC: rows form micro-clusters that fade, and the nearest clusters predict the labels."""
 
 from __future__ import annotations
 
@@ -19,39 +19,38 @@ Center: TypeAlias = Literal["reference", "exact"]
 class MCIC(StreamClassifier):
     r"""Multi-label classification via incremental clustering.
 
-    Each row joins the nearest micro-cluster if that stays small enough, else starts one of its own.
-    Clusters fade by :math:`2^{-\lambda t}` as time goes by; those that have gathered enough weight are
-    mature, and those that fade away are removed. A query takes the label frequencies of the nearest
-    mature clusters (immature ones while there are no others), weighted by their weights, and predicts the
-    h most frequent labels. The number h follows the mean number of labels of a row: it changes when a
-    Hoeffding test finds that the mean has moved.
+    Each row joins the nearest micro-cluster if that stays small enough, otherwise it starts a new one. Clusters fade by
+    :math:`2^{-\lambda t}` over time; those with enough weight are mature, and those that fade away are removed. A
+    prediction uses the label frequencies of the nearest mature clusters (immature ones while there are no others),
+    weighted by their weights, and returns the h most frequent labels. The number h follows the mean number of labels
+    per row: it changes when a Hoeffding test detects that the mean has moved.
 
     Parameters
     ----------
     theta : float, default=0.495
-        The largest radius of a cluster: the standard deviation of its rows in any one feature. On
-        features between 0 and 1 that is never above 0.5.
+        The largest radius of a cluster: the standard deviation of its rows in any one feature. For features between 0
+        and 1 that is at most 0.5.
     decay : float, default=0.25
         The paper's lambda: how fast clusters fade, 0 for not at all.
     delta : float, default=0.1
         The probability of error of the test on the number of labels.
     n_clusters : int, default=3
-        The paper's K: how many clusters a query asks.
+        The paper's K: the number of clusters per prediction.
     maturity : float, default=2
         The weight above which a cluster is mature.
     speed : int, default=100
         The number of rows in one unit of time.
     initial_labels : int, default=5
-        The number of labels predicted until the rows tell.
+        The initial number of predicted labels.
     center : {"reference", "exact"}, default="reference"
-        "reference" does as the authors' program, which the paper compared with: the centre of a cluster
-        that no row has joined lately drifts towards the origin as the cluster fades. "exact" keeps it where
-        the rows were. They agree where nothing fades.
+        "reference" follows the authors' program, which the paper compared with: the centre of a cluster that no row has
+        joined lately drifts towards the origin as the cluster fades. "exact" keeps it in place. Both agree without
+        fading.
 
     Attributes
     ----------
     n_labels_predicted_ : int
-        The number h of labels that each row is given, as far as there are that many.
+        The number h of predicted labels per row, at most the number of labels.
     n_mature_, n_immature_ : int
         The number of clusters.
     classes_ : ndarray of shape (n_labels,)
@@ -61,13 +60,12 @@ class MCIC(StreamClassifier):
 
     Notes
     -----
-    With c clusters, d features and q labels, a row takes O(c d) time to learn, and O(c d + q log q) to
-    predict; the clusters take O(c (d + q)) memory. Where theta is small against the spread of the features
-    (raw features, say) every row is a cluster, and with ``decay=0`` none is ever removed: c is then the
-    number of rows.
+    With c clusters, d features and q labels, a row takes O(c d) time to learn, and O(c d + q log q) to predict; the
+    clusters take O(c (d + q)) memory. If theta is small compared with the spread of the features (for example, raw
+    features), every row is a cluster, and with ``decay=0`` none is ever removed: c is then the number of rows.
 
-    `predict` judges a row as if it came next in the stream, and changes nothing. The numbers of labels of
-    clusters do not fade, only their weights do. A new label was absent in all earlier rows.
+    `predict` treats a row as if it came next in the stream, and changes nothing. The numbers of labels of clusters do
+    not fade, only their weights do. A new label was absent in all earlier rows.
 
     References
     ----------
@@ -113,7 +111,7 @@ class MCIC(StreamClassifier):
 
     @property
     def n_labels_predicted_(self) -> int:
-        """The number of labels that each row is given, as far as there are that many."""
+        """The number of predicted labels per row, at most the number of labels."""
         return self._cardinality.estimate
 
     @property
@@ -123,7 +121,7 @@ class MCIC(StreamClassifier):
 
     @property
     def n_immature_(self) -> int:
-        """The number of clusters that have not yet."""
+        """The number of clusters with less weight."""
         return len(self._immature)
 
     def _check_parameters(self) -> None:
@@ -164,9 +162,9 @@ class MCIC(StreamClassifier):
             nearest = candidates[np.argsort(self._distances(x, candidates, time), kind="stable")]
             nearest = nearest[: self.n_clusters]
             weights = self._weights(nearest, time)[:, None]
-            if weights.sum() > 0:  # else everything has faded away
+            if weights.sum() > 0:  # otherwise everything has faded away
                 frequencies = clusters.label_counts[nearest] / clusters.n_rows[nearest, None]
-                # Equal frequencies may add up to a rounding error more than 1.
+                # Frequencies may add up to slightly more than 1 by rounding.
                 scores[i] = np.minimum((weights * frequencies).sum(axis=0) / weights.sum(), 1.0)
         return scores
 
@@ -178,7 +176,7 @@ class MCIC(StreamClassifier):
         return chosen
 
     def _fading(self, clusters: NDArray[np.int64] | int, time: int) -> Any:
-        """Return what is left at `time` of the last weight of a cluster, or of several, as a factor."""
+        """Return the factor by which the last weights of clusters have faded at `time`."""
         return np.exp2(-self.decay * (time - self._clusters.edited[clusters]))
 
     def _weights(self, clusters: NDArray[np.int64], time: int) -> NDArray[np.float64]:
@@ -191,7 +189,7 @@ class MCIC(StreamClassifier):
         return native.distances_to_centers(x, clusters, drift, self._clusters.sums, self._clusters.weights)
 
     def _merge(self, x: NDArray[np.float64], labels: NDArray[np.int32], time: int) -> None:
-        """Let a row join the mature cluster next to it, or else the immature one, or start a cluster."""
+        """Let a row join the nearest mature cluster, otherwise an immature one, or start a cluster."""
         for group in (self._mature, self._immature):
             cluster = self._cluster_to_join(x, group, time)
             if cluster is not None:
@@ -203,7 +201,7 @@ class MCIC(StreamClassifier):
         self._immature.append(self._clusters.start(x, labels, time))
 
     def _cluster_to_join(self, x: NDArray[np.float64], group: list[int], time: int) -> int | None:
-        """Return the cluster whose border is nearest to x, the first among equals, if x keeps it small."""
+        """Return the cluster whose border is nearest to x, the first among equals, if it stays small enough with x."""
         if not group:
             return None
         members = np.array(group, dtype=np.int64)
@@ -223,12 +221,12 @@ class MCIC(StreamClassifier):
         self._mature = self._keep(mature, self._weights(mature, time) >= self.maturity)
         immature = np.array(self._immature, dtype=np.int64)
         age = time - self._clusters.created[immature]
-        # What a cluster weighs that gains one row a period: 1 when it is new, more as it gets older.
+        # The weight of a cluster that gains one row per period: 1 when it is new, more later.
         expected = (np.exp2(-self.decay * (age + period)) - 1) / (np.exp2(-self.decay * period) - 1)
         self._immature = self._keep(immature, self._weights(immature, time) >= expected)
 
     def _period(self) -> int:
-        """Return the time between clean-ups, by the authors' program (not DenStream's formula)."""
+        """Return the time between clean-ups, as in the authors' program (not DenStream's formula)."""
         return floor(log(self.maturity / (self.maturity - 1)) / self.decay + 0.5) + 1
 
     def _keep(self, clusters: NDArray[np.int64], kept: NDArray[np.bool_]) -> list[int]:
@@ -238,7 +236,7 @@ class MCIC(StreamClassifier):
 
 
 class _Cardinality:
-    """How many labels a row has, on average, since the average last moved."""
+    """The mean number of labels per row, since it last changed."""
 
     def __init__(self, estimate: int) -> None:
         self.estimate = estimate
@@ -250,7 +248,7 @@ class _Cardinality:
         self.labels_seen: set[int] = set()
 
     def update(self, labels: list[int], delta: float) -> None:
-        """Count a row; if the mean is significantly off the estimate, believe it and count afresh."""
+        """Count a row; if the mean differs significantly from the estimate, update it and restart the count."""
         self.n_rows += 1
         self.n_labels += len(labels)
         self.labels_seen.update(labels)
@@ -264,7 +262,7 @@ class _Cardinality:
 
 
 class _Clusters:
-    """Storage for micro-clusters: one array a quantity, rows of removed clusters used again."""
+    """Storage for micro-clusters: one array per quantity; rows of removed clusters are reused."""
 
     def __init__(self, n_features: int) -> None:
         self.sums = np.zeros((0, n_features))
@@ -278,13 +276,13 @@ class _Clusters:
         self.unused: list[int] = []
 
     def widen(self, n_labels: int) -> None:
-        """Make room for new labels, which no row so far has."""
+        """Add columns for new labels, which no row so far has."""
         n_new = n_labels - self.label_counts.shape[1]
         if n_new > 0:
             self.label_counts = np.pad(self.label_counts, ((0, 0), (0, n_new)))
 
     def start(self, x: NDArray[np.float64], labels: NDArray[np.int32], time: int) -> int:
-        """Make a cluster of one row and return its number."""
+        """Create a cluster of one row and return its number."""
         if not self.unused:
             self._double()
         cluster = self.unused.pop()
@@ -309,7 +307,7 @@ class _Clusters:
         return native.radius_with(x, fading, self.sums[cluster], self.squares[cluster], self.weights[cluster])
 
     def free(self, clusters: list[int]) -> None:
-        """Give the storage of clusters back."""
+        """Release the storage of clusters."""
         self.unused.extend(clusters)
 
     def _double(self) -> None:

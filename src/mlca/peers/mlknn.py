@@ -1,10 +1,9 @@
-"""ML-kNN: how many of the nearest rows carry a label, and what that number usually means.
+"""ML-kNN: Bayes' rule on the number of nearest rows that have a label.
 
-Neighbours decide everything here, and equal distances are common (repeated rows, 0/1 data), so they
-are found in two steps. A matrix product gives all squared distances fast, but rounds equal ones
-differently; it only picks candidates, with a margin for its rounding. The distances of the candidates
-are then computed from differences, and ties go to the row that came first. Dense and sparse rows give
-the same bits, whatever the size of the blocks or the number of threads.
+Equal distances are common (repeated rows, 0/1 data), so neighbours are found in two steps. A matrix product gives all
+squared distances fast, but rounds equal ones differently; it only selects candidates, with a margin for its rounding.
+The distances of the candidates are then computed from differences, and ties go to the earlier row. Dense and sparse
+rows give the same bits, whatever the size of the blocks or the number of threads.
 """
 
 from __future__ import annotations
@@ -36,20 +35,20 @@ class MLkNN(MultiLabelClassifier):
 
     .. math:: P(j \mid c) = \frac{P(j)\, P(c \mid j)}{P(j)\, P(c \mid j) + P(\neg j)\, P(c \mid \neg j)},
 
-    with the prior and both likelihoods counted in the training rows, each of which is left out of its
-    own neighbourhood. A label is predicted where its probability is at least one half.
+    with the prior and both likelihoods counted in the training rows, each excluded from its own neighbourhood. A label
+    is predicted if its probability is at least one half.
 
     Parameters
     ----------
     k : int, default=10
         The number of neighbours. There must be more training rows than that.
     smoothing : float, default=1.0
-        Added to every count (Laplace), so that what was never seen is not impossible.
+        Added to every count (Laplace), so that unseen events are not impossible.
 
     Attributes
     ----------
     prior_ : ndarray of shape (n_labels,)
-        The probability of each label before anything is known of a row.
+        The prior probability of each label.
     likelihood_present_, likelihood_absent_ : ndarray of shape (n_labels, k + 1)
         The probability of each number of neighbours with the label, for rows that have the label and
         for rows that do not.
@@ -101,7 +100,7 @@ class MLkNN(MultiLabelClassifier):
         return rows
 
     def _begin(self, n_features: int, sparse_rows: bool) -> None:
-        """Nothing to prepare: `_learn` sets everything anew."""
+        """Nothing to prepare: `_learn` sets everything."""
 
     def _learn(self, rows: Rows, targets: LabelRows) -> None:
         self._rows: Any = rows.copy()
@@ -152,14 +151,14 @@ class MLkNN(MultiLabelClassifier):
         label = np.arange(counts.shape[1])
         present = self.prior_ * self.likelihood_present_[label, counts]
         absent = (1 - self.prior_) * self.likelihood_absent_[label, counts]
-        # Without smoothing, a count never met in training says nothing: what remains is the prior.
+        # Without smoothing, a count that never occurred in training has no information, and the prior remains.
         posterior = np.broadcast_to(self.prior_, counts.shape).copy()
         np.divide(present, present + absent, out=posterior, where=present + absent > 0)
         return posterior
 
 
 def _likelihood(tally: NDArray[np.int64], smoothing: float) -> NDArray[np.float64]:
-    """Turn the tally of each label into smoothed frequencies; zeros where there is nothing to count."""
+    """Turn the tally of each label into smoothed frequencies; zeros if there is nothing to count."""
     total = smoothing * tally.shape[1] + tally.sum(axis=1, keepdims=True)
     likelihood = np.zeros(tally.shape)
     np.divide(smoothing + tally, total, out=likelihood, where=total > 0)
@@ -175,12 +174,12 @@ def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
 def _nearest(queries: Any, rows: Any, row_norms: NDArray[np.float64], k: int, left_out: int) -> NDArray[np.int64]:
     """Return the k rows nearest to each query, nearest first, the earlier row first among equals.
 
-    With `left_out` >= 0, row `left_out + i` is no neighbour of query i.
+    With `left_out` >= 0, row `left_out + i` is not a neighbour of query i.
     """
     rough, margin = _rough_distances(queries, rows, row_norms)
     if not sparse.issparse(rows):
         return native.nearest_dense(rough, margin, queries, rows, k, left_out)
-    # SciPy counts in 32 bits while it can, and a few queries can where many rows cannot.
+    # SciPy uses 32-bit indices if possible, so a block of queries may have them while the rows have 64-bit ones.
     index = np.result_type(queries.indices, rows.indices)
     query_parts, row_parts = (
         (part.indptr.astype(index, copy=False), part.indices.astype(index, copy=False), part.data)

@@ -1,4 +1,4 @@
-"""mlODM: a kernel machine that shapes the distribution of the margins between label pairs."""
+"""mlODM: a kernel machine that optimises the distribution of the margins between label pairs."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ GIB = 2**30
 class MLODM(ScoreClassifier):
     """Multi-label optimal margin distribution machine.
 
-    A margin is the difference between the scores of a relevant and an irrelevant label of a row.
-    Instead of pushing all margins above a bound, as Rank-SVM does, the machine draws them into the
-    band from `1 - theta` to `1 + theta`: squared loss below it, and `mu` times as much above. That
-    holds their mean near 1 and their variance low. A row gets the labels whose score reaches its
-    threshold, which is learned by least squares from the scores.
+    A margin is the difference between the scores of a relevant and an irrelevant label of a row. Instead of pushing all
+    margins above a bound, as Rank-SVM does, the machine draws them into the band from `1 - theta` to `1 + theta`:
+    squared loss below it, and `mu` times as much above. That keeps their mean near 1 and their variance low. A row gets
+    the labels whose score reaches its threshold, which is learned by least squares from the scores.
 
     Parameters
     ----------
@@ -39,18 +38,18 @@ class MLODM(ScoreClassifier):
     C : float, default=1.0
         Cost of margins outside the band relative to the norm of the weights.
     gamma : float, default=0.5
-        Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. It calls for features scaled to [0, 1].
+        Width of the "rbf" kernel, `exp(-gamma |x - x'|^2)`. Scale features to [0, 1].
     max_sweeps : int, default=4
         Times that every row is visited (the paper's I).
     kernel : {"rbf", "linear", "precomputed"}, default="rbf"
         With "precomputed", X is the kernel: of the training rows with themselves in `fit`, of other
         rows with all training rows afterwards.
     tol : float, default=1e-6
-        A row's pairs have settled, and a sweep was the last, when nothing moved by more.
+        Training stops after a sweep in which nothing changed by more than this.
     max_gib : float, default=2.0
-        Largest kernel and pair weights to be held, in GiB; 2 suffice for about 16,000 rows.
+        Largest size of kernel and pair weights, in GiB; 2 suffice for about 16,000 rows.
     random_state : int, RandomState or None, default=0
-        Draws the order of visits, which matters slightly until the optimum is reached.
+        Seed of the order of visits, which matters slightly until the optimum is reached.
 
     Attributes
     ----------
@@ -59,10 +58,9 @@ class MLODM(ScoreClassifier):
     threshold_ : ndarray of shape (n_labels + 1,)
         A row's threshold is the product of its scores with these weights, plus the last.
     primal_, dual_value_ : float
-        The two objectives at the end. The optimum lies between them: their gap says how much a
-        further sweep could gain.
+        The two objectives at the end. The optimum lies between them: their gap bounds the gain of further sweeps.
     n_sweeps_ : int
-        Sweeps that were made.
+        The number of sweeps.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -70,13 +68,13 @@ class MLODM(ScoreClassifier):
 
     Notes
     -----
-    With n rows, d features, q labels and r pairs of a relevant and an irrelevant label in all rows,
-    learning takes O(n² d) time for the kernel and O(n² q + r) a sweep, and 8 (n² + r) bytes; above
-    `max_gib` it is refused. Each prediction takes O(n (d + q)) time.
+    With n rows, d features, q labels and r pairs of a relevant and an irrelevant label in all rows, learning takes O(n²
+    d) time for the kernel and O(n² q + r) per sweep, and 8 (n² + r) bytes; above `max_gib` it raises an error. Each
+    prediction takes O(n (d + q)) time.
 
-    The authors' package is not to be had. The dual is derived from the published formulation; the
-    optimum is unique, so only stopping after few sweeps may differ from theirs. Rows with no label or
-    with all of them give no pair and are left out, and there is no bias, both as in Rank-SVM.
+    The authors' package is not available. The dual is derived from the published formulation; the optimum is unique, so
+    results may differ only if training stops after few sweeps. Rows with no label or with all of them have no pair and
+    are left out, and there is no bias, as in Rank-SVM.
 
     References
     ----------
@@ -135,7 +133,7 @@ class MLODM(ScoreClassifier):
         check_real("max_gib", self.max_gib, above=0)
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows, and before learning that there are pairs and that they fit into memory."""
+        """Check rows, and before training that there are pairs and that they fit into memory."""
         rows = super()._read_rows(X, targets)
         if self.kernel == "precomputed" and sparse.issparse(rows):
             raise ValueError("a precomputed kernel must be a dense array; X is sparse: use X.toarray()")
@@ -234,7 +232,7 @@ class MLODM(ScoreClassifier):
         return probabilities >= 0.5
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what this classifier can do: a precomputed kernel has rows for columns."""
+        """Set scikit-learn's tags: a precomputed kernel has rows for columns."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags

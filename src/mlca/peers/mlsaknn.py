@@ -1,4 +1,4 @@
-"""MLSA-kNN: nearest neighbours in a window over a stream that adapts its length, its k and its voters."""
+"""MLSA-kNN: nearest neighbours in a window over a stream, with adaptive length, k and voters."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class MLSAkNN(StreamClassifier):
 
     Distances are Euclidean on features scaled by the ranges seen so far, zero included.
 
-    `partial_fit` first compares each row with what the window says of it (feedback) and then adds it to
-    the window. `predict` changes nothing; called before `partial_fit` on each row, it tests honestly.
+    `partial_fit` first compares each row with the window's prediction (feedback) and then adds it to the window.
+    `predict` changes nothing; call it before `partial_fit` on each row for a fair test.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class MLSAkNN(StreamClassifier):
     reduction : float, default=0.5
         Each window tried is this part of the one before.
     metric : {"subset accuracy", "hamming score"}, default="subset accuracy"
-        What a shorter window has to be better at.
+        The measure by which a shorter window must be better.
     reference : bool, default=True
-        Whether to do as the authors' program, which the paper compared with: rows moved within the
-        window come to share the memory of who may vote, deleted rows leave some distances misplaced,
-        and the test results behind the choice of the window are kept when their rows are gone. With
-        False each row has its own memory, and distances and results follow their rows.
+        Whether to follow the authors' program, which the paper compared with: rows moved within the window come to
+        share the memory of who may vote, deleted rows leave some distances misplaced, and the test results behind the
+        choice of the window are kept when their rows are gone. With False each row has its own memory, and distances
+        and results follow their rows.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ class MLSAkNN(StreamClassifier):
         return len(distances) - 1 - np.argsort(distances[::-1], kind="stable")
 
     def _take_feedback(self, x: NDArray[np.float64], truth: NDArray[np.uint8]) -> None:
-        """Punish and rehabilitate voters, and choose each label's k for the rows to come."""
+        """Update voters, and choose each label's k for the next rows."""
         self.feedback_votes_, was_right = self._window.judge_voters(self._by_distance(x), self.k_, truth)
         self._records.add(was_right)
         self.k_ = self._records.best_k()
@@ -247,13 +247,13 @@ class _Records:
         self.n_rows = np.zeros(0, dtype=np.int64)
 
     def widen(self, n_new: int) -> None:
-        """Make room for new labels, of which nothing is known."""
+        """Add new labels, without any history."""
         self.right = np.pad(self.right, ((0, n_new), (0, 0), (0, 0)))
         self.n_right = np.pad(self.n_right, ((0, n_new), (0, 0)))
         self.n_rows = np.pad(self.n_rows, (0, n_new))
 
     def add(self, was_right: NDArray[np.uint8]) -> None:
-        """Remember the latest row, and forget the oldest if there is no room."""
+        """Store the latest row, and drop the oldest if the window is full."""
         label = np.arange(len(self.n_rows))
         place = self.n_rows % self.right.shape[2]
         self.n_right += was_right

@@ -30,16 +30,16 @@ class Window:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another row."""
+        """Whether the window is full."""
         return self.size == len(self.slots)
 
     @property
     def errors_by_position(self) -> NDArray[np.int64]:
-        """How often each row misled."""
+        """The number of errors of each row."""
         return self.errors[self.slots[: self.size]]
 
     def widen(self, n_new: int) -> None:
-        """Make room for new labels, which no row so far has and on which every row may vote."""
+        """Add new labels, which no row so far has and on which every row may vote."""
         self.indicator = np.pad(self.indicator, ((0, 0), (0, n_new)))
         self.masks = np.pad(self.masks, ((0, 0), (0, n_new)), constant_values=1)
 
@@ -79,7 +79,7 @@ class Window:
         self._move_up(position, 1)
 
     def _move_up(self, start: int, count: int) -> None:
-        """Let the rows after `count` positions from `start` on take their place."""
+        """Move the rows after `count` positions from `start` on into their place."""
         used = slice(start, self.size)
         self.slots[used] = np.roll(self.slots[used], -count)
         if self.shared_masks:
@@ -90,7 +90,7 @@ class Window:
 
     def votes(self, by_distance: NDArray[np.int64], k: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the share of each label among its k nearest voters; 0 where there are not that many."""
-        masks = np.require(self.masks, requirements="W")  # joblib's workers get read-only ones
+        masks = np.require(self.masks, requirements="W")  # joblib passes read-only arrays to its workers
         return native.count_votes(by_distance, k, self.slots, self.mask_slots, self.indicator, masks)
 
     def judge_voters(
@@ -108,8 +108,8 @@ class Window:
     def test_rows(self, start: int, first: int, k: NDArray[np.int64], anew: bool) -> NDArray[np.int64]:
         """Predict each row from `first` on by the rows from `start` up to it; count its right labels.
 
-        A window tested anew asks fewer neighbours than k while it has fewer rows. Where too few rows may
-        vote, the oldest row of all votes in their place, as in the authors' program.
+        A window that is tested again uses fewer neighbours than k while it has fewer rows. If too few rows may vote,
+        the oldest row of all votes instead of them, as in the authors' program.
         """
         return native.test_rows(
             start,

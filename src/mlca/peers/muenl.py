@@ -1,4 +1,4 @@
-"""MuENL: linear classifiers that rank label pairs, and a detector of labels nobody has named yet."""
+"""MuENL: linear classifiers that rank label pairs, and a detector of new labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFINING_SWEEPS = 5
 
 
 class Observation(NamedTuple):
-    """What `MuENL.observe` says about some rows."""
+    """The result of `MuENL.observe`."""
 
     labels: NDArray[np.int64]
     is_new: NDArray[np.bool_]
@@ -36,15 +36,14 @@ class MuENL(ScoreClassifier, StreamClassifier):
     every pair of a relevant and an irrelevant label of a row, weighted by `lambda1`, and the squared
     norm of its weights, weighted by `lambda2`. Labels with a score above 0 are predicted.
 
-    `partial_fit` takes further labelled rows and labels never seen before. `observe` takes rows
-    without labels: a forest of random trees finds rows that lie where no known row does, and once
-    `buffer_size` of them have come they become a label of their own.
+    `partial_fit` learns further labelled rows and new labels. `observe` processes rows without labels: a forest of
+    random trees detects rows in regions without known rows, and once `buffer_size` of them have arrived they become a
+    new label.
 
     Parameters
     ----------
     lambda1 : float, default=1.0
-        Weight of the pairwise ranking loss. Larger values lower the ranking loss and the share of
-        rows that are entirely right.
+        Weight of the pairwise ranking loss. Larger values lower the ranking loss and exact match.
     lambda2 : float, default=1e-4
         Weight of the squared norm, bias included.
     sweeps : int, default=20
@@ -62,7 +61,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     split_tries : int, default=10
         Random splits tried before a node becomes a leaf.
     radius_ratio : float, default=1.0
-        How many radii from the centre of its leaf a row counts as new.
+        The number of radii from the centre of its leaf beyond which a row counts as new.
     detection_threshold : float, default=0.5
         Share of trees above which a row is taken to have a new label.
     buffer_size : int, default=50
@@ -75,7 +74,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
     Attributes
     ----------
     weights_ : ndarray of shape (n_labels, n_features + 1)
-        One classifier a row, the bias last.
+        One classifier per row, the bias last.
     classes_ : ndarray of shape (n_labels,)
         The names of the labels.
     n_features_in_ : int
@@ -88,10 +87,9 @@ class MuENL(ScoreClassifier, StreamClassifier):
     and the new ones. The forest takes O(n_trees tree_rows max_height d) time and is grown when it is
     first asked for. Sparse rows cost their non-zeros, but for the forest, which looks at them densely.
 
-    The authors' package is not to be had. The classifier and the forest follow a port of it; the
-    stream follows the published idea, not a transcription. Several new labels that arrive at the same
-    time are taken for one. Weights start between 0 and 1, which is far off where features are in the
-    hundreds: scale them, the classifier does not.
+    The authors' package is not available. The classifier and the forest follow a port of it; the stream follows the
+    published idea rather than code. Several new labels that appear at the same time become one. Initial weights lie
+    between 0 and 1, which is far off if features are in the hundreds: scale them, since the classifier does not.
 
     References
     ----------
@@ -151,11 +149,11 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self.random_state = random_state
 
     def observe(self, X: Any) -> Observation:
-        """Judge rows without labels in order, and learn a new label once enough rows call for one.
+        """Predict rows without labels in order, and learn a new label once enough rows are new.
 
-        Rows that the detector calls new wait in a buffer with the labels predicted for them. When
-        `buffer_size` of them have come, they become the positive rows of a further label, which is
-        named by its column if the known labels are, else "new label 1" and so on.
+        New rows wait in a buffer with the labels predicted for them. When there are `buffer_size` of them, they become
+        the positive rows of a new label, which is named by its column if the known labels are, otherwise "new label 1"
+        and so on.
 
         Parameters
         ----------
@@ -177,7 +175,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         is_new = np.zeros(rows.shape[0], dtype=np.bool_)
         start = 0
         while start < rows.shape[0]:
-            # All rows to come are judged by what is known now, up to the one that fills the buffer.
+            # All further rows are predicted by the current state, up to the one that fills the buffer.
             ahead = rows[start:]
             labels = (self._scores(ahead) > 0).astype(np.uint8)
             found = np.flatnonzero(self._novelty(ahead) > self.detection_threshold)
@@ -234,7 +232,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         seed = self.random_state
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(2**31 - 1)
-        # Each purpose draws from its own source, so that asking for the forest changes no weights.
+        # Each purpose has its own random source, so that building the forest changes no weights.
         self._weight_rng = np.random.default_rng(int(seed))
         self._forest_rng, self._pool_rng = self._weight_rng.spawn(2)
         self.weights_ = np.empty((0, n_features + 1))
@@ -269,7 +267,7 @@ class MuENL(ScoreClassifier, StreamClassifier):
         self._remember(rows, labels)
 
     def _introduce(self, problem: PairwiseRanking, label: int) -> None:
-        """Let the weights of a new label find their place while those of all others stay."""
+        """Optimise the weights of a new label while those of all others stay fixed."""
         problem.balance(label)
         for _ in range(self.sweeps):
             if problem.descend(label, self.steps):
@@ -320,14 +318,14 @@ class MuENL(ScoreClassifier, StreamClassifier):
 
 
 def _stacked(blocks: list[Any]) -> Rows:
-    """Put rows on top of each other: sparse if the first are, as the model began."""
+    """Stack rows: sparse if the first are, as at the start."""
     if sparse.issparse(blocks[0]):
         return sparse.csr_array(sparse.vstack([sparse.csr_array(block) for block in blocks]))
     return np.vstack([block.toarray() if sparse.issparse(block) else block for block in blocks])
 
 
 def _widened(labels: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
-    """Add columns of zeros on the right: labels that were not known when these rows came."""
+    """Add columns of zeros on the right: labels that were unknown when these rows arrived."""
     return np.pad(labels, ((0, 0), (0, width - labels.shape[1])))
 
 

@@ -1,8 +1,8 @@
-"""The detector of MuENL: a forest of random 2-means trees that knows where the known labels live.
+"""The detector of MuENL: a forest of random 2-means trees over the known rows.
 
-Each tree is grown on a small sample. A node splits its rows in two by 2-means on a few random
-columns of the features and of the classifiers' scores; a leaf remembers the ball around its rows. A
-query walks to a leaf of each tree, and the tree calls it new if it lies outside that leaf's ball.
+Each tree is grown on a small sample. A node splits its rows in two by 2-means on a few random columns of the features
+and of the classifiers' scores; a leaf stores the ball around its rows. A query descends to a leaf of each tree, and
+counts as new for the tree if it lies outside that leaf's ball.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ class Tree(NamedTuple):
 
 
 class Forest:
-    """Trees that vote on whether a row lies where no known row does.
+    """Trees that vote on whether a row lies in a region without known rows.
 
     Parameters
     ----------
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The known rows.
     scores : ndarray of shape (n_rows, n_labels)
-        What the classifiers say about them.
+        Their scores by the classifiers.
     n_trees : int
         The number of trees.
     shape : TreeShape
         How each is grown.
     rng : numpy.random.Generator
-        Draws samples, columns and starting means.
+        The random source of samples, columns and starting means.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Forest:
             self.trees.append(grow_tree(_dense(rows[drawn]), scores[drawn], shape, rng))
 
     def novelty(self, rows: Rows, scores: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-        """Return the share of trees that call each row new: it lies beyond `ratio` radii in its leaf."""
+        """Return the share of trees for which each row is new: it lies beyond `ratio` radii in its leaf."""
         votes = np.zeros(rows.shape[0])
         size = max(1, BLOCK_CELLS // max(1, rows.shape[1]))
         for block in gen_batches(rows.shape[0], size):

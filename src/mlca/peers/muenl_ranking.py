@@ -1,8 +1,7 @@
-"""How MuENL learns its weights: one linear classifier a label, hinge loss and ranking of label pairs.
+"""The training of MuENL's weights: one linear classifier per label, with hinge loss and a ranking loss on label pairs.
 
-Labels are taken in turn. Each descends its own cost while the others stay, with scores kept for all
-rows, so a step costs one product with the rows for the gradient and one for the direction; the line
-search then needs none.
+Labels are optimised in turn. Each descends its own cost while the others stay fixed, with scores stored for all rows,
+so a step costs one product with the rows for the gradient and one for the direction; the line search then needs none.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ class PairwiseRanking:
     rows : ndarray or sparse array of shape (n_rows, n_features)
         The rows to learn.
     targets : ndarray of shape (n_rows, n_labels)
-        +1 where a row has a label, -1 where not.
+        +1 for rows with a label, -1 for rows without.
     weights : ndarray of shape (n_labels, n_features + 1)
-        One classifier a row, the bias last. Changed in place.
+        One classifier per row, the bias last. Changed in place.
     lambda1, lambda2 : float
         Weights of the ranking loss and of the squared norm.
     exact : bool
-        Whether to descend the gradient of the cost rather than that of the released code.
+        Whether to use the gradient of the cost rather than that of the released code.
     """
 
     def __init__(
@@ -55,7 +54,7 @@ class PairwiseRanking:
         self._emphasis: dict[int, NDArray[np.float64]] = {}
 
     def balance(self, label: int) -> None:
-        """Let the rows with a label weigh as much in its cost as the rows without, however few they are."""
+        """Give the rows with a label the same total weight in its cost as the rows without."""
         positive = self.targets[:, label] > 0
         count = np.count_nonzero(positive)
         if 0 < count < len(positive):
@@ -63,7 +62,7 @@ class PairwiseRanking:
             self._emphasis[label] = np.where(positive, n_rows / (2 * count), n_rows / (2 * (n_rows - count)))
 
     def cost(self, label: int) -> float:
-        """Return the cost of a label's weights while those of the others stay."""
+        """Return the cost of a label's weights while those of the others stay fixed."""
         return self._cost(label, self.weights[label], self.scores[:, label])
 
     def _cost(self, label: int, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
@@ -76,8 +75,8 @@ class PairwiseRanking:
     def gradient(self, label: int) -> NDArray[np.float64]:
         """Return the direction of ascent.
 
-        The released code divides the ranking part by q rather than q - 1, and leaves out the 2 of the
-        squared norm: its directions are the default, the true gradient is at hand.
+        The released code divides the ranking part by q rather than q - 1, and leaves out the 2 of the squared norm: its
+        directions are the default, the true gradient is an option.
         """
         n_labels = self.targets.shape[1]
         sharing = max(1, n_labels - 1) if self.exact else n_labels

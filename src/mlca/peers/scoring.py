@@ -1,4 +1,4 @@
-"""Classifiers whose learning ends in real scores, one a label, rather than in probabilities."""
+"""Classifiers that learn real scores, one per label, rather than probabilities."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOST = 1.0 - float(np.finfo(np.float64).epsneg)
 class ScoreClassifier(MultiLabelClassifier):
     """A classifier that gives a row the labels whose score is above a threshold.
 
-    A subclass fills in `_scores`, and `_margins` too where its threshold is not zero. The logistic
-    function of a margin stands in for a probability (softmax where each row has exactly one label). It
-    is not calibrated: its order within a label and its side of 0.5 mean something, its value does not.
+    A subclass implements `_scores`, and `_margins` if its threshold is not zero. The logistic function of a margin is
+    used as a probability (softmax if each row has exactly one label). It is not calibrated: its order within a label
+    and its side of 0.5 are meaningful, its value is not.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class ScoreClassifier(MultiLabelClassifier):
     def _probabilities(self, rows: Rows) -> NDArray[np.float64]:
         margins = self._margins(rows)
         likely = softmax(margins, axis=1) if self.labels_.single else expit(margins)
-        # A score far out would round to exactly 0 or 1, which no finite score means.
+        # A large score would round to exactly 0 or 1, which no finite score means.
         inside: NDArray[np.float64] = np.clip(likely, LEAST, MOST)
         return inside
 
@@ -50,8 +50,8 @@ class ScoreClassifier(MultiLabelClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_labels)
-            Column j belongs to `classes_[j]`. Where y was 1-D with two classes, one number a row, as
-            in scikit-learn: the second class's score less the first's.
+            Column j belongs to `classes_[j]`. If y was 1-D with two classes, one number per row, as in scikit-learn:
+            the second class's score minus the first's.
         """
         scores = self._scores(self._fitted()._read_known_rows(X))
         if self.labels_.single and scores.shape[1] == 2:

@@ -1,12 +1,11 @@
-"""Pictures of results.
+"""Plots of results.
 
-Each function takes what the rest of the package returns (a Nemenyi test, a model, a test-then-train
-run, a table), draws it on the Axes it is given or on a new figure that fits the content, and returns
-the Axes: saving and showing are the caller's. `style` holds what they share. Colours are those of
-Okabe and Ito, which colour-blind eyes can tell apart; markers, hatches and line styles say the same
-once more, for print in grey.
+Each function takes a result of the package (a Nemenyi test, a model, a test-then-train run, a table), draws it on the
+given Axes or on a new figure, and returns the Axes; saving and showing are up to the caller. `style` holds the shared
+parts. Colours are those of Okabe and Ito, which colour-blind readers can distinguish; markers, hatches and line styles
+repeat the information for print in grey.
 
-Matplotlib is imported when the first picture is drawn.
+Matplotlib is imported when the first plot is drawn.
 """
 
 from mlca.plots.contributions import plot_contributions

@@ -1,4 +1,4 @@
-"""What speaks for a label and against it, as bars."""
+"""Bars of the contributions for and against a label."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def plot_contributions(
     Parameters
     ----------
     explanation : Explanation
-        What `MLCA.explain` returned.
+        The result of `MLCA.explain`.
     label : hashable, optional
-        The label. By default the likeliest that is predicted; where none is, that there is no label.
+        The label. Default: the most likely predicted one, or "no label" if none is predicted.
     most : int, default=12
         The number of bars; the others are drawn together as one more.
     ax : Axes, optional
@@ -32,8 +32,8 @@ def plot_contributions(
     Returns
     -------
     Axes
-        The largest contribution stands at the top. Bars to the right speak for the label. Without
-        `decision="mixed"` they are each node's part of the votes.
+        The largest contribution is at the top. Bars to the right are evidence for the label. Without `decision="mixed"`
+        they are each node's share of the votes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks on a line, bars over those that do not differ."""
+"""The critical-difference diagram: average ranks on a line, with bars over those that do not differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MARGIN = 0.12  # inches, as all lengths here
 
 @dataclass(frozen=True)
 class Geometry:
-    """Where things go, in inches from the lower left corner."""
+    """Positions of all parts, in inches from the lower left corner."""
 
     font: float
     width: float
@@ -33,11 +33,11 @@ class Geometry:
     """How many ranks the scale, or the ruler above it, goes over."""
 
     def place(self, rank: float) -> float:
-        """Return where a rank is."""
+        """Return the position of a rank."""
         return self.right - (rank - 1) * self.inches(1)
 
     def inches(self, ranks: float) -> float:
-        """Return how long so many ranks are."""
+        """Return the length of a difference of ranks."""
         return ranks * (self.right - self.left) / self.ranks
 
     @property
@@ -62,21 +62,20 @@ class Geometry:
 
     @property
     def height(self) -> float:
-        """Height of everything: the ruler, the scale, the bars, the names."""
+        """Total height: the ruler, the scale, the bars, the names."""
         return 2 * MARGIN + 3.2 * self.line + self.names_below + (self.n_lines - 0.5) * self.line
 
 
 def plot_critical_difference(result: Nemenyi, *, ax: Axes | None = None) -> Axes:
     """Draw the average ranks of algorithms and which of them do not differ.
 
-    The best is on the right, as in the paper. A bar joins algorithms whose average ranks are less than
-    the critical difference apart; the ruler above shows that difference. Beside each name stands its
-    average rank.
+    The best is on the right, as in the paper. A bar joins algorithms whose average ranks differ by less than the
+    critical difference, which the ruler above shows. The average rank is beside each name.
 
     Parameters
     ----------
     result : Nemenyi
-        What `mlca.statistics.nemenyi_test` returned.
+        The result of `mlca.statistics.nemenyi_test`.
     ax : Axes, optional
         Where to draw; the text shrinks until it fits. Default: a new figure, as large as the names need.
 
@@ -125,7 +124,7 @@ def _bars(result: Nemenyi, ranks: list[float]) -> list[tuple[float, float, int]]
 
 
 def _lay_out(text_widths: list[float], n_lanes: int, ranks: float, font: float, width: float | None) -> Geometry:
-    """Place everything for a font size, on a given width or on one that leaves room for the scale."""
+    """Compute the geometry for a font size, for a given width or one with room for the scale."""
     n_right = (len(text_widths) + 1) // 2
     gap = MARGIN + font / 72
     right_names = font * max(text_widths[:n_right]) + gap
@@ -148,7 +147,7 @@ def _fit(ax: Axes, text_widths: list[float], n_lanes: int, ranks: float) -> Geom
 
 
 def _text_widths(texts: list[str]) -> list[float]:
-    """Return how wide each text is, in inches a point of the font's size."""
+    """Return the width of each text, in inches per point of font size."""
     from matplotlib.textpath import TextPath
 
     return [float(TextPath((0, 0), text, size=100).get_extents().width) / 100 / 72 for text in texts]

@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 def plot_folds(results: Mapping[str, Sequence[float]], measure: str = "exact_match", *, ax: Axes | None = None) -> Axes:
-    """Draw each algorithm's results over folds as a box, the folds themselves as points.
+    """Draw each algorithm's results over folds as a box, with the folds as points.
 
     Parameters
     ----------
     results : mapping of names to sequences of float
-        One value a fold. NaN is left out; an algorithm with no value at all keeps an empty line.
+        One value per fold. NaN is left out; an algorithm without values keeps an empty line.
     measure : str, default "exact_match"
-        What was measured, a name of `mlca.metrics.MEASURES`.
+        The measure, a name of `mlca.metrics.MEASURES`.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        One line an algorithm, the first at the top, so that long names can be read.
+        One line per algorithm, the first at the top, so that long names are readable.
 
     Examples
     --------

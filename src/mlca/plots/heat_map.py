@@ -24,7 +24,7 @@ def plot_grid(
     column_title: str = "",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a table of results as a heat map: the brighter the better, the best cell framed.
+    """Draw a table of results as a heat map: brighter is better, and the best cell is framed.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ def plot_grid(
     rows, columns : sequence
         The values of the two parameters.
     measure : str, default "exact_match"
-        What was measured, a name of `mlca.metrics.MEASURES`: it tells which end is better.
+        The measure, a name of `mlca.metrics.MEASURES`, which determines the direction.
     row_title, column_title : str, optional
         Names of the two parameters.
     ax : Axes, optional
-        Where to draw; its colour bar takes some of its room. Default: a new figure.
+        Where to draw; the colour bar takes some of its space. Default: a new figure.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def plot_grid(
 
 
 def _write_values(ax: Axes, table: np.ndarray[tuple[int, ...], np.dtype[np.float64]], higher: bool) -> None:
-    """Write each value on its cell, light on dark; hatch the cells without one."""
+    """Write each value on its cell, light on dark; hatch cells without a value."""
     from matplotlib.patches import Rectangle
 
     defined = table[~np.isnan(table)]
@@ -98,5 +98,5 @@ def _frame_best(ax: Axes, table: np.ndarray[tuple[int, ...], np.dtype[np.float64
         return
     best = np.nanargmax(table) if higher else np.nanargmin(table)
     i, j = np.unravel_index(best, table.shape)
-    # The best cell is the brightest, so a dark frame inside it shows in colour and in grey.
+    # The best cell is the brightest, so a dark frame inside it is visible in colour and in grey.
     ax.add_patch(Rectangle((float(j) - 0.45, float(i) - 0.45), 0.9, 0.9, fill=False, edgecolor="black", linewidth=2))

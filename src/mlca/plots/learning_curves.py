@@ -1,4 +1,4 @@
-"""Curves over the rows of a stream: measures, marked at new labels and alarms, and the trust in parts of the past."""
+"""Curves over the rows of a stream: measures with new labels and alarms, and the trust in segments."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from mlca.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LINES = 40  # labels that get a line through the picture; of more, a tick at its top
-ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # their markers, and what the legend says
-NAME_SPACING = 0.033  # of the width of the Axes: closer names would touch
+MOST_LINES = 40  # labels with a line through the plot; further ones get a tick at its top
+ALARMS = {"drift": ("v", "drift"), "novelty": ("D", "novelty rising")}  # markers and legend entries
+NAME_SPACING = 0.033  # as a share of the Axes' width: closer names would overlap
 
 
 def plot_stream(
@@ -42,8 +42,8 @@ def plot_stream(
     Parameters
     ----------
     results : Prequential, or mapping of names to Prequential
-        What `mlca.metrics.prequential` returned. Of one run the recent and the whole past are drawn; of
-        several (on one stream) the recent past of each.
+        The result of `mlca.metrics.prequential`. For one run, the recent and the whole past are drawn; for several (on
+        one stream), the recent past of each.
     measure : str, default "exact_match"
         One of the measures that `prequential` keeps.
     ax : Axes, optional
@@ -52,9 +52,9 @@ def plot_stream(
     Returns
     -------
     Axes
-        Dotted lines mark the rows where labels appear that the model did not know; names that would touch are
-        replaced by their number. More than 40 labels are ticks at the top. Markers at the bottom are alarms: drift,
-        and novelty rising; of several runs one above the other, in the colour of their curves.
+        Dotted lines mark the rows where new labels appear; names that would overlap are replaced by their number.
+        Beyond 40 labels there are only ticks at the top. Markers at the bottom are drift and novelty alarms; several
+        runs have them one above the other, in the colour of their curves.
 
     Examples
     --------
@@ -114,9 +114,9 @@ def _curves(results: Prequential | Mapping[str, Prequential], measure: str) -> d
 
 
 def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> None:
-    """Draw a line where each label appears, and its name above, or how many there are.
+    """Draw a line where each label appears, with its name above, or the number of labels.
 
-    Above the Axes if their figure makes room there, else at the top inside.
+    Above the Axes if the figure has room there, otherwise inside at the top.
     """
     transform = ax.get_xaxis_transform()
     bottom = 0.0 if len(appeared) <= MOST_LINES else 0.97
@@ -147,7 +147,7 @@ def _mark_labels(ax: Axes, appeared: Mapping[Hashable, int], last_row: int) -> N
 
 
 def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
-    """Put a marker at the bottom for each alarm about drift or novelty; new labels have their lines."""
+    """Put a marker at the bottom for each drift or novelty alarm; new labels have their lines."""
     for kind, (marker, name) in ALARMS.items():
         if any(alarm.kind == kind for run in runs for alarm in run.alarms):
             ax.scatter([], [], marker=marker, color=FAINT, label=name)
@@ -167,7 +167,7 @@ def _mark_alarms(ax: Axes, runs: list[Prequential]) -> None:
 
 
 def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int, list[str]]]:
-    """Put labels that appear within `spacing` rows after another one together with it."""
+    """Group labels that appear within `spacing` rows after another one."""
     gathered: list[tuple[int, list[str]]] = []
     for label, row in sorted(appeared.items(), key=lambda entry: entry[1]):
         name = label if isinstance(label, str) else f"label {label}"
@@ -179,24 +179,24 @@ def _gather(appeared: Mapping[Hashable, int], spacing: float) -> list[tuple[int,
 
 
 SEGMENT = 64  # nodes of the shortest segment
-VOTING = 0.7  # of the highest trust: segments below it do not vote
+VOTING = 0.7  # share of the highest trust below which segments do not vote
 
 
 def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
-    """Draw how far a model with ``drift="follow"`` trusts each part of its past, over the rows of a stream.
+    """Draw the trust of a model with ``drift="follow"`` in each segment of its past, over the rows of a stream.
 
     Parameters
     ----------
     result : Prequential
-        What `mlca.metrics.prequential` returned for such a model.
+        The result of `mlca.metrics.prequential` for such a model.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        Rows go to the right, the nodes of the past upwards, the oldest at the bottom. Segments that vote are coloured
-        by their trust, those that do not are grey.
+        The horizontal axis has the rows, the vertical axis the nodes, oldest at the bottom. Segments that vote are
+        coloured by their trust; those that do not are grey.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
     """
     records = [record for record in result.records if record.segments]
     if not records:
-        raise ValueError('no record tells of segments: pass what prequential returned for MLCA(drift="follow")')
+        raise ValueError('no record has segments: pass what prequential returned for MLCA(drift="follow")')
     rows = np.array([0, *(record.row for record in records)])
     newest = max(record.segments[-1][0] for record in records) // SEGMENT + 1
     nodes = SEGMENT * np.arange(newest + 1)
@@ -226,9 +226,9 @@ def plot_trust(result: Prequential, *, ax: Axes | None = None) -> Axes:
 
 
 def _trust_of(record: Record, n_parts: int) -> NDArray[np.float64]:
-    """Return the trust in each run of 64 nodes; NaN for nodes that were not made yet."""
+    """Return the trust in each run of 64 nodes; NaN for nodes that did not exist yet."""
     begins, trust = np.array(record.segments).T
     parts = SEGMENT * np.arange(n_parts)
     segment = np.searchsorted(begins, parts, side="right") - 1
-    # The last segment is the run that is being filled.
+    # The last segment is the one being filled.
     return np.where(parts <= begins[-1], trust[segment], np.nan)

@@ -1,4 +1,4 @@
-"""Node maps: where a model has put its nodes, and what they predict."""
+"""Node maps: the positions of a model's nodes, and what they predict."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_LABEL = "no label"
-MOST_SETS = 11  # more colours and markers than this nobody tells apart
+MOST_SETS = 11  # more colours and markers cannot be distinguished
 SMALLEST_AREA, LARGEST_AREA = 14.0, 130.0  # of a marker, in square points
-CROWD = 400  # nodes; of more, each is drawn smaller
+CROWD = 400  # beyond this number of nodes, markers get smaller
 
 
 def plot_nodes(
@@ -32,26 +32,26 @@ def plot_nodes(
 ) -> Axes:
     """Draw the nodes of a model, coloured by the label set that each predicts.
 
-    Two features are the axes. Of more, the first two principal components of their ranks are drawn: each value is
-    replaced by the share of nodes with smaller ones, so that outliers do not press the others together, and weighted as
-    the model's learned similarity weighs the feature. Zeros of sparse weights stay 0. The axes show how much of the
-    variance they hold; nodes that are near in the picture need not be near.
+    Two features are the axes. With more features, the first two principal components of their ranks are drawn: each
+    value is replaced by the share of nodes with smaller ones, so that outliers do not compress the others, and weighted
+    as in the model's learned similarity. Zeros of sparse positions stay 0. The axes show their share of the variance;
+    nodes that are near in the plot need not be near.
 
     Parameters
     ----------
     nodes : fitted classifier, or array-like or sparse matrix of shape (n_nodes, n_features)
-        A model with `prototypes_`, `counts_`, `classes_` and `predict`; or the weights themselves.
+        A model with `prototypes_`, `counts_`, `classes_` and `predict`; or the positions themselves.
     label_sets : sequence of iterables, optional
-        With weights: the labels that each node predicts.
+        With positions: the labels that each node predicts.
     counts : array-like of shape (n_nodes,), optional
-        With weights: the rows that each node has won; larger nodes are drawn larger.
+        With positions: the number of rows of each node; nodes with more rows are larger.
     ax : Axes, optional
         Where to draw. Default: a new figure.
 
     Returns
     -------
     Axes
-        Of the label sets the eleven that most nodes predict have a colour and a marker; others are grey.
+        The eleven most frequent label sets have a colour and a marker; others are grey.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def plot_nodes(
         )
     # Widening the limits leaves the box where the layout put it; shrinking the box would move the legend.
     ax.set_aspect("equal", adjustable="datalim")
-    title = "label set" if counts is None else "label set\n(size: rows won)"
+    title = "label set" if counts is None else "label set\n(size: rows)"
     if makes_room(ax):
         legend = ax.legend(title=title, loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     else:
@@ -107,17 +107,17 @@ def plot_nodes(
 
 
 def _places(weights: Any, importance: NDArray[np.float64] | None) -> tuple[NDArray[np.float64], list[str]]:
-    """Return where nodes are drawn, and what the axes are: the features, or components of more than two."""
+    """Return the positions of nodes and the names of the axes: features, or components if there are more than two."""
     n_nodes, n_features = weights.shape
     if n_features == 2:
         return weights.toarray() if sp.issparse(weights) else weights, ["feature 1", "feature 2"]
     if n_nodes < 3:
-        raise ValueError(f"{n_nodes} nodes of {n_features} features: to project them takes three at least")
+        raise ValueError(f"{n_nodes} nodes of {n_features} features: a projection needs at least three")
     from sklearn.decomposition import PCA
 
     ranks = _sparse_ranks(weights) if sp.issparse(weights) else _ranks(weights)
     if importance is not None:
-        ranks = ranks * np.sqrt(importance / importance.max())  # so that squared distances are weighted
+        ranks = ranks * np.sqrt(importance / importance.max())  # square root, because squared distances are weighted
     components = PCA(2, svd_solver="arpack" if min(n_nodes, n_features) > 2 else "full", random_state=0)
     places = components.fit_transform(ranks)
     shares = components.explained_variance_ratio_
@@ -157,9 +157,9 @@ def _of_model(model: Any) -> tuple[Any, list[set[Hashable]], ArrayLike]:
     weights = model.prototypes_ if sp.issparse(model.prototypes_) else np.asarray(model.prototypes_)
     names = np.asarray(model.classes_).tolist()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's own columns
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # nodes have the model's columns
         predicted = np.asarray(model.predict(weights))
-    if predicted.ndim == 1:  # one class a row
+    if predicted.ndim == 1:  # one class per row
         return weights, [{name} for name in predicted.tolist()], model.counts_
     return weights, [{names[j] for j in np.flatnonzero(row)} for row in predicted], model.counts_
 
@@ -169,7 +169,7 @@ def _title(labels: Iterable[Hashable]) -> str:
 
 
 class NodeGroup(NamedTuple):
-    """The nodes that predict the same label set, and how they look."""
+    """The nodes that predict the same label set, and their style."""
 
     colour: str
     marker: str
@@ -178,7 +178,7 @@ class NodeGroup(NamedTuple):
 
 
 def _groups(titles: Sequence[str]) -> list[NodeGroup]:
-    """Gather the nodes of each label set, small sets first, the rare ones together at the end."""
+    """Group the nodes by label set, small sets first, with the rare ones together at the end."""
     of_node = np.array(titles)
     frequent = Counter(titles).most_common(MOST_SETS)
     shown = sorted((title for title, _ in frequent), key=lambda t: (t != NO_LABEL, t.count(" + "), t))

@@ -1,4 +1,4 @@
-"""What the pictures share: colours, their counterparts in grey, and a place to draw."""
+"""Shared by the plots: colours, their counterparts in grey, and new figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette without its yellow, which white paper swallows; light and dark in turn.
+# The palette of Okabe and Ito without its yellow, which is hard to see on white; light and dark alternate.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#56B4E9", "#D55E00", "#CC79A7", "#000000")
 ACCENT = "#D55E00"
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p", "<", ">", "*")
@@ -20,16 +20,16 @@ LINE_STYLES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "+++")
 INK = "#222222"
 FAINT = "#8A8A8A"
-LEAST_SPAN = 0.2  # of a measure's axis: on a shorter one noise would look like drift
+LEAST_SPAN = 0.2  # shortest span of a measure's axis; on a shorter one noise would look like drift
 
 
 def new_axes(width: float, height: float) -> Axes:
-    """Return the Axes of a new figure of this size in inches, whose layout keeps every text inside."""
+    """Return the Axes of a new figure of this size in inches, with a layout that keeps all text inside."""
     return _new_figure(width, height, layout="constrained").add_subplot()
 
 
 def new_canvas(width: float, height: float) -> Axes:
-    """Return Axes that fill a new figure of this size in inches, for pictures that place their own text."""
+    """Return Axes that fill a new figure of this size in inches, for plots that place their own text."""
     return _new_figure(width, height, layout=None).add_axes((0, 0, 1, 1))
 
 
@@ -40,25 +40,25 @@ def _new_figure(width: float, height: float, layout: Literal["constrained"] | No
 
 
 def makes_room(ax: Axes) -> bool:
-    """Whether the figure's layout makes room for what stands beside its Axes."""
+    """Return whether the figure's layout has room for text beside its Axes."""
     figure = ax.get_figure(root=True)
     return figure is not None and figure.get_layout_engine() is not None
 
 
 def known_measure(name: str) -> Measure:
-    """Return what is known of a measure."""
+    """Return the properties of a measure."""
     if name not in MEASURES:
         raise ValueError(f"{name!r} is not a measure: choose one of {', '.join(MEASURES)}")
     return MEASURES[name]
 
 
 def axis_title(measure: Measure) -> str:
-    """Name a measure and its good end."""
+    """Return the name of a measure with its better direction."""
     return f"{measure.label} ({measure.better} is better)"
 
 
 def widen(ax: Axes) -> None:
-    """Let the axis of a measure, which is between 0 and 1, span no less than `LEAST_SPAN`."""
+    """Make the axis of a measure, which lies between 0 and 1, span at least `LEAST_SPAN`."""
     low, high = ax.get_ylim()
     missing = LEAST_SPAN - (high - low)
     if missing > 0:
@@ -67,10 +67,10 @@ def widen(ax: Axes) -> None:
 
 
 def literal(name: object) -> str:
-    r"""Return a name that Matplotlib draws as it is written.
+    r"""Return a name that Matplotlib draws literally.
 
-    A dollar would begin a formula, a control character is no letter, and a name that begins with an underscore would be
-    missing from the legend.
+    A dollar sign would start a formula, control characters cannot be drawn, and names that begin with an underscore
+    would be missing from the legend.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def literal(name: object) -> str:
 
 
 def shorten(text: str, length: int) -> str:
-    """Cut out the middle of a text that is too long: names often differ in their ends."""
+    """Shorten a long text in the middle, since names often differ at their ends."""
     if len(text) <= length:
         return text
     tail = (length - 1) // 3

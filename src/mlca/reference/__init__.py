@@ -6,10 +6,11 @@ predicts (`tests/learner/test_reference.py`).
 One row, x with its labels, goes through `algorithm.MLCA`:
 
 1. The first `window` rows wait until there are that many; then each row is learned as it comes.
-2. *Who is near?* The paper's distance (`paper.Memory.distances`) decides which node the row belongs to. The nodes that
+2. *Nearest nodes.* The paper's distance (`paper.Memory.distances`) decides which node the row belongs to. The nodes
+that
    vote are the nearest by the learned similarity (`similarity.LearnedSimilarity.distances`): differences of ranks,
    features weighed by how well they tell labels apart.
-3. *What would have been predicted?* The votes of these nodes give each label a share, and shares become probabilities
+3. *Prediction.* The votes of these nodes give each label a share, and shares become probabilities
    by how often such shares came true (`decision.Calibrated`). A tenth of each probability comes from a linear score of
    the label. A mixer adds the logits of these votes, of a linear model per label and of the label's frequency
    (`mixed.Mixer`). Now that the labels are known, the decision counts how right it was, and the mixer learns how much

@@ -1,4 +1,4 @@
-"""MLCA as a classifier: the way of one row through `paper`, `similarity` and `decision`."""
+"""MLCA as a classifier: the path of a row through `paper`, `similarity` and `decision`."""
 
 from __future__ import annotations
 
@@ -224,7 +224,8 @@ class MLCA:
         memory.n += 1
         if self.cells_ and node and is_new:
             self.cells_.join(node)
-        # 3. The label counters of Bayes' rule, for which a new node votes; or what the decision learns from nodes.
+        # 3. The label counters of Bayes' rule, for which a new node already votes; or the decision's own state of
+        # nodes.
         if self.decision == "bayes":
             self.counters_.learn([node, *near][: self.n_neighbors] if near and node and is_new else near, beta)
         else:

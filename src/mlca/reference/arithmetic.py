@@ -138,7 +138,7 @@ def sum_in_order(values: Iterable[float]) -> float:
 
 
 def splitmix64(x: int) -> int:
-    """Return a number that looks random, from one that counts (Steele, Lea and Flood, 2014)."""
+    """Return a number that looks random, from a counter (Steele, Lea and Flood, 2014)."""
     word = 2**64 - 1
     x = (x + 0x9E3779B97F4A7C15) & word
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & word

@@ -193,7 +193,7 @@ class Experts:
         return [0.999 * v / together + 0.001 / len(raw) for v in raw]
 
     def mix(self, opinions: Mapping[int, list[float]]) -> BySlot:
-        """Return slot -> weighted mean of what each expert says."""
+        """Return slot -> weighted mean of the experts' probabilities."""
         weights = self.weights()
         return {
             slot: sum_in_order(weight * p for weight, p in zip(weights, said, strict=True))
@@ -201,7 +201,7 @@ class Experts:
         }
 
     def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
-        """Weigh each expert by half of the log-likelihood of what it said."""
+        """Weigh each expert by half of the log-likelihood of its probabilities."""
         losses = [0] * len(self.log_weights)
         for slot, said in opinions.items():
             for e, p in enumerate(clipped(p, 1e-3) for p in said):
@@ -303,8 +303,8 @@ class FadingCounts:
 class Calibrated:
     """Votes, calibration and background; with recency and drift, several experts of them.
 
-    Expert 0 asks all nodes, and is followed by the experts of recency. Drift adds two: one asks the nodes of trusted
-    segments, one the latest nodes, with label counts that fade. Each of the three has a calibration of its own.
+    Expert 0 uses all nodes, and is followed by the experts of recency. Drift adds two: one uses the nodes of trusted
+    segments, one the latest nodes, with label counts that fade. Each of the three has its own calibration.
     """
 
     def __init__(self, recency: bool, drift: bool) -> None:

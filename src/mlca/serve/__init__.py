@@ -1,4 +1,4 @@
-"""A service that keeps learning: durable, replicated, exact.
+"""A service that learns and predicts: durable, replicated, exact.
 
 Learning is deterministic and does not depend on chunks, so a log of rows determines the model. The design follows from
 that: the service appends rows to a log, a model follows the log, and replaying the log gives the same bits. Nothing
@@ -15,8 +15,8 @@ How a request flows in:
 | `request_rows`, `table_cells` | check rows: lists of numbers, or cells of a table |
 | `request_errors` | errors with place and remedy, and the checks of names |
 
-A row that could not be learned is rejected here: the log is replayed for ever, so nothing may become durable that
-cannot be learned.
+A row that could not be learned is rejected here: the log is replayed at every start, so every durable row must be
+learnable.
 
 How a row becomes durable and is learned:
 
@@ -31,11 +31,12 @@ How a row becomes durable and is learned:
 | `live_model` | the model in use; rows of a table are learned by `mlca.tables.TableLearner` |
 | `measures` | prequential measures and alarms; rates and latencies of the process |
 
-How an answer flows out: `predicting` predicts the rows of many requests in one call, small ones in the event loop and
-others in a thread. `responses` writes JSON, metrics and the page, `events` streams to listeners, `operator_log` writes
-for the operator, `openapi` describes the routes. `service` connects all of these and holds the folder (`file_locks`).
+How a response is produced: `predicting` predicts the rows of many requests in one call, small ones in the event loop
+and others in a thread. `responses` writes JSON, metrics and the page, `events` streams to listeners, `operator_log`
+writes for the operator, `openapi` describes the routes. `service` connects all of these and holds the folder
+(`file_locks`).
 
-Every answer has two numbers. The position is the number of rows of the log that the model knows; the generation is the
-number of forgettings that it has followed. Answers of the same position and generation are equal bit for bit, on any
-machine and after any crash. Nothing depends on clocks.
+Every response has two numbers. The position is the number of rows of the log that the model has learned; the generation
+is the number of forgettings that it has followed. Responses of the same position and generation are equal bit for bit,
+on any machine and after any crash. Nothing depends on clocks.
 """

@@ -1,7 +1,7 @@
-"""What every request passes: its id, the host it was sent to, its token, its size and its time.
+"""Steps common to all requests: ID, host check, token check, and limits of size and time.
 
-Errors leave as JSON that tells problem, place and remedy, and nothing about the inside; the same id stands in
-the answer and in the service's log.
+Errors are sent as JSON with problem, place and remedy, without internals; the request ID is both in the response and in
+the service's log.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from mlca.serve.request_errors import RequestError, unavailable
 from mlca.serve.responses import JSONAnswer
 from mlca.serve.tokens import TokenGuard
 
-# Seconds in which a request is answered.
+# Time limit for a request, in seconds.
 ANSWER_SECONDS = 60.0
 
-# Ids of requests are unique, not secret: random bits for each would cost a switch of threads.
+# Request IDs are unique, not secret: random bits for each would cost a thread switch.
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 _LOOPBACK = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -38,7 +38,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-# Headers that decide who asks, from where and how: of two, another server in between might believe the other.
+# Security-relevant headers that must not be repeated: another server in between might use the other value.
 _NOT_REPEATED = (b"host", b"origin", b"authorization", b"content-type")
 _NO_PAGE = b"default-src 'none'; frame-ancestors 'none'"
 
@@ -46,10 +46,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Application:
-    """The application as the server knows it: gives requests an id, finds who answers them, and adds security headers.
+    """The ASGI application: assigns request IDs, finds handlers, and adds security headers.
 
-    Handlers are looked up by path: a router that tries patterns, and the layers of a framework around it, would take
-    as long as a prediction.
+    Handlers are looked up by path: a router with patterns, and the layers of a framework, would take as long as a
+    prediction.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ class Application:
     service : callable
         Returns a context manager: the service is at work inside it.
     traffic : Traffic
-        Counts requests.
+        The counters of requests.
     open_hosts : bool
-        Whether any name of this host will do. Without tokens it must be a loopback one: else a page of some web
-        site, whose name was made to point here, could talk to the service through its reader's browser.
+        Whether any host name is accepted. Without tokens it must be a loopback name: otherwise a web page whose name
+        resolves to this machine could use the service through a browser.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class Application:
         self._routes, self._service, self._traffic, self._open_hosts = routes, service, traffic, open_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or, at first, the server's news of its own start and end."""
+        """Handle a request, or the server's start and stop messages."""
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
             await self._answer(scope, receive, send)
-        else:  # the protocol of `running` brings no other
+        else:  # the protocol of `running` sends no other
             raise NotImplementedError(scope["type"])
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -94,7 +94,7 @@ class Application:
         began = time.perf_counter()
         scope["mlca.headers"] = headers = dict(scope["headers"])
         scope["mlca.request"] = request_id = _id_of(headers)
-        status = 499  # the client has gone without an answer
+        status = 499  # the client has left without a response
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -149,11 +149,11 @@ class Application:
     def _misdirected(self, headers: dict[bytes, bytes]) -> RequestError | None:
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._open_hosts and not _LOOPBACK.fullmatch(host):
-            remedy = "ask by http://localhost or http://127.0.0.1, or start the service with --tokens"
-            return RequestError(421, "without tokens the service answers on this machine only", remedy)
+            remedy = "use http://localhost or http://127.0.0.1, or start the service with --tokens"
+            return RequestError(421, "without tokens the service accepts requests from this machine only", remedy)
         origin = headers.get(b"origin", b"").decode("latin-1")
         if origin and origin.partition("://")[2] != host:
-            return RequestError(403, "pages of other sites may not ask here", "ask from a program")
+            return RequestError(403, "requests from pages of other sites are rejected", "send it from a program")
         return None
 
 
@@ -171,19 +171,7 @@ def _id_of(headers: dict[bytes, bytes]) -> str:
 
 
 def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard | None) -> Handler:
-    """Let only those through to a handler who may, in time, and turn its errors into answers.
-
-    Parameters
-    ----------
-    handler : callable
-        Answers requests.
-    route : str
-        What the log and the metrics call it.
-    scope : str or None
-        What a token must be good for; None where everybody may ask.
-    tokens : TokenGuard or None
-        Looks up tokens; None where none are asked for.
-    """
+    """Call a handler only for authorised requests, within the time limit, and turn its errors into responses."""
 
     async def answer(request: Request) -> Response:
         request.scope["mlca.route"] = route
@@ -197,15 +185,17 @@ def guarded(handler: Handler, route: str, scope: str | None, tokens: TokenGuard 
             return _answer_refusal(refusal, request_id)
         except TimeoutError:
             late = unavailable(
-                f"no answer within {ANSWER_SECONDS:.0f} seconds",
-                "rows may have been taken: send again with the same ids",
+                f"no response within {ANSWER_SECONDS:.0f} seconds",
+                "rows may have been accepted: send them again with the same IDs",
             )
             return _answer_refusal(late, request_id)
         except ClientDisconnect:
-            return Response(status_code=499)  # nobody will see it
+            return Response(status_code=499)  # not visible to anyone
         except Exception as error:
             log_event("fault", request=request_id, route=route, kind=type(error).__name__, place=_place(error))
-            inside = RequestError(500, "a fault of the service", f"tell its operator the request id {request_id}")
+            inside = RequestError(
+                500, "an internal error of the service", f"report to its operator the request ID {request_id}"
+            )
             return _answer_refusal(inside, request_id)
 
     return answer
@@ -218,11 +208,11 @@ async def _admit(request: Request, scope: str, tokens: TokenGuard) -> None:
     address = request.client.host if request.client is not None else ""
     try:
         holder = await tokens.holder(secret, address) if secret else None
-    except (OSError, ValueError) as error:  # fail closed: an old list might have a token that was taken out
+    except (OSError, ValueError) as error:  # fail closed: an old list might contain a revoked token
         log_event("trouble", problem=f"the tokens cannot be read: {error}")
         raise unavailable("the service cannot read its tokens now", "tell its operator") from None
     if holder is None:
-        raise RequestError(401, "no token, or one that is not known here", "send Authorization: Bearer TOKEN")
+        raise RequestError(401, "the token is missing or unknown", "send Authorization: Bearer TOKEN")
     request.scope["mlca.token"] = holder.name
     request.scope["mlca.scopes"] = holder.scopes
     require_scope(request, scope, "this route")
@@ -234,14 +224,16 @@ def require_scope(request: Request, scope: str, purpose: str) -> None:
     Parameters
     ----------
     request : Request
-        The request, whose token is known.
+        The request, after its token was looked up.
     scope : str
         The scope.
     purpose : str
-        What needs it, for the message.
+        The action that needs it, for the message.
     """
     if scope not in request.scope.get("mlca.scopes", (scope,)):
-        raise RequestError(403, f"this token lacks the scope {scope!r}, which {purpose} needs", "use one that has it")
+        raise RequestError(
+            403, f"this token lacks the scope {scope!r}, which {purpose} needs", "use a token that has it"
+        )
 
 
 def _answer_refusal(refusal: RequestError, request_id: str) -> Response:
@@ -257,7 +249,7 @@ def _answer_refusal(refusal: RequestError, request_id: str) -> Response:
 
 
 def _place(error: BaseException) -> str:
-    """Return where in our own code an error came up, for the operator."""
+    """Return the position in our own code where an error was raised, for the operator."""
     trace, place = error.__traceback__, "?"
     while trace is not None:
         place = f"{trace.tb_frame.f_code.co_filename.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
@@ -266,17 +258,17 @@ def _place(error: BaseException) -> str:
 
 
 def read_whole(plain: dict[str, Any], name: str, default: int, most: int) -> int:
-    """Read a whole number from 0 on."""
+    """Read a whole number of at least 0."""
     value = plain.get(name, default)
     if type(value) is not int or not 0 <= value <= most:
         raise RequestError(
-            422, f"{name} is no whole number from 0 to {most:,}", "leave it out or correct it", field=name
+            422, f"{name} is not a whole number from 0 to {most:,}", "leave it out or correct it", field=name
         )
     return value
 
 
 def read_flag(plain: dict[str, Any], name: str) -> bool:
-    """Read true or false; false where it is missing."""
+    """Read true or false; false if it is missing."""
     value = plain.get(name, False)
     if type(value) is not bool:
         raise RequestError(422, f"{name} is neither true nor false", "leave it out or correct it", field=name)

@@ -1,7 +1,7 @@
-"""One thread that writes: requests that wait while a commit is under way are committed together by the next.
+"""A single writer thread: requests that arrive during a commit are committed together by the next one.
 
-A commit costs a turn of the disk, whatever it holds. Requests of many clients therefore share commits, and
-each hears of its own rows only when they are durable.
+A commit costs a disk flush, whatever it contains. So requests of many clients share commits, and each gets its response
+only when its rows are durable.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlca.serve.log_changes import LogChange
 from mlca.serve.request_errors import RequestError, unavailable
 from mlca.serve.worker_threads import BatchWorker
 
-# Requests that one transaction takes, and that may wait: 50 commits a second are a slow disk's.
+# Largest number of requests per transaction, and in the queue: a slow disk makes 50 commits per second.
 _TOGETHER = 64
 _WAITING = 512
 
@@ -30,7 +30,7 @@ class Committer:
     log : Log
         The log.
     on_trouble : callable
-        Told in a sentence when the log could not be written.
+        Called with a message if the log could not be written.
     """
 
     def __init__(self, log: Log, on_trouble: Callable[[str], None]) -> None:
@@ -40,7 +40,7 @@ class Committer:
         self.start, self.stop = self._jobs.start, self._jobs.stop
 
     def submit(self, change: LogChange) -> Future[Receipt]:
-        """Hand in a change; the future has its receipt once it is durable."""
+        """Submit a change; the future gets its receipt once it is durable."""
         if self._jobs.n_waiting >= _WAITING:
             raise RequestError(
                 429, "too many requests wait to be written", "send fewer at a time, or larger batches", retry_after=1
@@ -50,7 +50,8 @@ class Committer:
         return future
 
     def _commit(self, jobs: list[_Job]) -> None:
-        # Who has given up has heard that nothing is certain; from here on giving up cannot disturb the others.
+        # After a timeout the caller knows that the outcome is uncertain; cancelling from here on must not disturb
+        # others.
         jobs = [job for job in jobs if job[1].set_running_or_notify_cancel()]
         if not jobs:
             return
@@ -58,12 +59,12 @@ class Committer:
             outcomes = self._log.write([change for change, _ in jobs])
         except LogError as error:
             self._on_trouble(str(error))
-            outcome = "so nothing of this request was taken"
+            outcome = "so nothing of this request was accepted"
             if isinstance(error, InDoubtError):
-                outcome = "and whether this request was taken is not known"
+                outcome = "and it is unknown whether this request was accepted"
             refusal = unavailable(
                 f"the log could not be written, {outcome}",
-                "send it again with the same ids; the service's own log tells the reason",
+                "send it again with the same IDs; the service's own log has the reason",
             )
             for _, future in jobs:
                 future.set_exception(refusal)

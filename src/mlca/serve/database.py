@@ -1,4 +1,4 @@
-"""What a log asks of the database that it lives in."""
+"""The interface between a log and its database."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 
 class LogError(Exception):
-    """The log could not be read or written; what was being written did not happen, or may be sent again."""
+    """The log could not be read or written; the write did not happen, or may be repeated."""
 
 
 class DamageError(LogError):
-    """The log holds something else than was written to it; trying again does not help."""
+    """The content of the log differs from what was written; retrying does not help."""
 
 
 class InDoubtError(LogError):
-    """Whether what was being written has happened is not known: the answer to the commit did not come."""
+    """It is unknown whether a write has happened: the commit got no response."""
 
 
 class Session(Protocol):
@@ -30,7 +30,7 @@ class Session(Protocol):
 
 
 class Database(Protocol):
-    """Where a log lives."""
+    """The database of a log."""
 
     blob: str
     """The type of bytes."""
@@ -45,22 +45,22 @@ class Database(Protocol):
     """Whether services on other machines may be at work on it."""
 
     def writing(self) -> AbstractContextManager[Session]:
-        """Open a transaction as the only writer; leaving it commits durably, an exception undoes it.
+        """Open a transaction as the only writer; leaving it commits durably, an exception rolls it back.
 
-        InDoubtError tells that the commit was asked for and not answered.
+        InDoubtError means that the commit was requested but not confirmed.
         """
 
     def reading(self) -> AbstractContextManager[Session]:
-        """Open a transaction that sees one state."""
+        """Open a transaction that sees a single state."""
 
     def wait(self, seconds: float) -> None:
-        """Return when something may have been committed, at the latest after some seconds."""
+        """Return when there may be a new commit, at the latest after some seconds."""
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
 
     def erase(self) -> None:
-        """Take what was overwritten off the disk, as far as the database can; raise LogError if not now."""
+        """Remove overwritten data from the disk, as far as the database can; raise LogError if that fails."""
 
     def close(self) -> None:
         """Close all connections."""

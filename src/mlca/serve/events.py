@@ -1,4 +1,4 @@
-"""Events for whoever listens: server-sent, and dropped for those who do not keep up."""
+"""Server-sent events; listeners that are too slow lose events."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from mlca.serve.request_errors import RequestError
 
 MOST_LISTENERS = 100
 _WAITING = 16
-# Seconds after which a silent stream gets a comment, so that nobody in between closes it.
+# Seconds after which a silent stream sends a comment, so that proxies do not close it.
 _HEARTBEAT = 15.0
 
 
 class Events:
-    """Hands events to all listeners; used in the event loop only."""
+    """Sends events to all listeners; for use in the event loop only."""
 
     def __init__(self) -> None:
-        # Each is held by its stream alone: who is let in counts at once, and no longer when the stream is gone.
+        # Only its stream holds a listener, so it counts as soon as it is accepted and until its stream ends.
         self._listeners: weakref.WeakSet[asyncio.Queue[str | None]] = weakref.WeakSet()
         self._closed = False
 
     @property
     def has_listeners(self) -> bool:
-        """Whether anybody would hear."""
+        """Whether there are listeners."""
         return bool(self._listeners)
 
     def publish(self, name: str, facts: dict[str, Any]) -> None:
-        """Hand an event to all listeners; who has too many waiting loses the oldest."""
+        """Send an event to all listeners; a listener with too many waiting loses the oldest."""
         text = f"event: {name}\ndata: {json.dumps(facts)}\n\n"
         for listener in self._listeners:
             if listener.full():
@@ -40,7 +40,7 @@ class Events:
     def listen(self, first: dict[str, Any]) -> AsyncIterator[str]:
         """Return a stream of events that begins with a state."""
         if len(self._listeners) >= MOST_LISTENERS:
-            raise RequestError(429, "too many listen to events", "close some pages", retry_after=10)
+            raise RequestError(429, "too many clients listen to events", "close some pages", retry_after=10)
         listener: asyncio.Queue[str | None] = asyncio.Queue(_WAITING)
         self._listeners.add(listener)
         if self._closed:

@@ -1,4 +1,4 @@
-"""A folder belongs to one service at a time, and a file to one program that changes it."""
+"""Locks: one service per folder, and one program at a time per file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import ModuleType
 
 
 class FolderLock:
-    """Holds a folder for one process, as long as it lives.
+    """Locks a folder for the lifetime of a process.
 
     Parameters
     ----------
     folder : Path
-        The folder; made where there is none.
+        The folder; created if it does not exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,28 +32,28 @@ class FolderLock:
         except OSError:
             os.close(self._descriptor)
             raise ValueError(
-                f"{folder}: another mlca serve is at work here; stop it, or give this one a folder of its own "
+                f"{folder}: another mlca serve uses this folder; stop it, or use another folder "
                 "(several services share a log in PostgreSQL: --log postgresql://...)"
             ) from None
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the folder."""
         os.close(self._descriptor)
 
 
 @contextmanager
 def changing(path: Path) -> Iterator[None]:
-    """Change a file while nobody else does who asks for it here; the lock is its folder's, so that none is left behind.
+    """Change a file under the lock of its folder, so that no lock file is left behind.
 
     Parameters
     ----------
     path : Path
-        The file, which need not be there yet.
+        The file, which need not exist yet.
     """
     fcntl = _locks()
     descriptor = os.open(Path(os.path.realpath(path)).parent, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network folders know no locks
+        with suppress(OSError):  # some network folders do not support locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -65,7 +65,7 @@ def _locks() -> ModuleType:
         import fcntl
     except ImportError:
         raise ValueError(
-            "mlca serve runs on Linux and macOS, whose locks on files it needs; from this system mlca.client and "
-            "mlca send can ask a service that runs there"
+            "mlca serve runs on Linux and macOS, whose locks on files it needs; on this system, use mlca.client "
+            "or mlca send with a service that runs there"
         ) from None
     return fcntl

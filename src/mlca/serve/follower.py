@@ -1,12 +1,12 @@
-"""One thread that learns: from the newest good snapshot, through the rest of the log, and on with every new row.
+"""The learner thread: from the newest valid snapshot, through the rest of the log, and on with every new row.
 
-When rows are forgotten that the model knows, it is rebuilt from the last snapshot before them. Until that is done the
-old model continues to answer but learns nothing more: whatever answers in generation g at position p has learned just
-the rows that the log had in generation g up to p, on any machine.
+When rows that the model has learned are forgotten, it is rebuilt from the last snapshot before them. Until then the old
+model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows that the
+log had in generation g up to p, on any machine.
 
-A rebuild reads the log in one transaction, so it is finished whatever is forgotten meanwhile. Rows that are forgotten
-during a rebuild are collected for the next one. So a model that rows are forgotten from faster than it can be rebuilt
-moves on with every rebuild.
+A rebuild reads the log in one transaction, so it finishes whatever is forgotten meanwhile. Rows forgotten during a
+rebuild are collected for the next one. So the model makes progress with each rebuild even if rows are forgotten faster
+than a rebuild takes.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
 from mlca.serve.snapshots import Snapshots
 
-# Rows that are learned while predictions wait: some milliseconds' worth.
+# Rows learned at a time while predictions wait: some milliseconds' worth.
 _CHUNK = 50
-# Rows that are read at once, and learned at once while nobody waits; fewer where they are wide.
+# Rows read at a time, and learned at a time while no predictions wait; fewer if they are wide.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
-# Seconds after which the log is looked at even if nobody called.
+# Seconds after which the log is checked without a notification.
 _POLL = 0.5
-# A snapshot is due after so many rows, or after so many seconds with any; never sooner than the first number.
+# A snapshot is due after this many rows, or after this many seconds with any; never below the first number.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
-# What saving may cost at most, as a share of the time.
+# Largest share of the time spent on saving.
 _SAVING_SHARE = 0.05
 
 
 class Rebuild(NamedTuple):
-    """How far the model is that is being built from the log: rows of the log, of how many, and its generation."""
+    """Progress of a rebuild: rows learned from the log, their total, and the generation."""
 
     generation: int
     position: int
@@ -54,22 +54,22 @@ class Rebuild(NamedTuple):
 
 
 class Follower:
-    """Keeps the model up with the log.
+    """Keeps the model up to date with the log.
 
     Parameters
     ----------
     log : Log
-        What is learned.
+        The log.
     snapshots : Snapshots
-        The short cuts.
+        The snapshots.
     n_jobs : int or None
         Threads of the model; they never change a result.
     on_progress : callable
-        Called after every step with the number of rows learned in it.
+        Called after each step with the number of rows learned in it.
     on_event : callable
-        Told by name and facts about a new label, a forgetting, a rebuilt model, an alarm.
+        Called with name and facts of a new label, a forgetting, a rebuilt model, or an alarm.
     on_trouble : callable
-        Told in a sentence what does not work.
+        Called with a message about a failure.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class Follower:
         self.trouble: str | None = None
 
     def start(self) -> None:
-        """Begin to learn."""
+        """Start learning."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the chunk at hand, and save the model."""
+        """Stop after the current chunk, and save the model."""
         self._stopping.set()
         self._log.database.wake()
         if self._thread.is_alive():
@@ -109,38 +109,38 @@ class Follower:
 
     @property
     def rebuilding(self) -> bool:
-        """Whether the model that answers is being replaced."""
+        """Whether the model is being rebuilt."""
         return self.live is not None and self.rebuild is not None
 
     @property
     def unready(self) -> str:
-        """Why there is no model that answers, or none that follows the log."""
+        """The reason why no model can predict, or why none follows the log."""
         if self.trouble is not None:
             return self.trouble
-        return f"the model is being read from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
+        return f"the model is being restored from snapshot and log{f': {self.rebuild}' if self.rebuild else ''}"
 
     @property
     def behind(self) -> int:
-        """How many rows of the log the model does not know yet."""
+        """The number of rows of the log that the model has not learned yet."""
         known = 0 if self.live is None else self.live.facts.position
         return max(0, self._log.head.position - known)
 
     def save(self, live: LiveModel) -> Path | None:
-        """Take a snapshot; None, and a word about it, where that is not possible now."""
+        """Save a snapshot; return None, with a message, if that is not possible now."""
         began = time.monotonic()
         self._saved_at = began
         path = None
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # and none of a model that knows what must be forgotten
+                self._snapshots.drop_from(forgotten)  # nor of a model that contains rows to forget
             elif live.facts.seen and live.facts.settled:
-                # Before that, a model does not tell the rows that decide about its columns: they are read again.
+                # Before that, the model does not hold the rows that decide about its columns: they are read again.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
         except (OSError, LogError, RequestError) as error:
-            self._on_trouble(f"no snapshot could be taken ({error}); the log has everything")
+            self._on_trouble(f"no snapshot could be saved ({error}); the log has everything")
         self._saving_took = time.monotonic() - began
         return path
 
@@ -158,7 +158,7 @@ class Follower:
                 self._tell_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
-                # A model that has failed itself lets nobody ask or save it from now on: a restart replays the log.
+                # A model that has failed is neither used nor saved any more: a restart replays the log.
                 self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 
@@ -179,7 +179,7 @@ class Follower:
         return True
 
     def _step(self) -> bool:
-        """Learn what is new; tell whether anything was."""
+        """Learn new rows; return whether there were any."""
         live = self.live
         assert live is not None
         facts = live.facts
@@ -191,13 +191,13 @@ class Follower:
             followed = fits and head.generation == facts.generation
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
-            # As after a change to a standby that had not got everything: what is gone must leave the model as well.
+            # For example after a failover to a standby that lacked the last rows: these must leave the model too.
             self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
             self._log.go_back(head)
             self._rebuild(live)
             return True
         if not followed:
-            self._log.erasing_due.set()  # also if it was forgotten at another service
+            self._log.erasing_due.set()  # also if another service forgot it
             if forgotten is not None and forgotten <= facts.position:
                 self._on_event("forgotten", {"generation": head.generation})
                 self._snapshots.drop_from(forgotten)
@@ -225,7 +225,7 @@ class Follower:
         return bool(chapter)
 
     def _erase(self) -> None:
-        """Take what was forgotten off the disk, or try again a little later."""
+        """Remove forgotten data from the disk, or try again later."""
         self._log.erasing_due.clear()
         try:
             self._log.database.erase()
@@ -235,10 +235,10 @@ class Follower:
             self._on_trouble(str(error))
 
     def _rebuild(self, live: LiveModel) -> None:
-        """Replace the model by one that is built from the log as it is now.
+        """Replace the model by one built from the current log.
 
-        What is forgotten meanwhile does not disturb the view of the log, so that the model of this generation is
-        finished; the next step builds the next one, without everything that was forgotten by then.
+        Rows forgotten meanwhile do not affect the view of the log, so the model of this generation is finished; the
+        next step builds the next one without them.
         """
         with self._log.viewing() as view:
             self.rebuild = Rebuild(view.head.generation, 0, view.head.position)
@@ -253,10 +253,10 @@ class Follower:
             self.save(live)
 
     def _replay(self, view: LogView, learned: Learned) -> bool:
-        """Learn the rows of a view to its end; False where the service ended before."""
+        """Learn all rows of a view; False if the service stopped before the end."""
         head = view.head
         learned.generation = head.generation
-        if learned.checksum is None:  # of a snapshot from before there were checksums
+        if learned.checksum is None:  # a snapshot from before checksums existed
             learned.checksum = view.checksum_at(learned.position)
         while learned.position < head.position:
             if self._stopping.is_set():
@@ -279,7 +279,7 @@ class Follower:
             return Learned(load(path).set_params(n_jobs=self._n_jobs), checksum=beginning.checksum)
 
     def _nearest_snapshot(self, view: LogView) -> Learned | None:
-        """Return the newest snapshot that fits the log, our own or a shared one."""
+        """Return the newest snapshot that fits the log, from this service or a shared one."""
         local = self._snapshots.newest(view)
         found = local
         if self._log.database.shared and view.shared_position() > (local.position if local else 0):
@@ -290,7 +290,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Leave a snapshot for other machines, unless one of them has just done so."""
+        """Save a snapshot for other machines, unless one of them has just done so."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return
@@ -308,6 +308,6 @@ class Follower:
     def _limit(self, columns: Columns | None) -> int:
         if columns is None:
             return _CHAPTER
-        if columns.table:  # of which a row may be long
+        if columns.table:  # rows may be long
             return _TABLE_CHAPTER
         return max(1, min(_CHAPTER, _CHAPTER_BYTES // (8 * columns.width)))

@@ -1,4 +1,4 @@
-"""The model in use: one thread lets it learn, any number ask it.
+"""The model in use: one thread trains it, any number of threads use it.
 
 All that the service wants of `mlca.MLCA` is asked here. `LiveModel` guards the model by a lock that is fair: who asks
 gets in between two chunks that are learned, and never waits for a second one. The model itself could be asked at any
@@ -283,5 +283,5 @@ def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
     """
     from mlca.classifier import MLCA
 
-    before = {"similarity": "correntropy", "decision": "bayes", "text_features": 4096}
+    before: dict[str, Any] = {"similarity": "correntropy", "decision": "bayes", "text_features": 4096}
     return MLCA(**before | kept, n_jobs=n_jobs)

@@ -1,19 +1,19 @@
 """The log: every acknowledged row, in the order of learning. Replaying it gives the model.
 
-A row is in one of three states. It *waits* (kept when it was predicted, no labels yet, no position), it is *learned*
-(it has labels and a position), or it is *forgotten* (its content is erased; the id and the position stay as a
-tombstone, so that a late retry cannot bring it back and positions stay contiguous). Positions count from 1 in the order
-of commits. There is one writer at a time, so a reader that has read up to a position never finds another row before it.
+A row is in one of three states. It *waits* (stored when it was predicted; no labels yet, no position), it is *learned*
+(it has labels and a position), or it is *forgotten* (its content is erased; ID and position stay as a tombstone, so
+that a late retry cannot bring it back and positions stay contiguous). Positions count from 1 in the order of commits.
+There is one writer at a time, so a reader that has read up to a position never finds another row before it.
 
-Forgetting raises the generation and notes the first position that it touched. A model built up to position p in
-generation g is still right if no later generation touched a position up to p.
+Forgetting raises the generation and records the first position that it affected. A model built up to position p in
+generation g stays valid if no later generation affected a position up to p.
 
-Rows have checksums that are chained (`row_checksums`), and whatever is read is verified. `log_upkeep` upgrades logs of
-older versions, and repairs a log as far as its operator accepts it.
+Rows have chained checksums (`row_checksums`), which are verified on every read. `log_upkeep` upgrades logs of older
+versions, and repairs a log as far as its operator accepts.
 
-The SQL is understood by SQLite and PostgreSQL alike; what differs between them is a `Database`, in `sqlite` and
-`postgresql`. What can be written is in `log_changes`. Wall-clock times are kept for people to look at; nothing is
-ordered or decided by them.
+The SQL works in SQLite and PostgreSQL; their differences are in a `Database`, in `sqlite` and `postgresql`. The
+possible writes are in `log_changes`. Wall-clock times are stored for people only; nothing is ordered or decided by
+them.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from mlca.serve.row_checksums import content_digest, next_checksum, origin_check
 
 @dataclass(frozen=True)
 class Beginning:
-    """What the model was before the first row.
+    """The origin of the model, before the first row.
 
     Attributes
     ----------
     identity : str
-        Tells this log from all others.
+        Identifies this log.
     parameters : dict
         All parameters of the model.
     start : bytes or None
-        The model file that learning continued from.
+        The model file from which training continued.
     checksum : bytes
-        The checksum of all this.
+        The checksum of all these.
     """
 
     identity: str
@@ -58,7 +58,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """A row that has a position; `x` is None where it was forgotten. The checksum covers the log up to this row."""
+    """A row with a position; `x` is None if it was forgotten. The checksum covers the log up to this row."""
 
     position: int
     x: bytes | None
@@ -71,7 +71,7 @@ class LoggedRow:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of a change: how many rows were taken, the ids of the others, and where the log stands."""
+    """The result of a change: the number of accepted rows, the IDs of the others, and the state of the log."""
 
     head: Head
     taken: int
@@ -79,14 +79,14 @@ class Receipt:
 
 
 class LogView:
-    """The log at one moment, seen in one transaction.
+    """The log at one moment, read in one transaction.
 
     Parameters
     ----------
     session : Session
         The transaction.
     beginning : Beginning
-        What the model was before the first row.
+        The origin of the model, before the first row.
     """
 
     def __init__(self, session: Session, beginning: Beginning) -> None:
@@ -94,7 +94,7 @@ class LogView:
         self.head = read_head(session)
 
     def read(self, after: int, limit: int) -> list[LoggedRow]:
-        """Return the verified rows behind a position, at most so many; raise DamageError if they are not as written."""
+        """Return verified rows after a position, up to a limit; raise DamageError if they are damaged."""
         rows = self._session.execute(
             "SELECT position, id, x, labels, predicted, at, salt, digest, checksum FROM mlca_rows "
             "WHERE position > ? ORDER BY position LIMIT ?",
@@ -102,9 +102,7 @@ class LogView:
         )
         expected = range(after + 1, min(after + limit, self.head.position) + 1)
         if [row[0] for row in rows] != list(expected):
-            raise DamageError(
-                _damaged(f"there are {len(rows)} rows instead of {len(expected)} behind position {after}")
-            )
+            raise DamageError(_damaged(f"there are {len(rows)} rows instead of {len(expected)} after position {after}"))
         previous = self.checksum_at(after)
         if previous is None:
             raise DamageError(_damaged(f"there is no row at position {after}"))
@@ -113,31 +111,31 @@ class LogView:
         for row in rows:
             try:
                 verified.append(_verified_row(previous, about, *row))
-            except UNREADABLE:  # SQLite returns values of any type, if that is what the file holds
-                raise DamageError(_damaged(f"the row at position {row[0]} is not the one that was written")) from None
+            except UNREADABLE:  # SQLite returns values of any type that the file holds
+                raise DamageError(_damaged(f"the row at position {row[0]} differs from what was written")) from None
             previous = verified[-1].checksum
         if verified and verified[-1].position == self.head.position and previous != self.head.checksum:
-            raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+            raise DamageError(_damaged("its last row does not match the record of its end"))
         return verified
 
     def checksum_at(self, position: int) -> bytes | None:
-        """Return the checksum at a position; None where the log has no such row."""
+        """Return the checksum at a position; None if the log has no such row."""
         if position == 0:
             return self._beginning.checksum
         return _stored_checksum(self._session, position)
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten since a generation."""
+        """Return the first position that was forgotten after a generation."""
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
-        """Whether the log contains what a model knows, apart from what was forgotten since."""
+        """Return whether the log contains the rows of a model, apart from those forgotten since."""
         if position > self.head.position or generation > self.head.generation:
             return False
         return checksum is None or checksum == self.checksum_at(position)
 
     def shared_position(self) -> int:
-        """Return the position of the newest shared snapshot; 0 where there is none."""
+        """Return the position of the newest shared snapshot; 0 if there is none."""
         return int(self._session.execute("SELECT coalesce(max(position), 0) FROM mlca_snapshots")[0][0])
 
     def shared_snapshot(self) -> tuple[bytes, int, int] | None:
@@ -149,28 +147,28 @@ class LogView:
 
 
 class Log:
-    """A log in a database that has one.
+    """A log in a database.
 
     Parameters
     ----------
     database : Database
-        Where it lives.
+        The database.
 
     Attributes
     ----------
     head : Head
-        Where it stands, as far as this process has heard.
+        The latest state of the log known to this process.
     beginning : Beginning
-        What the model was before the first row.
+        The origin of the model, before the first row.
     erasing_due : threading.Event
-        Set while the disk may still hold what was forgotten; whoever erases it clears this first.
+        Set while the disk may still hold forgotten data; cleared before erasing.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self._moving = threading.Lock()
         self.erasing_due = threading.Event()
-        self.erasing_due.set()  # a service that was killed may have left something
+        self.erasing_due.set()  # a killed service may have left some
         with database.reading() as session:
             version, identity, parameters, start = session.execute(
                 "SELECT version, identity, parameters, start FROM mlca_log"
@@ -186,12 +184,12 @@ class Log:
             raise DamageError(_damaged("its parameters cannot be read")) from None
 
     def write(self, changes: Sequence[LogChange]) -> list[Receipt | RequestError]:
-        """Carry out changes in one transaction; a rejected one leaves no trace and does not affect the others."""
+        """Carry out changes in one transaction; a rejected one changes nothing and does not affect the others."""
         outcomes: list[Receipt | RequestError] = []
         with self.database.writing() as session:
             before = head = read_head(session)
             if head.position and _stored_checksum(session, head.position) != head.checksum:
-                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+                raise DamageError(_damaged("its last row does not match the record of its end"))
             for change in changes:
                 try:
                     head, taken, others = carry_out(session, head, change)
@@ -204,7 +202,7 @@ class Log:
                     (head.position, head.generation, _columns_to_text(head.columns), head.checksum, VERSION),
                 )
         self._move_to(head)
-        # Also if it took nothing: it may be sent again, since the commit of the first one was not answered.
+        # Also if nothing was accepted: this may be a retry, since the first commit was not confirmed.
         erasing = any(isinstance(change, Forget) for change in changes)
         if erasing:
             self.erasing_due.set()
@@ -214,26 +212,26 @@ class Log:
 
     @contextmanager
     def viewing(self) -> Iterator[LogView]:
-        """Look at the log as it is now; what is written or forgotten meanwhile does not change the view."""
+        """Return a view of the current log; later writes and forgettings do not change it."""
         with self.database.reading() as session:
             view = LogView(session, self.beginning)
             self._move_to(view.head)
             yield view
 
     def _move_to(self, head: Head) -> None:
-        """Note where the log stands; a view that is older than a commit does not move it back."""
+        """Record the state of the log; a view that is older than a commit does not move it back."""
         with self._moving:
             older = (head.position, head.generation) < (self.head.position, self.head.generation)
             if not older and (head.columns is not None or self.head.columns is None):
                 self.head = head
 
     def go_back(self, head: Head) -> None:
-        """Note where a log stands that has lost its end, as a database may that was restored."""
+        """Record the state of a log that has lost its end, such as a restored database."""
         with self._moving:
             self.head = head
 
     def check(self) -> None:
-        """Raise DamageError unless the log has as many rows and forgettings as it notes; contents are not read."""
+        """Raise DamageError unless the log has the recorded number of rows and forgettings; contents are not read."""
         with self.database.reading() as session:
             head = read_head(session)
             count, last = session.execute("SELECT count(position), coalesce(max(position), 0) FROM mlca_rows")[0]
@@ -241,12 +239,12 @@ class Log:
             if (count, last) != (head.position, head.position):
                 raise DamageError(_damaged(f"it notes {head.position} rows, but has {count} up to {last}"))
             if generation != head.generation:
-                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but has {generation}"))
+                raise DamageError(_damaged(f"it notes {head.generation} forgettings, but there are {generation}"))
             if count and _stored_checksum(session, last) != head.checksum:
-                raise DamageError(_damaged("its last row does not fit its own note of where it ends"))
+                raise DamageError(_damaged("its last row does not match the record of its end"))
 
     def first_forgotten(self, generation: int) -> int | None:
-        """Return the first position that was forgotten since a generation."""
+        """Return the first position that was forgotten after a generation."""
         with self.database.reading() as session:
             return _first_forgotten(session, generation)
 
@@ -261,18 +259,18 @@ class Log:
         return state, position, None if x is None else bytes(x)
 
     def states(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the states of those ids that the log knows."""
+        """Return the states of the IDs that the log contains."""
         with self.database.reading() as session:
             return states_of(session, ids)
 
     def count_waiting(self) -> int:
-        """Return how many rows wait for their labels."""
+        """Return the number of rows that wait for labels."""
         with self.database.reading() as session:
             waiting = session.execute("SELECT count(*) FROM mlca_rows WHERE position IS NULL AND x IS NOT NULL")
         return int(waiting[0][0])
 
     def share(self, position: int, generation: int, content: bytes) -> bool:
-        """Leave a snapshot for services on other machines, in place of older ones; return whether it is still right."""
+        """Store a snapshot for services on other machines, replacing older ones; return whether it is still valid."""
         with self.database.writing() as session:
             first = _first_forgotten(session, generation)
             if first is not None and first <= position:
@@ -286,7 +284,7 @@ class Log:
 
 
 def open_log(database: Database) -> Log | None:
-    """Return the log of a database, upgraded where an older version wrote it; None where there is none yet."""
+    """Return the log of a database, upgraded if an older version wrote it; None if there is none yet."""
     with database.writing() as session:
         make_tables(database, session)
         version = session.execute("SELECT version FROM mlca_log")
@@ -296,7 +294,7 @@ def open_log(database: Database) -> Log | None:
 
 
 def create_log(database: Database, parameters: dict[str, Any], start: bytes | None, columns: Columns | None) -> Log:
-    """Begin a log, unless another service has in the meantime, and return it."""
+    """Create a log, unless another service has done so meanwhile, and return it."""
     with database.writing() as session:
         make_tables(database, session)
         if not session.execute("SELECT version FROM mlca_log"):
@@ -310,14 +308,14 @@ def create_log(database: Database, parameters: dict[str, Any], start: bytes | No
 
 
 def read_head(session: Session) -> Head:
-    """Return where the log stands."""
+    """Return the state of the log."""
     found = session.execute("SELECT position, generation, columns, checksum FROM mlca_log")
     try:
         position, generation, columns, checksum = found[0]
         known = None if columns is None else Columns.from_json(columns)
         return Head(int(position), int(generation), known, bytes(checksum or b""))
     except (IndexError, *UNREADABLE):
-        raise DamageError(_damaged("its own note of where it ends cannot be read")) from None
+        raise DamageError(_damaged("the record of its end cannot be read")) from None
 
 
 def _verified_row(
@@ -333,7 +331,7 @@ def _verified_row(
     digest: Any,
     checksum: Any,
 ) -> LoggedRow:
-    """Return a row; raise DamageError if it is not what was written behind the row of the previous checksum."""
+    """Return a row; raise DamageError if it does not match the checksum after the previous row."""
     if checksum is None or digest is None:
         problem = f"the row at position {position} has no checksum, as if an older mlca had written it"
         raise DamageError(_damaged(problem))
@@ -344,7 +342,7 @@ def _verified_row(
             content = content_digest(bytes(salt), id, bytes(x), predicted)
             found = row_digest(bytes(salt), content, labels, at)  # type: ignore[arg-type]
         if found != bytes(digest):
-            raise DamageError(_damaged(f"the row at position {position} is not the one that was written"))
+            raise DamageError(_damaged(f"the row at position {position} differs from what was written"))
     if next_checksum(previous, position, bytes(digest), columns) != bytes(checksum):
         raise DamageError(_damaged(f"the row at position {position} does not follow the one before it"))
     return LoggedRow(

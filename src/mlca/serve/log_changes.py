@@ -1,7 +1,7 @@
-"""What changes the log: rows to learn, rows that wait, labels for them, and rows that must go.
+"""Changes of the log: rows to learn, rows that wait, labels for them, and rows to forget.
 
-Each change is carried out within a transaction that is the only one writing. It is checked as a whole before any of
-it is written, so that a refused one leaves no trace, and others can share its transaction.
+Each change is carried out in a transaction of the only writer. It is checked as a whole before any of it is written, so
+that a rejected one changes nothing, and others can share its transaction.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from mlca.serve.request_errors import bad_row
 from mlca.serve.request_rows import Columns
 from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, row_digest
 
-# Ids that are looked up by one statement.
+# Number of IDs per query.
 _LOOKED_UP = 500
 
-# What forgetting leaves of a row: its id, its position, and digest and checksum, which tell nothing without the salt.
+# What forgetting keeps of a row: its ID, its position, digest and checksum, which reveal nothing without the salt.
 ERASED = "x = NULL, labels = NULL, predicted = NULL, at = NULL, salt = NULL"
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where the log stands; the checksum covers all rows up to the position."""
+    """The state of the log; the checksum covers all rows up to the position."""
 
     position: int
     generation: int
@@ -56,7 +56,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Label:
-    """Labels of rows that wait."""
+    """Labels of waiting rows."""
 
     ids: list[str]
     labels: list[tuple[str, ...]]
@@ -64,7 +64,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Forget:
-    """Rows that must go."""
+    """Rows to forget."""
 
     ids: list[str]
 
@@ -129,12 +129,12 @@ def _label(session: Session, head: Head, change: Label) -> Written:
     for number, id in enumerate(change.ids):
         if id not in known:
             remedy = "send the row with its x to /v1/learn, or check the id"
-            raise bad_row(number, "id", "no row waits under this id", remedy)
+            raise bad_row(number, "id", "no row waits with this ID", remedy)
     waiting = _waiting_rows(session, [id for id in change.ids if known[id] == "waiting"])
     for number, id in enumerate(change.ids):
         if id in waiting and not waiting[id].intact:
-            remedy = "send the row with its x to /v1/learn, under the same id"
-            raise bad_row(number, "id", "the row that waits under this id was damaged in the database", remedy)
+            remedy = "send the row with its x to /v1/learn, with the same ID"
+            raise bad_row(number, "id", "the waiting row with this ID is damaged in the database", remedy)
     labelled, duplicates = [], []
     position, checksum, now = head.position, head.checksum, time.time()
     about = "" if head.columns is None else head.columns.to_json()
@@ -163,7 +163,7 @@ def _forget(session: Session, head: Head, change: Forget) -> Written:
         f"UPDATE mlca_rows SET {ERASED} WHERE id = ?",
         [(id,) for id in gone],
     )
-    if first is None:  # nothing of it was learned
+    if first is None:  # it was not learned
         return head, len(gone), unknown
     generation = head.generation + 1
     session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, ?)", (generation, first))
@@ -175,13 +175,13 @@ _WRITERS: dict[type, Any] = {Learn: _learn, Keep: _keep, Label: _label, Forget: 
 
 
 def carry_out(session: Session, head: Head, change: LogChange) -> Written:
-    """Carry out a change; return where the log stands then, how many rows were taken, and the ids of the others."""
+    """Carry out a change; return the new state of the log, the number of accepted rows, and the IDs of the others."""
     written: Written = _WRITERS[type(change)](session, head, change)
     return written
 
 
 def _agreed(head: Head, columns: Columns) -> Columns:
-    """Let the first row decide on the columns; refuse rows of others, which another request had just decided on."""
+    """Let the first row decide the columns; reject rows that do not fit them."""
     if head.columns is None or columns == head.columns:
         return columns
     raise bad_row(
@@ -196,7 +196,7 @@ def _groups(ids: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
-    """Return the states of those ids that the log knows."""
+    """Return the states of the IDs that the log contains."""
     states = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, position, x IS NULL FROM mlca_rows WHERE id IN ({marks})", group)
@@ -207,7 +207,7 @@ def states_of(session: Session, ids: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _WaitingRow:
-    """What is kept of a row that waits, and whether it is what was written."""
+    """The stored part of a waiting row, and whether it is intact."""
 
     predicted: str | None
     salt: bytes
@@ -216,7 +216,7 @@ class _WaitingRow:
 
 
 def _waiting_rows(session: Session, ids: Sequence[str]) -> dict[str, _WaitingRow]:
-    """Return the rows of ids that wait."""
+    """Return the rows that wait under some IDs."""
     rows = {}
     for marks, group in _groups(ids):
         found = session.execute(f"SELECT id, x, predicted, salt, digest FROM mlca_rows WHERE id IN ({marks})", group)

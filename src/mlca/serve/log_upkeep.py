@@ -1,11 +1,11 @@
-"""The tables of a log: made, upgraded from older versions, and repaired as far as the operator accepts it.
+"""The tables of a log: created, upgraded from older versions, and repaired as far as the operator accepts.
 
 Versions 1 and 2 had no checksums. Upgrading computes them for the rows as they are, within one transaction: a crash
 leaves the log as it was.
 
-Accepting a log (`mlca serve --accept-log`) is for one that is damaged. Rows that are not what was written are erased
-like forgotten ones, the chain of checksums is computed again where it is broken, and the log ends at its last row. Rows
-that are missing in between cannot be accepted: positions are contiguous.
+Accepting a log (`mlca serve --accept-log`) is meant for a damaged one. Damaged rows are erased like forgotten ones, the
+chain of checksums is recomputed where it is broken, and the log ends at its last row. A log with missing rows in
+between cannot be accepted: positions are contiguous.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from mlca.serve.row_checksums import content_digest, new_salt, next_checksum, or
 VERSION = 3
 OLDER_VERSIONS = (1, 2)
 
-# What values of wrong types or contents raise when they are read.
+# Errors raised for values of wrong types or contents.
 UNREADABLE = (AttributeError, KeyError, TypeError, ValueError, struct.error)
 
-# Rows that are looked at in one step.
+# Rows per step.
 _STEP = 1000
 
 _TABLES = (
@@ -49,16 +49,16 @@ _ADDED_IN_VERSION_3 = (
 
 @dataclass(frozen=True)
 class Repairs:
-    """What accepting a log changed.
+    """The changes made when a log was accepted.
 
     Attributes
     ----------
     position : int
-        How many rows the log has.
+        The number of rows of the log.
     erased : list of int
-        The positions of the rows that were erased because they were damaged.
+        The positions of damaged rows, which were erased.
     corrected : int
-        How many rows got other checksums.
+        The number of rows with new checksums.
     """
 
     position: int
@@ -67,13 +67,13 @@ class Repairs:
 
 
 def make_tables(database: Database, session: Session) -> None:
-    """Make the tables that are not there yet."""
+    """Create missing tables."""
     for statement in _TABLES:
         session.execute(statement.format(blob=database.blob, serial=database.serial))
 
 
 def upgrade_log(database: Database, session: Session) -> None:
-    """Turn a log of an older version into one of this version."""
+    """Upgrade a log of an older version."""
     for table, column in _ADDED_IN_VERSION_3:
         session.execute(f"ALTER TABLE {table} {database.add_column} {column} {database.blob}")
     accept_log(session)
@@ -81,12 +81,12 @@ def upgrade_log(database: Database, session: Session) -> None:
 
 
 def accept_log(session: Session) -> Repairs:
-    """Make a log consistent as it is.
+    """Make a damaged log consistent.
 
     Parameters
     ----------
     session : Session
-        A transaction that writes.
+        A writing transaction.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def accept_log(session: Session) -> Repairs:
             stored = tuple(bytes(part) if isinstance(part, bytes | memoryview) else None for part in row[6:])
             try:
                 salt, digest, intact = _sealed(checksum, about, *row[:6], *stored)
-            except UNREADABLE:  # SQLite returns values of any type, if that is what the file holds
+            except UNREADABLE:  # SQLite returns values of any type that the file holds
                 salt, digest, intact = stored[0], stored[1] or b"", False
             if not intact:
                 damaged.append(position)
@@ -130,7 +130,7 @@ def accept_log(session: Session) -> Repairs:
         corrected += len(changed)
     session.execute_many(f"UPDATE mlca_rows SET {ERASED} WHERE position = ?", [(place,) for place in damaged])
     noted = session.execute("SELECT coalesce(max(generation), 0) FROM mlca_forgettings")[0][0]
-    if generation > noted:  # a forgetting that is not noted may have touched any row
+    if generation > noted:  # an unrecorded forgetting may have affected any row
         session.execute("INSERT INTO mlca_forgettings (generation, first) VALUES (?, 1)", (generation,))
     generation = max(generation, noted)
     if damaged:
@@ -155,25 +155,25 @@ def _sealed(
     digest: bytes | None,
     checksum: bytes | None,
 ) -> tuple[bytes | None, bytes, bool]:
-    """Return the salt and the digest that a row should have, and whether its content is what was written."""
-    if x is None:  # forgotten; of an old log, or else the digest is the one that it had
+    """Return the correct salt and digest of a row, and whether its content is intact."""
+    if x is None:  # forgotten; in an old log, or if the digest is intact
         return None, digest or content_digest(b"", id, b"", None), salt is None
     if labels is None or at is None:
         return salt, digest or b"", False
-    if salt is None and digest is None and checksum is None:  # of an older version
+    if salt is None and digest is None and checksum is None:  # from an older version
         salt = new_salt()
         return salt, row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at), True
     if salt is None:
         return None, digest or b"", False
     found = row_digest(salt, content_digest(salt, id, bytes(x), predicted), labels, at)
-    # Where the checksum fits the content, it is the digest that was damaged.
+    # If the checksum fits the content, the digest was damaged.
     if found == digest or next_checksum(previous, position, found, columns) == checksum:
         return salt, found, True
     return salt, digest or b"", False
 
 
 def _seal_waiting_rows(session: Session) -> None:
-    """Give rows that wait, and have none, a salt and a digest."""
+    """Give salt and digest to waiting rows that have none."""
     number = 0
     while rows := session.execute(
         "SELECT number, id, x, predicted FROM mlca_rows "

@@ -1,9 +1,9 @@
-"""How well the stream is predicted, and how fast the service is.
+"""Measures of the predictions, and of the service's speed.
 
-`LogMeasures` is a function of the log alone: of every row that was predicted, kept and labelled later, the pair of
-prediction and truth counts once. It is learned along with the model, saved with it and rebuilt with it, so
-all services agree on it at the same position. `Traffic` is about this process and its clock; so are the alarms, whose
-watch begins anew when the process does.
+`LogMeasures` is a function of the log alone: each row that was predicted, kept and labelled later counts once, as a
+pair of prediction and truth. It is learned, saved and rebuilt together with the model, so all services agree on it at
+the same position. `Traffic` depends on this process and its clock; so do the alarms, which start afresh with the
+process.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, get_args
 from mlca.metrics.stream.alarms import Alarm, AlarmKind, Watch
 from mlca.serve.log import LoggedRow
 
-# Pairs that the recent measures are means of.
+# Number of pairs behind the recent measures.
 RECENT = 500
-# Points of a curve; when there are more, every second goes.
+# Largest number of points of a curve; beyond it, every second one is dropped.
 _POINTS = 240
-# Rows that the page shows.
+# Number of rows on the web page.
 _LAST = 30
-# Alarms that the page shows.
+# Number of alarms on the web page.
 _ALARMS = 50
-# Predicted rows whose novelty may wait to be looked at.
+# Largest number of novelty values that wait to be processed.
 _UNSEEN = 100_000
-# Seconds that rates are shown for.
+# Number of seconds for which rates are shown.
 _SECONDS = 120
 # Bounds of the latency histogram, in seconds.
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -38,7 +38,7 @@ BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 @dataclass
 class LabelRecord:
-    """What is known of one label: how many rows had it, where it first came, and how it was predicted."""
+    """Counts of one label: its rows, its first position, and hits and errors of its predictions."""
 
     count: int
     first: int
@@ -49,7 +49,7 @@ class LabelRecord:
 
     @property
     def f1(self) -> float | None:
-        """F1 over all pairs; None while the label was neither true nor predicted in any."""
+        """F1 over all pairs; None while the label was neither true nor predicted."""
         size = 2 * self.hits + self.missed + self.in_vain
         return 2 * self.hits / size if size else None
 
@@ -72,7 +72,7 @@ class LogMeasures:
             for name in row.labels:
                 if name in self.labels and self.labels[name].count:
                     self.labels[name].count += 1
-                else:  # one that was predicted before it came has a record already
+                else:  # a label predicted before it was true has a record already
                     self._record(name).count = 1
                     self.labels[name].first, self.labels[name].at = row.position, row.at
             if row.predicted is not None:
@@ -81,7 +81,7 @@ class LogMeasures:
             self.last.append({"id": row.id, "position": row.position, "labels": truth, "predicted": predicted})
 
     def note(self, position: int, nodes: int) -> None:
-        """Put a point on the curves, if one is due."""
+        """Add a point to the curves, if one is due."""
         if self.curve and position - (self.curve[-1][0] or 0) < self.stride:
             return
         running, recent = self.running(), self.recently()
@@ -115,7 +115,7 @@ class LogMeasures:
 
     @classmethod
     def from_json(cls, plain: dict[str, Any]) -> LogMeasures:
-        """Read what `to_json` gave."""
+        """Read the result of `to_json`."""
         measures = cls()
         measures.pairs, measures.exact, measures.defined = plain["pairs"], plain["exact"], plain["defined"]
         measures.f1, measures.curve, measures.stride = plain["f1"], plain["curve"], plain["stride"]
@@ -129,7 +129,7 @@ class LogMeasures:
         f1 = _ratio(2 * hits, len(predicted) + len(true))
         self.pairs += 1
         self.exact += predicted == true
-        if f1 is not None:  # as everywhere in mlca: rows without any label have no F1
+        if f1 is not None:  # as everywhere in mlca, rows without labels have no F1
             self.f1 += f1
             self.defined += 1
         self.recent.append((predicted == true, f1))
@@ -149,7 +149,7 @@ def _ratio(part: float, whole: int) -> float | None:
 
 
 class Traffic:
-    """What this process does and sees: rows and predictions a second, how long requests take, alarms."""
+    """Measures of this process: rows and predictions per second, latencies, alarms."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -167,7 +167,7 @@ class Traffic:
 
     @property
     def uptime(self) -> float:
-        """Seconds since the start."""
+        """The seconds since the start."""
         return time.monotonic() - self._began
 
     def count_learned(self, rows: int) -> None:
@@ -176,7 +176,7 @@ class Traffic:
             self.learned += rows
 
     def count_predicted(self, rows: int, novelty: Sequence[float]) -> None:
-        """Count rows that were predicted, and how new they were to the model."""
+        """Count predicted rows, with their novelty."""
         with self._lock:
             self.predicted += rows
             self._novelty.extend(novelty)
@@ -190,18 +190,18 @@ class Traffic:
         return values
 
     def count_alarm(self, facts: dict[str, Any]) -> None:
-        """Count and keep an alarm."""
+        """Count and store an alarm."""
         with self._lock:
             self._alarms.append(facts)
             self._alarm_counts[facts["kind"]] += 1
 
     def alarms(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
-        """Return the last alarms, the latest first, and how many of each kind there were."""
+        """Return the last alarms, latest first, and their number by kind."""
         with self._lock:
             return list(self._alarms)[::-1], dict(self._alarm_counts)
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
-        """Count an answer and the time that it took."""
+        """Count a response and its duration."""
         with self._lock:
             self._requests[path, status] = self._requests.get((path, status), 0) + 1
             if status < 400:
@@ -210,12 +210,12 @@ class Traffic:
                 self._latest.setdefault(path, deque(maxlen=1000)).append(seconds)
 
     def counts(self) -> tuple[dict[tuple[str, int], int], dict[str, list[int]], dict[str, float]]:
-        """Return answers by path and status, and for each path the histogram and the sum of seconds."""
+        """Return responses by path and status, and for each path the histogram and the sum of seconds."""
         with self._lock:
             return dict(self._requests), {path: list(b) for path, b in self._buckets.items()}, dict(self._seconds)
 
     def tick(self) -> None:
-        """Take the counts of this second; to be called once in each."""
+        """Close the counts of this second; to be called once per second."""
         with self._lock:
             self._ticks.append((self.learned, self.predicted))
 
@@ -239,13 +239,13 @@ class Traffic:
         }
 
     def novelty(self) -> float | None:
-        """Return the mean novelty of the rows predicted lately; None where the model tells none."""
+        """Return the mean novelty of recently predicted rows; None if the model does not compute it."""
         with self._lock:
             return sum(self._novelty) / len(self._novelty) if self._novelty else None
 
 
 def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
-    """Look at rows that were learned; yield alarms as facts for events."""
+    """Process learned rows; yield alarms as facts for events."""
     for row in rows:
         if row.x is None:  # forgotten
             continue
@@ -257,13 +257,13 @@ def look(watch: Watch, rows: Sequence[LoggedRow]) -> Iterator[dict[str, Any]]:
 
 
 def look_at_novelty(watch: Watch, position: int, novelty: Sequence[float]) -> Iterator[dict[str, Any]]:
-    """Look at rows that were predicted by the model at a position; yield alarms as facts for events."""
+    """Process rows predicted at a position; yield alarms as facts for events."""
     for value in novelty:
         for alarm in watch.novelty(position, value):
             yield as_facts(alarm)
 
 
 def as_facts(alarm: Alarm) -> dict[str, Any]:
-    """Return an alarm as facts for events, and in words."""
+    """Return an alarm as facts for events, with a text."""
     facts = asdict(alarm)
     return {"position": facts.pop("row"), **facts, "text": str(alarm)}

@@ -1,4 +1,4 @@
-"""The contract, as OpenAPI 3.1 has it. Tests hold the service to it."""
+"""The interface as OpenAPI 3.1. Tests compare the service with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlca.tables.table_learner import MOST_CELLS
 
 MOST_SENT = 5000
 MOST_TOP = 1000
-# Probabilities in one answer.
+# Probabilities per response.
 MOST_TOLD = 1_000_000
 MOST_POSITION = 2**53
 
@@ -45,8 +45,8 @@ def _or_null(kind: str) -> Schema:
 _NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": r"^[^\x00]*$"}
 _NUMBER = {"type": "number", "minimum": -1e150, "maximum": 1e150}
 _CELL = {**_NUMBER, "type": ["number", "string", "boolean", "null"], "maxLength": LONGEST_TEXT}
-_POSITION = _whole(description="Rows of the log that the model knows, or that the log has.")
-_GENERATION = _whole(description="Rises with each forgetting.")
+_POSITION = _whole(description="The number of rows that the model has learned, or that the log has.")
+_GENERATION = _whole(description="Increases with each forgetting.")
 _CHECKSUM = {
     "type": ["string", "null"],
     "description": "Covers all rows of the log up to the position: equal ones mean equal rows.",
@@ -64,10 +64,10 @@ _REBUILD: Schema = {
 }
 
 _SCHEMAS: dict[str, Schema] = {
-    "Id": {**_NAME, "description": "Tells rows apart for ever; a row is learned once, however often it is sent."},
+    "Id": {**_NAME, "description": "Identifies a row; a row is learned once, however often it is sent."},
     "X": {
         "description": "A row: a list of numbers, or the cells of a table by column name. The first row decides "
-        "which. Rows of a table may lack columns, or bring new ones; null is a value that is not known.",
+        "which. Rows of a table may lack columns, or bring new ones; null is a missing value.",
         "oneOf": [
             _list(_NUMBER, 1, MOST_COLUMNS),
             {
@@ -79,7 +79,7 @@ _SCHEMAS: dict[str, Schema] = {
             },
         ],
     },
-    "Labels": {**_list(_NAME, 0, MOST_LABELS), "description": "Names; new ones are welcome at any time."},
+    "Labels": {**_list(_NAME, 0, MOST_LABELS), "description": "Label names; new ones are supported at any time."},
     "Learn": _object(rows=_list(_object(id=_ref("Id"), x=_ref("X"), labels=_ref("Labels")), 1, MOST_SENT)),
     "Label": _object(rows=_list(_object(id=_ref("Id"), labels=_ref("Labels")), 1, MOST_SENT)),
     "Predict": {
@@ -92,9 +92,12 @@ _SCHEMAS: dict[str, Schema] = {
                 "others). Rows may then have no label. It replaces the objective.",
                 "oneOf": [_PROBABILITY, {"type": "object", "additionalProperties": _PROBABILITY}],
             },
-            objective={"enum": list(OBJECTIVES), "description": "What labels are chosen for; default: the model's."},
-            keep={**_FLAG, "default": False, "description": "Let the rows wait for their labels; they need ids then."},
-            min_position=_whole(description="Wait until the model knows the log up to here."),
+            objective={
+                "enum": list(OBJECTIVES),
+                "description": "The objective of the label choice; default: the model's.",
+            },
+            keep={**_FLAG, "default": False, "description": "Keep the rows for their labels; they need IDs then."},
+            min_position=_whole(description="Wait until the model has learned the log up to this position."),
             min_generation=_whole(description="Wait until the model has followed this forgetting."),
         ),
     },
@@ -113,14 +116,18 @@ _SCHEMAS: dict[str, Schema] = {
     "Forget": _object(
         "ids",
         ids=_list(_ref("Id"), 1, MOST_SENT),
-        wait={**_FLAG, "default": False, "description": "Answer when the model is rebuilt, if that is soon."},
+        wait={
+            **_FLAG,
+            "default": False,
+            "description": "Respond after the model is rebuilt, unless that takes too long.",
+        },
     ),
     "Taken": _object(position=_POSITION, generation=_GENERATION, learned=_whole(), duplicates=_list(_TEXT)),
     "Predicted": _object(
         "position generation rows",
         position=_POSITION,
         generation=_GENERATION,
-        kept=_whole(description="Rows that now wait; those whose id is known already do not count."),
+        kept=_whole(description="The number of rows that now wait, without those whose ID was known."),
         rows=_list(
             _object(
                 id=_or_null("string"),
@@ -154,14 +161,14 @@ _SCHEMAS: dict[str, Schema] = {
             )
         ),
         none={**_or_null("number"), "description": "The probability of having no label."},
-        novelty={**_or_null("number"), "description": "From 0 to 1: how unlike everything learned the row is."},
+        novelty={**_or_null("number"), "description": "Novelty: how unusual the row is, from 0 to 1."},
         far={**_FLAG, "description": "Whether the row has nothing in common with any node."},
-        experts={**_REALS_BY_NAME, "description": "How far nodes, recent labels and segments are trusted."},
-        segments={**_list(_REAL), "description": "How far parts of the past are trusted, oldest first."},
-        agreement={**_REALS_BY_NAME, "description": "The columns in which the voters are most like the row."},
+        experts={**_REALS_BY_NAME, "description": "Weights of the experts: nodes, recent labels and segments."},
+        segments={**_list(_REAL), "description": "Trust in the segments of the past, oldest first."},
+        agreement={**_REALS_BY_NAME, "description": "The columns in which row and voters agree most."},
         values={
             **_list(_object(column=_TEXT, row=_TEXT, nodes=_list(_TEXT))),
-            "description": "Of a table: what the row says, and beside it what the nearest nodes say.",
+            "description": "For a table: the values of the row and of the nearest nodes.",
         },
     ),
     "Forgotten": _object(
@@ -169,7 +176,7 @@ _SCHEMAS: dict[str, Schema] = {
         generation=_GENERATION,
         forgotten=_whole(),
         unknown=_list(_TEXT),
-        rebuilt={**_FLAG, "description": "Whether the model that answers has followed; else its generation will tell."},
+        rebuilt={**_FLAG, "description": "Whether the model is rebuilt; otherwise compare its generation."},
         rebuild=_REBUILD,
     ),
     "RowState": _object(
@@ -189,14 +196,14 @@ _SCHEMAS: dict[str, Schema] = {
         nodes=_whole(),
         waiting=_whole(),
         columns={
-            "description": "What rows consist of; of a table, the columns that are known by now.",
+            "description": "The form of the rows; for a table, the known columns.",
             "oneOf": [
                 _object(
                     table=_FLAG,
                     width=_whole(),
                     names={"type": ["array", "null"], "items": _TEXT},
                     kinds={"type": ["array", "null"], "items": _TEXT},
-                    settled={**_FLAG, "description": "Whether the kinds of columns are decided about for good."},
+                    settled={**_FLAG, "description": "Whether the kinds of columns are final."},
                 ),
                 {"type": "null"},
             ],
@@ -216,18 +223,18 @@ _SCHEMAS: dict[str, Schema] = {
     ),
 }
 
-# Answers that any route with a body may give, and any route at all.
+# Responses of any route with a body, and of any route.
 _REFUSALS = {
     "400": "The request is not HTTP, or repeats a header that must be sent once.",
     "401": "A token is needed.",
-    "403": "The token is not good for this, or the page is of another site.",
-    "408": "The body did not come in time.",
-    "413": "The body is too large, or has too many rows, or the answer would be too long.",
+    "403": "The token lacks the scope, or the request comes from a page of another site.",
+    "408": "The body did not arrive in time.",
+    "413": "The body is too large, or has too many rows, or the response would be too long.",
     "415": "The body is not declared as JSON.",
-    "421": "Without tokens the service answers to loopback names only.",
-    "422": "A field or a row is wrong; nothing of the request was taken.",
-    "429": "Too much at a time; come again after Retry-After seconds.",
-    "503": "Not now; come again after Retry-After seconds, with the same ids.",
+    "421": "Without tokens the service accepts loopback names only.",
+    "422": "A field or a row is wrong; nothing of the request was accepted.",
+    "429": "Too many requests; try again after Retry-After seconds.",
+    "503": "Temporarily unavailable; try again after Retry-After seconds, with the same IDs.",
 }
 
 
@@ -243,20 +250,20 @@ def describe_routes() -> Schema:
         },
         "paths": {
             "/v1/learn": _post("Learn rows", "Learn", "Taken", "learn"),
-            "/v1/labels": _post("Give waiting rows their labels", "Label", "Taken", "learn"),
+            "/v1/labels": _post("Add labels to waiting rows", "Label", "Taken", "learn"),
             "/v1/predict": _post(
                 "Predict the labels of rows", "Predict", "Predicted", "predict", "`keep` also needs the scope learn."
             ),
             "/v1/explain": _post(
-                "Tell why a row gets its labels",
+                "Explain a prediction",
                 "Explain",
                 "Explained",
                 "predict",
-                "A row by its id also needs the scope learn.",
+                "A row by its ID also needs the scope learn.",
             ),
             "/v1/forget": _post("Forget rows", "Forget", "Forgotten", "admin"),
             "/v1/rows": {
-                **_get("Tell the state of a row", "RowState", "learn"),
+                **_get("Return the state of a row", "RowState", "learn"),
                 "parameters": [{"name": "id", "in": "query", "required": True, "schema": _ref("Id")}],
             },
             "/v1/model": _get("Describe the model", "Model", "predict"),
@@ -269,8 +276,8 @@ def describe_routes() -> Schema:
             },
             "/v1/events": _get("Follow events", None, "predict", "text/event-stream"),
             "/metrics": _get("Metrics for Prometheus", None, "predict", "text/plain"),
-            "/health/live": _get("Tell whether the process answers", "Live", None),
-            "/health/ready": _get("Tell whether the model answers and follows the log", "Ready", None),
+            "/health/live": _get("Report whether the process is alive", "Live", None),
+            "/health/ready": _get("Report whether the model is ready and follows the log", "Ready", None),
         },
         "components": {
             "schemas": _SCHEMAS,
@@ -297,6 +304,6 @@ def _operation(summary: str, answered: str | None, scope: str | None, kind: str)
     return {
         "summary": summary,
         "security": [{"token": []}] if scope else [],
-        "description": f"Needs the scope {scope}, where tokens are asked for." if scope else "Open to everybody.",
+        "description": f"Needs the scope {scope}, if tokens are required." if scope else "Open to everybody.",
         "responses": {"200": {"description": "Done.", "content": content}, **refusals},
     }

@@ -1,6 +1,6 @@
-"""The operator's log: one JSON object per line on standard error, without anything of a row.
+"""The operator's log: one JSON object per line on standard error, without row data.
 
-A thread writes the lines. A collector that has stopped reading, or a full disk, costs lines and nothing else.
+A separate thread writes the lines. If a collector stops reading, or the disk is full, lines are lost and nothing else.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import time
 from collections import deque
 from typing import Any
 
-# Lines that may wait to be written; of more, the oldest are lost.
+# Largest number of waiting lines; beyond it, the oldest are lost.
 _MOST = 10_000
 _lines: deque[str] = deque(maxlen=_MOST)
 _due, _writing = threading.Event(), threading.Lock()
-# Seconds between two writes of lines that are not urgent, and that `flush` waits for another write.
+# Seconds between two writes of lines that are not urgent, and the longest wait of `flush` for another write.
 _PAUSE, _LAST = 0.5, 2.0
 
 
@@ -28,11 +28,11 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
     Parameters
     ----------
     event : str
-        What happened, in a word.
+        The name of the event.
     at_once : bool, default=True
-        Whether it matters that it is written now; lines that can wait are written together, within a second or so.
+        Whether to write the line at once; other lines are written together, within about a second.
     **facts
-        What an operator wants to know of it; no ids, labels or values of rows.
+        Facts for the operator, without IDs, labels or values of rows.
     """
     now = time.time()
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
@@ -42,14 +42,14 @@ def log_event(event: str, *, at_once: bool = True, **facts: Any) -> None:
 
 
 def start_writing() -> None:
-    """Start the thread that writes; messages of uvicorn and Python's warnings are written as well."""
+    """Start the writer thread; messages of uvicorn and Python's warnings are written too."""
     logging.basicConfig(handlers=[_FromBelow()], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
     threading.Thread(target=_keep_writing, name="mlca-operator-log", daemon=True).start()
 
 
 def flush() -> None:
-    """Write all lines that wait; give up where another thread is stuck in writing."""
+    """Write all waiting lines; give up if another thread is stuck in writing."""
     if not _writing.acquire(timeout=_LAST):
         return
     try:
@@ -69,7 +69,7 @@ def _keep_writing() -> None:
 
 
 class _FromBelow(logging.Handler):
-    """Tells what libraries log, without what they know of a fault: that may be part of a row."""
+    """Forwards log records of libraries without exception details, which may contain row data."""
 
     def emit(self, record: logging.LogRecord) -> None:
         fault = record.exc_info[0] if record.exc_info else None

@@ -1,10 +1,10 @@
 """A log in PostgreSQL, for services on several machines.
 
-Writers take an advisory lock for their transaction, so that commits happen in the order of positions, and whoever reads
-up to a position has everything before it. Readers see one state of the database (REPEATABLE READ), or the
-rows and the generation of a chapter could be of different moments. Every commit notifies; whoever misses it,
-because a connection broke, looks again after a moment anyway. A broken connection is replaced when it is next
-needed. So is one that has been silent for too long: a database that hangs, or its machine, takes nobody with it.
+Writers take an advisory lock for their transaction, so that commits happen in the order of positions, and a reader up
+to a position has everything before it. Readers see a single state of the database (REPEATABLE READ); otherwise the rows
+and the generation of a chapter could be of different moments. Every commit sends a notification; a service that misses
+one, because a connection broke, checks again after a moment. A broken connection is replaced when it is next needed,
+and so is one that has been silent for too long: a hanging database must not block the service.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ with needing("a log in PostgreSQL", "postgresql"):
     from psycopg import IsolationLevel
 
 _CHANNEL = "mlca_log"
-# Any number will do that nobody else uses for advisory locks in this database.
+# An arbitrary number, which no other program may use for advisory locks in this database.
 _WRITERS_LOCK = 0x6D6C6361
-# Whoever cannot get the lock, or an answer, in this time is told so.
+# Time limit for the lock and for a response, after which an error is raised.
 _OPTIONS = {
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
     "keepalives_idle": 10,
     "application_name": "mlca serve",
 }
-# Seconds without a byte after which a connection is given up: those who write wait for the lock, too.
+# Seconds without a byte after which a connection is closed; for writers, that includes the wait for the lock.
 _SILENCE = {"reader": 10.0, "listener": 10.0, "writer": 15.0, "cleaner": 120.0}
 _SESSION = "SET lock_timeout = '10s'; SET synchronous_commit = on; SET client_min_messages = warning"
 
 
 class _Connection(psycopg.Connection[Any]):
-    """A connection that is given up when the database falls silent: psycopg itself would wait for ever."""
+    """A connection that is closed when the database falls silent: psycopg itself would wait for ever."""
 
     silence = 10.0
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Let psycopg talk to the database."""
+        """Run a generator of psycopg."""
         return super().wait(self._limited(gen), *args, **options)
 
     def _limited(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Pass on what a talk waits for, and what is ready, until nothing has been for too long."""
+        """Pass on readiness until there was none for too long."""
         try:
             wanted = next(gen)
             heard = time.monotonic()
@@ -57,7 +57,7 @@ class _Connection(psycopg.Connection[Any]):
                     heard = time.monotonic()
                 elif time.monotonic() - heard > self.silence:
                     self.close()
-                    raise psycopg.OperationalError(f"no answer for {self.silence:.0f} seconds")
+                    raise psycopg.OperationalError(f"no response for {self.silence:.0f} seconds")
                 wanted = gen.send(ready)
         except StopIteration as end:
             return end.value
@@ -78,12 +78,12 @@ class _Session:
 
 
 class PostgreSQL:
-    """A database of PostgreSQL.
+    """A PostgreSQL database.
 
     Parameters
     ----------
     url : str
-        Its address, as libpq reads it.
+        Its address in libpq's form.
     """
 
     blob = "BYTEA"
@@ -106,27 +106,27 @@ class PostgreSQL:
 
     @contextmanager
     def reading(self) -> Iterator[_Session]:
-        """Open a transaction that sees one state."""
+        """Open a transaction that sees a single state."""
         with self._transaction("reader", IsolationLevel.REPEATABLE_READ) as session:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Return when anybody has committed something, at the latest after some seconds."""
+        """Return after the next commit of any service, at the latest after some seconds."""
         with self._translated("listener"):
             known = hasattr(self._of_thread, "listener")
             connection = self._connection("listener")
             connection.autocommit = True
             if not known:
                 connection.execute(f"LISTEN {_CHANNEL}")
-                return  # something may have happened before we listened
+                return  # something may have happened before the connection was listening
             for _ in connection.notifies(timeout=seconds, stop_after=1):
                 pass
 
     def wake(self) -> None:
-        """Leave it to the notification of the commit."""
+        """Leave this to the notification of the commit."""
 
     def erase(self) -> None:
-        """Let dead versions of rows go; what PostgreSQL's own WAL and backups keep is its operator's."""
+        """Remove dead versions of rows; PostgreSQL's WAL and backups are up to its operator."""
         with self._translated("cleaner"):
             connection = self._connection("cleaner")
             connection.autocommit = True
@@ -150,13 +150,13 @@ class PostgreSQL:
                     yield _Session(connection)
                     done = True
             except psycopg.Error as error:
-                if done and error.sqlstate is None:  # an error of the database itself would have undone everything
+                if done and error.sqlstate is None:  # an error of the database would have rolled back everything
                     raise InDoubtError(_in_words(error)) from error
                 raise
 
     @contextmanager
     def _translated(self, purpose: str) -> Iterator[None]:
-        """Turn errors of the database into ours, and give up the connection that had one."""
+        """Turn database errors into LogError, and close the connection."""
         try:
             yield
         except (psycopg.Error, InDoubtError) as error:
@@ -184,5 +184,5 @@ class PostgreSQL:
 
 
 def _in_words(error: psycopg.Error) -> str:
-    """Return the first line of an error: those behind it may tell values, which are somebody's rows."""
+    """Return the first line of an error: later lines may contain values of rows."""
     return "PostgreSQL: " + (str(error).strip().partition("\n")[0] or type(error).__name__)

@@ -1,8 +1,8 @@
-"""Judging rows: those of many requests in one call, between two turns of the event loop or in a thread.
+"""Prediction of the rows of many requests in one call, in the event loop or in a thread.
 
-A call costs a lot beside a row: sixteen clients with a row each are served several times as fast by one call. What
-takes a fraction of a millisecond is done where it is asked for, since handing it to a thread and back would take
-longer; the thread has what is large, what must wait for the model, and tables, whose cells are read in Python.
+A call costs much more than a row: sixteen clients with one row each are served several times as fast by one call. Work
+of less than a millisecond is done directly, since handing it to a thread and back would take longer; the thread does
+large work, work that must wait for the model, and tables, whose cells are read in Python.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import RowsOfX
 from mlca.serve.worker_threads import BatchWorker
 
-# Rows that one call judges, and that may wait.
+# Largest number of rows per call, and in the queue.
 _TOGETHER = 200
 _WAITING = 20_000
-# Numbers of nodes that are compared at most while the event loop waits: a millisecond's worth or two.
+# Largest number of node values compared in the event loop: about a millisecond's worth.
 _AT_ONCE = 2**21
-# Numbers that could be compared while a label is sorted in and named.
+# Number of comparisons that cost as much as sorting and naming a label.
 _LABEL = 128
 
 
 @dataclass(frozen=True)
 class PredictedRows:
-    """The rows of a request as the response describes them.
+    """The rows of a response.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class PredictedRows:
     best : list of dict
         Its most likely labels with their probabilities, the likeliest first.
     novelty : list
-        How new it is to the model; None where the model tells none.
+        The novelty of each row; None if the model does not compute it.
     """
 
     facts: Facts
@@ -54,22 +54,22 @@ class PredictedRows:
 
     @classmethod
     def of_nothing(cls, facts: Facts, n_rows: int) -> PredictedRows:
-        """Return the prediction of a model that has learned nothing."""
+        """Return the prediction of an empty model."""
         return cls(facts, [[] for _ in range(n_rows)], [{} for _ in range(n_rows)], [None] * n_rows)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How the labels of a request's rows are chosen; by default for the model's objective.
+    """The rule that chooses the labels of a request's rows; by default the model's objective.
 
     Attributes
     ----------
     top : int
-        The number of likeliest labels that the response lists.
+        The number of most likely labels in the response.
     objective : Objective or None
-        What labels are chosen for, if not for the model's objective.
+        The objective, if it differs from the model's.
     threshold : float, dict of label to float, or None
-        The probability above which labels are predicted; 0.5 for labels that are not named.
+        The probability above which labels are predicted; 0.5 for labels without one.
     """
 
     top: int = 5
@@ -79,7 +79,7 @@ class Choice:
     def labels(self, answers: Answers, facts: Facts) -> NDArray[np.bool_]:
         """Return which labels are predicted for each row."""
         cuts: float | NDArray[np.float64] | None
-        if isinstance(self.threshold, dict):  # a label that the request names may have been forgotten since
+        if isinstance(self.threshold, dict):  # a label of the request may have been forgotten since
             cuts = np.array([self.threshold.get(name, 0.5) for name in facts.labels])
         else:
             cuts = self.threshold
@@ -94,7 +94,7 @@ class _Job:
 
 
 class Predictor:
-    """Judges rows.
+    """Predicts rows.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ class Predictor:
         self._waiting = 0
 
     async def predict(self, x: RowsOfX, choice: Choice) -> PredictedRows:
-        """Predict rows together with those of others; choose the labels as the request wants."""
+        """Predict rows together with those of other requests; choose the labels by the request's rule."""
         if self._waiting + len(x) > _WAITING:
             raise RequestError(429, "too many rows wait to be predicted", "send fewer at a time", retry_after=1)
         loop = asyncio.get_running_loop()
         job = _Job(x, choice, loop.create_future())
-        if not self._gathered:  # what else has come by then is judged along with it
+        if not self._gathered:  # later arrivals are predicted in the same call
             loop.call_soon(self._take_turn)
         self._gathered.append(job)
         self._waiting += len(x)
@@ -127,7 +127,7 @@ class Predictor:
     def _take_turn(self) -> None:
         jobs, self._gathered = self._gathered, []
         live = self._live()
-        assert live is not None  # nobody asks before there is a model
+        assert live is not None  # no requests arrive before there is a model
         if not isinstance(jobs[0].x, list):
             n_rows = sum(len(job.x) for job in jobs)
             compared = (live.facts.width or 0) * live.facts.nodes + _LABEL * len(live.facts.labels)
@@ -186,7 +186,7 @@ def _by_request(facts: Facts, answers: Answers, jobs: list[_Job]) -> list[Predic
 
 
 def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool_]:
-    """Return the labels of all rows: those of the model's objective, but where a request wants others."""
+    """Return the labels of all rows: by the model's objective, or by the request's rule."""
     chosen, start = Choice().labels(answers, facts), 0
     for job in jobs:
         end = start + len(job.x)
@@ -198,7 +198,7 @@ def _chosen(facts: Facts, answers: Answers, jobs: list[_Job]) -> NDArray[np.bool
 
 def _deliver(jobs: list[_Job], outcome: list[PredictedRows] | Exception) -> None:
     for number, job in enumerate(jobs):
-        if job.future.done():  # its client has gone
+        if job.future.done():  # its client has left
             continue
         if isinstance(outcome, Exception):
             job.future.set_exception(outcome)

@@ -1,4 +1,4 @@
-"""Bodies of requests: received within limits of size and time, and parsed as strict JSON.
+"""Request bodies: received within limits of size and time, and parsed as strict JSON.
 
 Large bodies are parsed in the thread of `worker_threads.SideWorker`. Python switches threads only between its own
 bytecodes, so large JSON is parsed in small steps.
@@ -17,15 +17,15 @@ from mlca.serve.request_errors import RequestError, excerpt
 from mlca.serve.worker_threads import AT_ONCE
 
 MOST_BYTES = 16 * 2**20
-# Seconds in which a body must have come.
+# Seconds within which a body must arrive.
 BODY_SECONDS = 20.0
-# Lists and objects that a large body may seem to have: rows have two or three each. Millions of empty ones would be
-# read in a single step, and looked through by Python's collector again and again.
+# Largest estimated number of lists and objects in a large body: rows have two or three each. Millions of empty ones
+# would be read in a single step, and traversed by Python's garbage collector again and again.
 _MOST_BRACKETS = 500_000
 
 
 async def read_body(request: Request) -> bytes:
-    """Read the body of a request that is to hold JSON."""
+    """Read the JSON body of a request."""
     sent: bytes = request.scope["mlca.headers"].get(b"content-type", b"")
     kind = sent.decode("latin-1").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -34,7 +34,7 @@ async def read_body(request: Request) -> bytes:
 
 
 async def _receive_all(receive: Receive) -> bytes:
-    """Return the body. One that is too large is read on for a while: a client that still sends misses the answer."""
+    """Return the body. One that is too large is drained for a while, so that the client reads the response."""
     parts, size, more = [], 0, True
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -51,12 +51,14 @@ async def _receive_all(receive: Receive) -> bytes:
                     problem = f"the body is larger than {MOST_BYTES // 2**20} MiB"
                     raise RequestError(413, problem, "send the rows in several requests")
     except TimeoutError:
-        raise RequestError(408, f"the body did not come within {BODY_SECONDS:.0f} seconds", "send it faster") from None
+        raise RequestError(
+            408, f"the body did not arrive within {BODY_SECONDS:.0f} seconds", "send it faster"
+        ) from None
     return b"".join(parts)
 
 
 def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Read a JSON object that has no other fields than these.
+    """Read a JSON object that has only these fields.
 
     Examples
     --------
@@ -74,10 +76,10 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
     except ValueError as error:
         where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
         raise RequestError(
-            422, f"the body is no JSON{where}", "send JSON in UTF-8; NaN and Infinity are none"
+            422, f"the body is not JSON{where}", "send JSON in UTF-8; without NaN and Infinity"
         ) from None
     if not isinstance(plain, dict):
-        raise RequestError(422, "the body is no JSON object", f"send an object with {', '.join(fields)}")
+        raise RequestError(422, "the body is not a JSON object", f"send an object with {', '.join(fields)}")
     for name in plain:
         if name not in fields:
             unknown = excerpt(name)
@@ -86,11 +88,11 @@ def parse_object(body: bytes, fields: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, of which each name must be there once: JSON leaves open which of two values would count."""
+    """Return an object with unique names: JSON leaves open which of two values would count."""
     plain = dict(pairs)
     if len(plain) < len(pairs):
         seen: set[str] = set()
@@ -99,9 +101,9 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return plain
 
 
-# Made once: json.loads would make another for every request.
+# Created once: json.loads would create one per request.
 _decode = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_once_each).decode
-# With a step of Python for every number, between two of which the event loop can have its turn.
+# Calls a Python function per number, so that the event loop can run in between.
 _decode_slowly = json.JSONDecoder(
     parse_constant=_refuse_constant,
     object_pairs_hook=_once_each,

@@ -1,4 +1,4 @@
-"""Errors of a request: what is wrong, where, and what to do about it; and checks of the names that a request has.
+"""Errors of a request: problem, place and remedy; and checks of names.
 
 Messages quote names only in part, and never the values of a row.
 """
@@ -11,18 +11,18 @@ LONGEST_NAME = 200
 
 
 class RequestError(Exception):
-    """A request that is refused; nothing of it has happened.
+    """A rejected request; it has changed nothing.
 
     Parameters
     ----------
     status : int
-        The status of the HTTP answer.
+        The status of the HTTP response.
     problem, remedy : str
-        What was found, and what the caller can do.
+        The problem, and the remedy.
     row : int, optional
         The number of the row in the request, from 0.
     field : str, optional
-        The field, in the request's own words.
+        The field, as named in the request.
     retry_after : int, optional
         Seconds after which the same request may succeed.
     """
@@ -42,33 +42,33 @@ class RequestError(Exception):
         self.row, self.field, self.retry_after = row, field, retry_after
 
     def to_json(self) -> dict[str, Any]:
-        """Return what the caller is told."""
+        """Return the content of the error response."""
         return {"problem": self.problem, "remedy": self.remedy, "row": self.row, "field": self.field}
 
 
 def bad_row(row: int | None, field: str, problem: str, remedy: str) -> RequestError:
-    """Refuse a request for a fault of one row."""
+    """Reject a request because of one row."""
     return RequestError(422, problem, remedy, row=row, field=field)
 
 
 def unavailable(problem: str, remedy: str = "send the request again", retry_after: int = 1) -> RequestError:
-    """Refuse a request that may succeed later as it is."""
+    """Reject a request that may succeed later unchanged."""
     return RequestError(503, problem, remedy, retry_after=retry_after)
 
 
 def read_name(value: Any, number: int | None, field: str, remedy: str) -> str:
-    """Check an id, a label or the name of a column."""
+    """Check an ID, a label or a column name."""
     if not isinstance(value, str):
         raise bad_row(number, field, f"{field} is {kind_of(value)}, not a string", remedy)
     if not 0 < len(value) <= LONGEST_NAME:
         raise bad_row(number, field, f"{field} has {len(value)} characters", f"use 1 to {LONGEST_NAME}")
     if "\0" in value or not is_unicode(value):
-        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send proper Unicode text")
+        raise bad_row(number, field, f"{field} holds NUL or half of a surrogate pair", "send valid Unicode text")
     return value
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a text can be written down: JSON may hold halves of surrogate pairs."""
+    """Return whether a text can be encoded: JSON may contain half of a surrogate pair."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -77,11 +77,11 @@ def is_unicode(value: str) -> bool:
 
 
 def kind_of(value: Any) -> str:
-    """Name a kind of JSON."""
+    """Return the name of a JSON type."""
     kinds = {str: "a string", bool: "a boolean", dict: "an object", list: "a list", type(None): "null"}
     return kinds.get(type(value), "a number")
 
 
 def excerpt(name: Any) -> str:
-    """Return the beginning of a name, which may be anything, as it can stand in an answer."""
+    """Return the start of a name, which may be anything, in a printable form."""
     return str(name)[:40].encode(errors="replace").decode()

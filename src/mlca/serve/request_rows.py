@@ -1,10 +1,10 @@
-"""From rows as a request has them to rows as the log keeps them: the one place that reads `x`.
+"""From rows of a request to rows of the log: the only place that reads `x`.
 
-What passes here can be learned: a row that the model would refuse must not become durable, since the log is
-replayed for ever. So everything is checked that any later stage could stumble over, and a fault is told by
-row, field and remedy. `x` is a list of numbers, or an object by column name; the first row that is kept or learned
-decides which, and of a list how many. Objects are rows of a table, read in `tablerows`. In logs of the time before
-there were tables, and where learning goes on from a model of named numbers, an object is another way to write the list.
+A row that passes here can be learned: a row that the model would reject must not become durable, since the log is
+replayed at every start. So everything is checked that a later stage could fail on, and a fault is reported with row,
+field and remedy. `x` is a list of numbers, or an object by column name; the first row that is kept or learned decides
+which, and for lists their length. Objects are rows of a table, read in `table_cells`. In logs from before tables
+existed, and if training continues from a model of named numbers, an object is another way to write the list.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _FIELDS = ("id", "x", "labels")
 
 @dataclass(frozen=True)
 class Columns:
-    """What a row consists of.
+    """The form of the rows.
 
     Attributes
     ----------
     width : int
-        The number of numbers; 0 of a table, whose rows say themselves what they have.
+        The number of numbers; 0 for a table, whose rows name their columns.
     names : tuple of str or None
-        The names of the numbers, where they have some.
+        The names of the numbers, if they have names.
     table : bool
         Whether rows are those of a table.
     """
@@ -50,12 +50,12 @@ class Columns:
     table: bool = False
 
     def to_json(self) -> str:
-        """Return the columns as the log keeps them."""
+        """Return the columns in the form of the log."""
         return json.dumps({"width": self.width, "names": self.names} | ({"table": True} if self.table else {}))
 
     @classmethod
     def from_json(cls, text: str) -> Columns:
-        """Read what `to_json` wrote."""
+        """Read the result of `to_json`."""
         plain = json.loads(text)
         names = None if plain["names"] is None else tuple(plain["names"])
         return cls(plain["width"], names, plain.get("table", False))
@@ -73,13 +73,13 @@ class RequestRows:
     Attributes
     ----------
     ids : list of str
-        Their ids; empty strings where none were given and none are needed.
+        Their IDs; empty strings if none were given and none are needed.
     x : ndarray of shape (n_rows, n_columns) or list of dict
         Their numbers, or the cells of each.
     labels : list of tuples of str
-        Their labels; empty where none were asked for.
+        Their labels; empty if none were required.
     columns : Columns
-        What `x` consists of.
+        The form of `x`.
     """
 
     ids: list[str]
@@ -94,13 +94,13 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Parameters
     ----------
     rows : object
-        What the request calls its rows.
+        The name of the rows in the request.
     columns : Columns or None
         The columns of the log; None while it is empty.
     need_ids, need_labels : bool
-        What each row must have beside `x`.
+        The fields that each row must have besides `x`.
     most : int
-        The most rows that a request may have.
+        The largest number of rows per request.
 
     Returns
     -------
@@ -109,7 +109,7 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
     Raises
     ------
     RequestError
-        On the first fault.
+        For the first fault.
 
     Examples
     --------
@@ -139,25 +139,25 @@ def read_rows(rows: Any, columns: Columns | None, *, need_ids: bool, need_labels
 
 
 def check_list(rows: Any, most: int) -> None:
-    """Refuse what is no list of rows, or too long a one."""
+    """Reject values that are not a list of rows, and lists that are too long."""
     if not isinstance(rows, list) or not rows:
-        raise RequestError(422, "rows is no list with at least one row", "send {'rows': [...]}", field="rows")
+        raise RequestError(422, "rows is not a list with at least one row", "send {'rows': [...]}", field="rows")
     if len(rows) > most:
         problem = f"the request has {len(rows):,} rows, more than {most:,}"
         raise RequestError(413, problem, "send them in several requests", field="rows")
 
 
 def read_id(value: Any, number: int | None) -> str:
-    """Check an id."""
+    """Check an ID."""
     return read_name(value, number, "id", "give every row an id of its own, such as a UUID")
 
 
 def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
-    """Check the labels of a row; of one that is named twice, the first counts."""
+    """Check the labels of a row; duplicates are dropped."""
     labels = row.get("labels")
     remedy = 'send a list of names, such as ["sea", "sun"]; a row without labels has []'
     if not isinstance(labels, list):
-        raise bad_row(number, "labels", "labels is missing or no list", remedy)
+        raise bad_row(number, "labels", "labels is missing or not a list", remedy)
     if len(labels) > MOST_LABELS:
         raise bad_row(number, "labels", f"the row has more than {MOST_LABELS} labels", "send fewer")
     names = (read_name(label, number, f"labels[{i}]", remedy) for i, label in enumerate(labels))
@@ -165,7 +165,7 @@ def read_labels(row: dict[str, Any], number: int) -> tuple[str, ...]:
 
 
 def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
-    """Refuse a row that is no object, or has fields that mean nothing here."""
+    """Reject a row that is not an object, or has unknown fields."""
     if not isinstance(row, dict):
         raise bad_row(number, "", f"row {number} is {kind_of(row)}, not an object", f"send {', '.join(fields)}")
     for key in row:
@@ -174,7 +174,7 @@ def check_keys(row: Any, number: int, fields: Sequence[str]) -> None:
 
 
 def _columns_of(x: Any, number: int) -> Columns:
-    """Let the first row decide what rows consist of."""
+    """Let the first row decide the form of the rows."""
     if not isinstance(x, list | dict) or not 0 < len(x) <= MOST_COLUMNS:
         problem = f"x is {kind_of(x)}" if not isinstance(x, list | dict) else f"x has {len(x):,} columns"
         raise bad_row(
@@ -227,7 +227,7 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
             matrix[start : start + step] = values[start : start + step]
         if (np.abs(matrix) <= LARGEST_VALUE).all():
             return matrix
-    except OverflowError:  # a whole number beyond any float
+    except OverflowError:  # a whole number too large for a float
         pass
     number, place = next(
         (i, j) for i, row in enumerate(values) for j, value in enumerate(row) if not abs(value) <= LARGEST_VALUE
@@ -238,7 +238,7 @@ def _matrix(values: list[list[Any]], columns: Columns) -> NDArray[np.float64]:
 
 
 def pack(matrix: NDArray[np.float64]) -> list[bytes]:
-    """Return each row of a matrix as the log keeps it: float64, little-endian.
+    """Return each row of a matrix in the form of the log: float64, little-endian.
 
     Examples
     --------
@@ -256,10 +256,10 @@ def unpack(rows: Sequence[bytes], width: int) -> NDArray[np.float64]:
 
 
 def pack_rows(x: RowsOfX) -> list[bytes]:
-    """Return each row of a request as the log keeps it."""
+    """Return each row of a request in the form of the log."""
     return [pack_cells(cells) for cells in x] if isinstance(x, list) else pack(x)
 
 
 def unpack_rows(rows: Sequence[bytes], columns: Columns) -> RowsOfX:
-    """Return the rows that `pack_rows` made."""
+    """Return the rows from the result of `pack_rows`."""
     return [unpack_cells(row) for row in rows] if columns.table else unpack(rows, columns.width)

@@ -1,4 +1,4 @@
-"""What the service sends: JSON, explanations as JSON, metrics in Prometheus' text format, and the page.
+"""The responses of the service: JSON, explanations as JSON, metrics in Prometheus' text format, and the web page.
 
 The page is one file, joined from markup, style and script when this module is imported. Its content security policy
 names the hashes of style and script, so that nothing else can run or be loaded, whatever a label is called. The page's
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from mlca.explanation import Explanation
     from mlca.serve.service import Service
 
-# Made once: json.dumps would make another for every response.
+# Created once: json.dumps would create one per response.
 encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-# Characters of a text that are shown.
+# Largest number of characters of a text that are shown.
 _LONGEST_SHOWN = 200
 
 
 def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x: RowsOfX) -> dict[str, Any]:
-    """Return the nodes that voted, and the most likely labels with how they came about.
+    """Return the nodes that voted, and the most likely labels with their evidence.
 
     Parameters
     ----------
     explanation : Explanation
-        What `MLCA.explain` returned.
+        The result of `MLCA.explain`.
     top : int
-        The number of labels beside those predicted.
+        The number of labels besides those predicted.
     columns : Columns
-        What rows consist of. The model of a table knows its columns, that of numbers calls them x0, x1, ...
+        The form of the rows. A table has named columns; numbers are called x0, x1, ...
     x : ndarray or list of dict
         The row, as the only one.
     """
@@ -93,7 +93,7 @@ def explanation_to_json(explanation: Explanation, top: int, columns: Columns, x:
 
 
 def _values(explanation: Explanation, cells: NamedCells) -> list[dict[str, Any]]:
-    """Return what the cells of a table's row say, and beside them what the nearest nodes say."""
+    """Return the cells of a table's row, and beside them those of the nearest nodes."""
     return [
         {"column": name, "row": words[0] if is_missing(cells.get(name)) else _shortly(cells[name]), "nodes": words[1:]}
         for name, words in explanation.values
@@ -106,23 +106,23 @@ def _shortly(cell: Any) -> str:
 
 
 def _background(explanation: Explanation, label: int) -> float | None:
-    """Return what the linear score says of a label; it has an entry for having none before those of labels."""
+    """Return the linear score of a label; the scores begin with that of "no label"."""
     shift = len(explanation.background) - len(explanation.labels)
     return None if shift < 0 else float(explanation.background[label + shift])
 
 
 class JSONAnswer(Response):
-    """An answer as JSON."""
+    """A JSON response."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Return the content as it is sent."""
+        """Return the encoded content."""
         return encode_json(content).encode()
 
 
 def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
-    """Return an answer about rows as it is sent, written row by row.
+    """Return an encoded response about rows, written row by row.
 
     Examples
     --------
@@ -133,21 +133,21 @@ def encode_rows(about: dict[str, Any], rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def prometheus_text(service: Service) -> str:
-    """Return everything that can be counted."""
+    """Return all metrics."""
     return "\n".join(_metrics(service)) + "\n"
 
 
 def _metrics(service: Service) -> Iterator[str]:
     live, traffic = service.follower.live, service.traffic
     yield from _gauge("mlca_log_position", "Rows in the log.", service.log.head.position)
-    yield from _gauge("mlca_behind_rows", "Rows that the model does not know yet.", service.follower.behind)
+    yield from _gauge("mlca_behind_rows", "Rows that the model has not learned yet.", service.follower.behind)
     yield from _gauge("mlca_waiting_rows", "Rows that wait for labels.", service.log.count_waiting())
-    yield from _gauge("mlca_ready", "Whether the model answers.", int(live is not None))
-    yield from _gauge("mlca_rebuilding", "Whether the model is rebuilt without rows.", int(service.follower.rebuilding))
+    yield from _gauge("mlca_ready", "Whether the model is ready.", int(live is not None))
+    yield from _gauge("mlca_rebuilding", "Whether the model is being rebuilt.", int(service.follower.rebuilding))
     rebuild = service.follower.rebuild
     if rebuild is not None:
-        yield from _gauge("mlca_rebuild_position", "Rows that the next model has learned.", rebuild.position)
-        yield from _gauge("mlca_rebuild_end", "Rows that the next model will have learned.", rebuild.end)
+        yield from _gauge("mlca_rebuild_position", "Rows learned so far in the rebuild.", rebuild.position)
+        yield from _gauge("mlca_rebuild_end", "Rows to learn in the rebuild.", rebuild.end)
     if live is not None:
         facts = live.facts
         yield from _gauge("mlca_position", "The position of the model.", facts.position)
@@ -156,7 +156,7 @@ def _metrics(service: Service) -> Iterator[str]:
         yield from _gauge("mlca_labels", "Labels that the model knows.", len(facts.labels))
         with live.measures() as measures:
             pairs, running, recent = measures.pairs, measures.running(), measures.recently()
-        yield from _counter("mlca_pairs_total", "Rows predicted before their labels came.", [("", pairs)])
+        yield from _counter("mlca_pairs_total", "Rows predicted before their labels arrived.", [("", pairs)])
         for place, name in enumerate(("exact_match", "f1")):
             yield f"# TYPE mlca_prequential_{name} gauge"
             for over, values in (("all", running), ("recent", recent)):
@@ -169,8 +169,8 @@ def _metrics(service: Service) -> Iterator[str]:
     yield from _counter("mlca_alarms_total", "Alarms raised by this process.", alarms)
     requests, histograms, seconds = traffic.counts()
     answers = [(f'{{route="{route}",status="{status}"}}', n) for (route, status), n in sorted(requests.items())]
-    yield from _counter("mlca_requests_total", "Answers, by route and status.", answers)
-    yield "# HELP mlca_request_seconds How long requests took that were answered well."
+    yield from _counter("mlca_requests_total", "Responses, by route and status.", answers)
+    yield "# HELP mlca_request_seconds Duration of successful requests."
     yield "# TYPE mlca_request_seconds histogram"
     for route, counts in sorted(histograms.items()):
         total = 0

@@ -1,4 +1,4 @@
-"""The routes: what each request asks of the service, and the form of the answer."""
+"""The routes: how each request is handled, and the form of its response."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from mlca.serve.service import Service
 from mlca.serve.tokens import TokenGuard, Tokens
 from mlca.validation import check_objective, read_threshold
 
-# About how long a row of an answer is, and a probability in it.
+# Approximate sizes of a row in a response, and of a probability in it.
 _ROW_BYTES, _PROBABILITY_BYTES = 100, 30
 
 
@@ -46,9 +46,9 @@ def make_app(service: Service, tokens: Tokens | None) -> Application:
     Parameters
     ----------
     service : Service
-        What answers; started and stopped along with the application.
+        The service; started and stopped along with the application.
     tokens : Tokens or None
-        Who may do what; None lets everybody do everything.
+        The accepted tokens; None accepts every request.
     """
     routes = Routes(service)
     guard = None if tokens is None else TokenGuard(tokens, service.note_wrong_token)
@@ -81,14 +81,14 @@ def make_app(service: Service, tokens: Tokens | None) -> Application:
 
 
 class Routes:
-    """One method a route."""
+    """One method per route."""
 
     def __init__(self, service: Service) -> None:
         self._service, self._side = service, service.side
         self._openapi = describe_routes()
 
     async def learn(self, request: Request) -> Response:
-        """Make rows with labels durable; the model learns them at once."""
+        """Make rows with labels durable; the model learns them shortly afterwards."""
         body = await read_body(request)
         self._service.refuse_if_behind()
         batch, packed, refusal = await self._side(len(body), self._read_learn, body)
@@ -99,7 +99,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, packed for the log, and what is wrong with them unless they are known."""
+        """Return the rows of a body, packed for the log, and their faults unless they are known."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         refusal = None
@@ -110,7 +110,7 @@ class Routes:
         return batch, pack_rows(batch.x), refusal
 
     async def label(self, request: Request) -> Response:
-        """Give rows that wait their labels."""
+        """Add labels to waiting rows."""
         body = await read_body(request)
         self._service.refuse_if_behind()
         labels = await self._side(len(body), _read_label, body)
@@ -118,7 +118,7 @@ class Routes:
         return JSONAnswer(_taken(await self._service.write(labels)))
 
     async def predict(self, request: Request) -> Response:
-        """Judge rows; keep them for their labels where that is asked for."""
+        """Predict rows; keep them for their labels if requested."""
         service = self._service
         body = await read_body(request)
         fields = ("rows", "top", "threshold", "objective", "keep", "min_position", "min_generation")
@@ -156,7 +156,7 @@ class Routes:
         return batch
 
     async def explain(self, request: Request) -> Response:
-        """Tell why a row gets its labels: one of the request, or one that the log knows."""
+        """Explain the prediction of a row of the request, or of the log."""
         service = self._service
         body = await read_body(request)
         fields = ("x", "id", "top", "min_position", "min_generation")
@@ -167,18 +167,18 @@ class Routes:
             raise RequestError(422, "the request has both x and id, or neither", "send one of them", field="x")
         columns = service.columns
         if live.facts.width is None or columns is None:
-            raise unavailable("the model has not learned anything yet", "let it learn some rows first")
+            raise unavailable("the model has not learned anything yet", "send some rows to learn first")
         if "x" in plain:
             rows = [{"x": plain["x"]}]
             batch = read_rows(rows, columns, need_ids=False, need_labels=False, most=1)
             service.refuse_unreadable(batch)
             x = batch.x
         else:
-            require_scope(request, "learn", "an explanation by id")  # it shows what others have sent
+            require_scope(request, "learn", "an explanation by id")  # it shows data of other senders
             id = read_id(plain["id"], None)
             _, _, packed = await service.ask_log(lambda: service.log.find(id))
             if packed is None:
-                raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x in place of the id")
+                raise bad_row(None, "id", "the log has no such row, or has forgotten it", "send x instead of the ID")
             x = unpack_rows([packed], columns)
         facts, explanation = await asyncio.to_thread(live.explain, x)
         return JSONAnswer(
@@ -195,7 +195,7 @@ class Routes:
         plain = await self._side(len(body), parse_object, body, ("ids", "wait"))
         wait, ids = read_flag(plain, "wait"), plain.get("ids")
         if not isinstance(ids, list) or not 0 < len(ids) <= MOST_SENT:
-            raise RequestError(422, f"ids is no list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
+            raise RequestError(422, f"ids is not a list of 1 to {MOST_SENT} ids", "send {'ids': [...]}", field="ids")
         ids = [read_id(id, number) for number, id in enumerate(ids)]
         receipt = await self._service.write(Forget(ids))
         generation = receipt.head.generation
@@ -216,7 +216,7 @@ class Routes:
         )
 
     async def row(self, request: Request) -> Response:
-        """Tell what the log knows of an id, without what the row holds."""
+        """Return the state of an ID, without the content of the row."""
         id = read_id(request.query_params.get("id"), None)
         state, position, _ = await self._service.ask_log(lambda: self._service.log.find(id))
         return JSONAnswer({"id": id, "state": state, "position": position})
@@ -230,11 +230,11 @@ class Routes:
         asked = {name: _number_or_text(text) for name, text in request.query_params.items()}
         live = await self._live(asked)
         if live.facts.width is None:
-            raise unavailable("the model has not learned anything yet", "let it learn some rows first")
+            raise unavailable("the model has not learned anything yet", "send some rows to learn first")
         writing = asyncio.ensure_future(asyncio.to_thread(self._export, live))
         try:
             path, facts = await asyncio.shield(writing)
-        except asyncio.CancelledError:  # the thread goes on, for nobody
+        except asyncio.CancelledError:  # the thread continues; its result is dropped
             writing.add_done_callback(_remove_untaken)
             raise
         headers = {
@@ -246,14 +246,14 @@ class Routes:
         return _TemporaryFile(path, headers=headers, media_type="application/octet-stream", filename=name)
 
     async def events(self, request: Request) -> Response:
-        """Stream the state every second, and what happens in between."""
-        if request.method == "HEAD":  # the stream would never end, and its silence neither
+        """Stream the state every second, and the events in between."""
+        if request.method == "HEAD":  # the stream would never end, nor would the wait
             return Response(media_type="text/event-stream")
         first = await self._service.ask_log(self._service.state)
         return StreamingResponse(self._service.events.listen(first), media_type="text/event-stream")
 
     async def metrics(self, request: Request) -> Response:
-        """Tell Prometheus everything that can be counted."""
+        """Return all metrics for Prometheus."""
         text = await self._service.ask_log(lambda: prometheus_text(self._service))
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
@@ -262,7 +262,7 @@ class Routes:
         return JSONAnswer({"live": True})
 
     async def ready(self, request: Request) -> Response:
-        """Tell whether predictions are answered and the log is followed."""
+        """Report whether predictions are possible and the log is followed."""
         follower = self._service.follower
         live = follower.live
         if follower.trouble is not None or live is None:
@@ -279,11 +279,11 @@ class Routes:
         )
 
     async def openapi(self, request: Request) -> Response:
-        """Describe all this."""
+        """Return the OpenAPI description."""
         return JSONAnswer(self._openapi)
 
     async def page(self, request: Request) -> Response:
-        """Send the page."""
+        """Return the web page."""
         return Response(PAGE, media_type="text/html; charset=utf-8", headers={"content-security-policy": PAGE_POLICY})
 
     async def _live(self, plain: dict[str, Any]) -> LiveModel:
@@ -310,7 +310,7 @@ def _remove_untaken(writing: asyncio.Future[tuple[Path, Facts]]) -> None:
 
 
 class _TemporaryFile(FileResponse):
-    """A file that is removed once it was sent, or was not; as a whole only, since the next is another model's."""
+    """A file that is removed after sending, without range requests: the next file may be another model's."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.headers["accept-ranges"] = "none"
@@ -333,7 +333,7 @@ def _read_label(body: bytes) -> Label:
 
 
 def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
-    """Read how labels are to be chosen."""
+    """Read the rule that chooses labels."""
     objective: Any = plain.get("objective")
     threshold, field = plain.get("threshold"), "threshold"
     if "objective" in plain and "threshold" in plain:
@@ -351,14 +351,14 @@ def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
 
 
 def _refuse_long_answer(n_rows: int, n_labels: int) -> None:
-    """Refuse what would be answered by a hundred MiB and more."""
+    """Reject a request whose response would exceed the limit."""
     if n_rows * n_labels > MOST_TOLD:
         problem = f"{n_rows:,} rows with {n_labels:,} probabilities each are more than {MOST_TOLD:,}"
         raise RequestError(413, problem, "send fewer rows at a time, or a smaller top", field="top")
 
 
 def _number_or_text(text: str) -> int | str:
-    """Read a parameter of an address; what is longer than any position stays text, which `read_whole` refuses."""
+    """Read a query parameter; one that is longer than any position stays text, which `read_whole` rejects."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text
 
 

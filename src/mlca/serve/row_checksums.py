@@ -4,11 +4,11 @@ The checksum at a position covers the beginning of the log and every row up to t
 checksum at a position have the same rows up to there. A model carries the checksum of its position, so a log that was
 changed, cut or exchanged is noticed.
 
-Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the checksum before
-and the digest. Forgetting erases content and salt and keeps the digest: the chain stays whole, and without the salt the
-digest tells nothing about the content.
+Each row has a random salt, a digest of salt and content, and the checksum, which is computed from the previous checksum
+and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt
+the digest reveals nothing about the content.
 
-The checksums find damage. They do not keep out anyone who can write to the database.
+The checksums detect damage. They do not stop somebody who can write to the database.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def origin_checksum(identity: str, parameters: str, start: bytes | None) -> byte
 
 
 def next_checksum(previous: bytes, position: int, digest: bytes, columns: str) -> bytes:
-    """Return the checksum at a position; that of the first row covers the columns, which never change afterwards.
+    """Return the checksum at a position; that of the first row also covers the columns, which never change afterwards.
 
     Examples
     --------

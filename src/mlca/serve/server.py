@@ -1,4 +1,4 @@
-"""From settings to a process that serves: the socket, the server and its graceful end."""
+"""From settings to a running process: the socket, the server and its graceful shutdown."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from mlca.serve.service import Service
 from mlca.serve.startup import ServiceSettings
 from mlca.serve.tokens import Tokens
 
-# Seconds that open requests have to end after SIGTERM.
+# Seconds that open requests have to finish after SIGTERM.
 _DRAIN = 20
-# Seconds in which the head of a request must have come, and in which a client must take what it is sent.
+# Time limits, in seconds, for the headers of a request and for a client that reads a response.
 _HEADER_SECONDS = 20.0
 _READING_SECONDS = 30.0
-# Bytes beside the body, in the head and behind it: browsers and proxies send a few thousand, and chunks have lengths.
+# Largest number of bytes besides the body, before and after it: browsers and proxies send a few thousand, and chunks
+# have lengths.
 _MOST_HEAD = 2**16
 _MOST_A_BYTE = 8
 _HEAD_TOO_LARGE = (
@@ -42,24 +43,24 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
     Parameters
     ----------
     settings : ServiceSettings
-        What the service is told.
+        The settings of the service.
     host, port : str, int
-        Where it listens; port 0 takes a free one.
+        The address to listen on; port 0 chooses a free one.
     tokens : Path or None
         The file of tokens; without it, the host must be a loopback address.
 
     Raises
     ------
     ValueError
-        If it cannot start, with what to do about it.
+        If it cannot start; the message has the remedy.
     """
     if tokens is None and not _is_loopback(host):
         raise ValueError(
-            f"without tokens the service listens on this machine only, not on {host}; make some (mlca serve token) "
-            "and name their file: --tokens FILE"
+            f"without tokens the service listens on this machine only, not on {host}; create one (mlca serve "
+            "token) and pass its file: --tokens FILE"
         )
     os.umask(0o077)
-    # Answers must not wait five milliseconds, Python's habit, for a thread that computes.
+    # Responses must not wait five milliseconds, Python's default, for a thread that computes.
     sys.setswitchinterval(0.0005)
     known = None if tokens is None else Tokens(tokens)
     listener = _listen(host, port)
@@ -82,12 +83,12 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # nobody asks who the client is
+        proxy_headers=False,  # nothing depends on the client's address
         lifespan="on",
         timeout_graceful_shutdown=_DRAIN,
         timeout_keep_alive=30,
     )
-    # uvicorn raises the signal again when all has ended; by then it asks for nothing more.
+    # uvicorn raises the signal again when everything has ended; by then it has no effect.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     _Server(config, service).run(sockets=[listener])
@@ -95,12 +96,12 @@ def run(settings: ServiceSettings, host: str, port: int, tokens: Path | None) ->
 
 
 class _WritesTogether:
-    """A transport that sends head and body of an answer at once: each write of its own would cost as much as both.
+    """A transport that sends headers and body of a response together: separate writes would cost twice as much.
 
     Parameters
     ----------
     transport : asyncio.Transport
-        What sends.
+        The transport that sends.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -111,13 +112,13 @@ class _WritesTogether:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send this, and what else is written before the event loop turns."""
+        """Send data together with later writes of the same turn of the event loop."""
         if not self._parts:
             self._loop.call_soon(self._send)
         self._parts.append(data)
 
     def close(self) -> None:
-        """Send what is left, and close."""
+        """Send the rest, and close."""
         self._send()
         self._transport.close()
 
@@ -128,25 +129,21 @@ class _WritesTogether:
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP that gives up clients who send no request, or do not read the answer: uvicorn would keep them for ever.
-
-    Nor has a head, or what may follow a body, any bound there: whoever reaches the port could fill the memory, without
-    any token.
-    """
+    """An HTTP protocol with time limits for slow clients, which uvicorn lacks."""
 
     _head: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _in_head = True
-    # Requests that have begun, and of the last one the bytes of its body and those beside it.
+    # The number of requests that have begun, and for the last one the bytes of its body and those besides it.
     _n_requests = _n_body = _n_beside = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(_WritesTogether(transport, self.loop))  # type: ignore[arg-type]
         self._head = self.loop.call_later(_HEADER_SECONDS, transport.close)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; wait for the rest of a head, also of one that is not the connection's first."""
+        """Process received data; wait for the rest of the headers, also after the connection's first request."""
         request, body = self._n_requests, self._n_body
         super().data_received(data)
         self._n_beside += len(data) - (self._n_body - body) if request == self._n_requests else -self._n_beside
@@ -157,19 +154,19 @@ class _Protocol(HttpToolsProtocol):
             self._head = self.loop.call_later(_HEADER_SECONDS, self.transport.close)
 
     def on_message_begin(self) -> None:
-        """Notice a request."""
+        """Count a request."""
         self._in_head = True
         self._n_requests += 1
         self._n_body = 0
         super().on_message_begin()
 
     def on_body(self, body: bytes) -> None:
-        """Count what is bounded elsewhere."""
+        """Count bytes of the body, which has its own limit."""
         self._n_body += len(body)
         super().on_body(body)
 
     def on_headers_complete(self) -> None:
-        """Wait no longer: from here on `asgi` has limits."""
+        """Stop waiting: from here on `asgi` has limits."""
         self._in_head = False
         if self._head is not None:
             self._head.cancel()
@@ -177,18 +174,18 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
-        """Begin to wait for a client that takes less than it gets."""
+        """Start waiting for a client that reads more slowly than the service writes."""
         super().pause_writing()
         self._reading = self.loop.call_later(_READING_SECONDS, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """Wait no longer: it has taken nearly everything."""
+        """Stop waiting: the client has read nearly everything."""
         if self._reading is not None:
             self._reading.cancel()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         for waiting in (self._head, self._reading):
             if waiting is not None:
                 waiting.cancel()
@@ -196,14 +193,14 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that ends the streams of events when it is told to stop: they would never end by themselves."""
+    """A server that ends event streams on shutdown, because they have no end of their own."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, end what is under way, then stop the service."""
+        """Stop listening, finish open requests, then stop the service."""
         log_event("stopping")
         self._service.events.close()
         await super().shutdown(sockets)
@@ -220,11 +217,11 @@ def _is_loopback(host: str) -> bool:
 
 def _listen(host: str, port: int) -> socket.socket:
     if not 0 <= port <= _MOST_PORT:
-        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any that is free) to {_MOST_PORT}; take one")
+        raise ValueError(f"--port {port}: ports are whole numbers from 0 (any free port) to {_MOST_PORT}")
     try:
         family: Any = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise ValueError(
-            f"cannot listen on {host}, port {port} ({error.strerror or error}); take another --port"
+            f"cannot listen on {host}, port {port} ({error.strerror or error}); choose another --port"
         ) from None

@@ -1,4 +1,4 @@
-"""The service without its doors: a folder, a log, a model that follows it, and the threads that do the work."""
+"""The service without HTTP: a folder, a log, a model that follows it, and the threads that do the work."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from mlca.serve.startup import ServiceSettings, open_service_log
 from mlca.serve.table_cells import check_cells
 from mlca.serve.worker_threads import SideWorker
 
-# Rows that the model may lag behind the log before new ones are refused for a while.
+# Largest lag of the model behind the log, in rows, before new rows are rejected for a while.
 MOST_BEHIND = 100_000
 # Seconds that a request waits for a position or a generation.
 PATIENCE = 5.0
-# Questions that are asked of the log at once.
+# Number of parallel reads of the log.
 _QUESTIONS = 4
 
 Told = TypeVar("Told")
@@ -44,12 +44,12 @@ class Service:
     Parameters
     ----------
     settings : ServiceSettings
-        What it is told.
+        The settings of the service.
 
     Raises
     ------
     ValueError
-        If the folder is in use, the log is of other parameters, or anything else that its operator must change.
+        If the folder is in use, the log has other parameters, or the operator has to change something else.
     """
 
     def __init__(self, settings: ServiceSettings) -> None:
@@ -89,7 +89,7 @@ class Service:
 
     @property
     def columns(self) -> Columns | None:
-        """What rows consist of; None before the first."""
+        """The form of the rows; None before the first row."""
         return self.log.head.columns
 
     async def start(self) -> None:
@@ -101,7 +101,7 @@ class Service:
         self._ticking = asyncio.create_task(self._tick())
 
     async def stop(self) -> None:
-        """Write, judge and learn what is under way, save the model and let go of the folder."""
+        """Finish pending writes and predictions, save the model and release the folder."""
         if self._ticking is not None:
             self._ticking.cancel()
         await asyncio.to_thread(self._stop)
@@ -121,25 +121,25 @@ class Service:
         return await asyncio.wrap_future(self.committer.submit(change))
 
     async def ask_log(self, question: Callable[[], Told]) -> Told:
-        """Return what the log says, asked in a thread that waits for nothing else; refuse while it cannot be read."""
+        """Return the result of a read of the log, in a separate thread; reject the request if it cannot be read."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._questions, question)
         except LogError:
             raise unavailable("the log cannot be read now") from None
 
     def refuse_unreadable(self, rows: RequestRows) -> None:
-        """Refuse cells that do not fit their columns, once these are decided about.
+        """Reject cells that do not fit their columns, once these are settled.
 
-        Rows that get past while they are not, or at another service, are learned with gaps in these places.
+        Rows that are accepted before that, or at another service, are learned with missing values in these positions.
         """
         live = self.follower.live
         if isinstance(rows.x, list) and live is not None and live.facts.settled and live.facts.layout is not None:
             check_cells(rows.x, live.facts.layout)
 
     def refuse_unreadable_news(self, rows: RequestRows) -> None:
-        """Refuse cells that do not fit, but not for a row that is known: that is acknowledged, whatever it holds.
+        """Reject cells that do not fit, unless the row is known: then it is acknowledged, whatever it holds.
 
-        It may have been taken before the columns were decided about, and its sender has not heard so.
+        It may have been accepted before the columns were settled, without its sender receiving the response.
         """
         states = self.log.states(rows.ids)
         new = [number for number, id in enumerate(rows.ids) if states.get(id, "waiting") == "waiting"]
@@ -152,19 +152,19 @@ class Service:
             raise
 
     def refuse_if_behind(self) -> None:
-        """Refuse new rows while the model lags too far behind, except while it is rebuilt."""
+        """Reject new rows while the model lags too far behind, except during a rebuild."""
         if self.follower.behind > MOST_BEHIND and not self.follower.rebuilding:
             problem = f"the model is {self.follower.behind:,} rows behind the log"
             raise RequestError(429, problem, "wait a little", retry_after=5)
 
     async def live(self, position: int = 0, generation: int = 0) -> LiveModel:
-        """Return the model once it has come to a position and a generation, or refuse."""
+        """Return the model once it has reached a position and a generation, or reject the request."""
         if not self._has_reached(position, generation):
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((position, generation, future))
             try:
                 async with asyncio.timeout(PATIENCE):
-                    # Looked at once more: the model may have come there before anybody was known to wait for it.
+                    # Checked again: the model may have reached it before the wait was registered.
                     if not self._has_reached(position, generation):
                         await future
             except TimeoutError:
@@ -179,7 +179,7 @@ class Service:
             problem = f"the model is at position {live.facts.position} of generation {live.facts.generation}"
             if self.follower.rebuild is not None:
                 problem += f"; the next generation is being built: {self.follower.rebuild}"
-            raise unavailable(problem, "ask again, or for less")
+            raise unavailable(problem, "try again, or require less")
         return live
 
     def _has_reached(self, position: int, generation: int) -> bool:
@@ -187,7 +187,7 @@ class Service:
         return live is not None and live.facts.position >= position and live.facts.generation >= generation
 
     def _progress(self, rows: int) -> None:
-        """Take notice, in the thread that learns, that the model has moved."""
+        """Handle, in the learner thread, that the model has moved."""
         self.traffic.count_learned(rows)
         if self._waiters and self._loop is not None:
             self._call(self._release_waiters)
@@ -201,7 +201,7 @@ class Service:
         if name == "alarm":
             self.traffic.count_alarm(facts)
             log_event(name, **{fact: facts[fact] for fact in ("kind", "measure", "position")})
-        elif name != "label":  # the name of a label is part of a row
+        elif name != "label":  # the name of a label is row data
             log_event(name, **facts)
         self._call(partial(self.events.publish, name, facts))
 
@@ -223,7 +223,7 @@ class Service:
         while True:
             self.traffic.tick()
             novelty = self.traffic.unseen_novelty()
-            if novelty:  # in a thread, for the first look imports River
+            if novelty:  # in a thread, because the first call imports River
                 await asyncio.to_thread(self._look_at_novelty, novelty)
             if self.events.has_listeners:
                 try:
@@ -233,7 +233,7 @@ class Service:
             await asyncio.sleep(1)
 
     def describe(self) -> dict[str, Any]:
-        """Return what `GET /v1/model` tells."""
+        """Return the content of `GET /v1/model`."""
         live, columns = self.follower.live, self.columns
         facts = None if live is None else live.facts
         labels: list[dict[str, Any]] = []
@@ -269,12 +269,12 @@ class Service:
         }
 
     def rebuild_to_json(self) -> dict[str, int] | None:
-        """Return how far the model is that replaces the one in use; None while none is built."""
+        """Return the progress of the rebuild; None if there is none."""
         rebuild = self.follower.rebuild
         return None if rebuild is None else rebuild._asdict()
 
     def state(self) -> dict[str, Any]:
-        """Return what the page shows: the model, its measures and the traffic."""
+        """Return the content of the web page: the model, its measures and the traffic."""
         about = self.describe()
         about["labels"] = sorted(about["labels"], key=lambda label: (-label["count"], label["first"]))[:200]
         learned, predicted = self.traffic.rates()

@@ -1,16 +1,16 @@
-"""Models in files, each of a stated position: they save the time to replay the log.
+"""Model files with a position, which save the time to replay the log.
 
 A snapshot is a model file as `MLCA.save` writes it, with a note among its extras: the note's format version, the log
-that it belongs to, position, generation, checksum of the log at that position, and measures. It appears whole or not at
-all, and is used only after the file's checksum, the model and the note have been verified; one that fails is removed,
-and the one before is used.
+that it belongs to, position, generation, checksum of the log at that position, and measures. It is written atomically,
+and used only after the file's checksum, the model and the note have been verified; an invalid one is removed, and the
+one before is used.
 
-While the log is there, losing a snapshot costs only the time to replay. When the log is lost or was exchanged, the
-snapshots are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does
-not start, or where its operator has accepted the log, the snapshot is moved to the folder `set-aside`.
+While the log exists, losing a snapshot costs only the time to replay. If the log is lost or was replaced, the snapshots
+are the last copies of the model. So a snapshot that the log contradicts is never removed: the service does not start,
+or, if its operator has accepted the log, the snapshot is moved to the folder `set-aside`.
 
-Old snapshots are thinned out such that their distances to the newest about double: some twenty of them reach back to
-the beginning of any log, so that rows can be forgotten without replaying all of it.
+Old snapshots are thinned out so that their distances to the newest about double: some twenty of them reach back to the
+beginning of any log, so that rows can be forgotten without replaying all of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAME = re.compile(r"(\d{12})-(\d{6})\.mlca")
 
 
 class Contradiction(NamedTuple):
-    """A snapshot that the log contradicts, and how."""
+    """A snapshot that the log contradicts, with the reason."""
 
     path: Path
     reason: str
@@ -45,11 +45,11 @@ class Snapshots:
     Parameters
     ----------
     folder : Path
-        Where they are; made where there is none.
+        The folder; created if it does not exist.
     identity : str
         The log that they belong to.
     on_trouble : callable
-        Called with a sentence about every snapshot that cannot be used.
+        Called with a message about each snapshot that cannot be used.
     """
 
     def __init__(self, folder: Path, identity: str, on_trouble: Callable[[str], None]) -> None:
@@ -61,7 +61,7 @@ class Snapshots:
             leftover.unlink()
 
     def save(self, live: LiveModel) -> Path:
-        """Save the model as it is now."""
+        """Save the current model."""
         temporary = self.folder / "new.part"
         try:
             path = self.folder / _name_of(self.write(live, temporary))
@@ -73,14 +73,14 @@ class Snapshots:
         return path
 
     def write(self, live: LiveModel, path: Path) -> Facts:
-        """Write the model as it is now to a file of any name; return where it stands."""
+        """Write the current model to a file; return its position."""
         return live.snapshot(path, {"version": NOTE_VERSIONS[-1], "log": self._identity})
 
     def newest(self, view: LogView) -> Learned | None:
         """Return the newest snapshot that fits the log.
 
-        Snapshots that are damaged, or know rows that were forgotten, are removed. Those that the log contradicts are
-        set aside.
+        Snapshots that are damaged, or contain forgotten rows, are removed. Those that the log contradicts are set
+        aside.
         """
         for position, generation, path in stored_snapshots(self.folder):
             forgotten = view.first_forgotten(generation)
@@ -98,7 +98,7 @@ class Snapshots:
         return None
 
     def read(self, path: Path) -> Learned | None:
-        """Return what a snapshot holds; None, and a word about it, where it is damaged or of another log."""
+        """Return the content of a snapshot; None, with a message, if it is damaged or belongs to another log."""
         from mlca.classifier import load
         from mlca.model import extras_of
 
@@ -116,11 +116,11 @@ class Snapshots:
                 raise ValueError("its name contradicts its content")
             return learned
         except (ValueError, KeyError, TypeError, OSError) as error:
-            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); taking the one before")
+            self._on_trouble(f"snapshot {path.name} cannot be used ({error}); using the one before")
             return None
 
     def take_in(self, view: LogView, content: bytes, position: int, generation: int) -> Learned | None:
-        """Keep a snapshot that another service made, and return what it holds; None where it does not fit the log."""
+        """Store a snapshot of another service, and return its content; None if it does not fit the log."""
         path = self.folder / _name_of(Facts(position, generation))
         with replacing(path) as file:
             file.write(content)
@@ -131,18 +131,18 @@ class Snapshots:
         return learned
 
     def drop_from(self, position: int) -> None:
-        """Remove all of a position and behind: they know a row that must be forgotten."""
+        """Remove all snapshots at or after a position: they contain a row to forget."""
         for at, _, path in stored_snapshots(self.folder):
             if at >= position:
                 path.unlink(missing_ok=True)
         flush_directory(self.folder)
 
     def positions(self) -> list[int]:
-        """Return the positions that there are snapshots of, the newest first."""
+        """Return the positions of the snapshots, newest first."""
         return [position for position, _, _ in stored_snapshots(self.folder)]
 
     def _thin(self) -> None:
-        """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows behind the newest."""
+        """Keep the two newest, and the oldest of those between 2, 4, 8, ... rows before the newest."""
         all_of_them = stored_snapshots(self.folder)
         newest = all_of_them[0][0]
         oldest = {(newest - position).bit_length(): path for position, _, path in all_of_them[2:]}
@@ -152,47 +152,47 @@ class Snapshots:
 
 
 def stored_snapshots(folder: Path) -> list[tuple[int, int, Path]]:
-    """Return position, generation and file of all snapshots of a folder, the newest first."""
+    """Return position, generation and file of all snapshots of a folder, newest first."""
     if not folder.is_dir():
         return []
-    # A named pipe would be waited for without end.
+    # Opening a named pipe would block.
     found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir() if path.is_file())
     return sorted(((int(name[1]), int(name[2]), path) for name, path in found if name), reverse=True)
 
 
 def contradictions(folder: Path, identity: str | None, view: LogView | None) -> Iterator[Contradiction]:
-    """Yield the snapshots that a log contradicts, the newest first.
+    """Yield the snapshots that a log contradicts, newest first.
 
     Parameters
     ----------
     folder : Path
-        Where the snapshots are.
+        The folder of the snapshots.
     identity : str or None
-        The log; None where there is none.
+        The log; None if there is none.
     view : LogView or None
-        Its rows; None where there is none.
+        Its rows; None if there is none.
     """
     for position, generation, path in stored_snapshots(folder):
         note = _note_of(path)
         if view is None:
-            yield Contradiction(path, f"it is of position {position:,}, but there is no log")
+            yield Contradiction(path, f"it has position {position:,}, but there is no log")
             continue
         if note is None:
-            continue  # damaged: it is not used, and tells nothing about the log
+            continue  # damaged: it is not used, and says nothing about the log
         position, generation = note["position"], note["generation"]  # a copy may have another name
         if note.get("log") != identity:
-            yield Contradiction(path, f"it is of position {position:,} of another log")
+            yield Contradiction(path, f"it has position {position:,} of another log")
         elif position > view.head.position:
-            yield Contradiction(path, f"it is of position {position:,}, but the log ends at {view.head.position:,}")
+            yield Contradiction(path, f"it has position {position:,}, but the log ends at {view.head.position:,}")
         elif generation > view.head.generation:
-            problem = f"it is of generation {generation:,}, but the log is of generation {view.head.generation:,}"
+            problem = f"it has generation {generation:,}, but the log is of generation {view.head.generation:,}"
             yield Contradiction(path, problem)
         elif not view.fits(position, generation, _checksum_of(note)):
-            yield Contradiction(path, f"up to its position {position:,} the log has other rows than it was made of")
+            yield Contradiction(path, f"up to its position {position:,} the log has other rows than the snapshot")
 
 
 def set_aside(path: Path) -> None:
-    """Move a snapshot to the folder `set-aside` beside its own, under a name that is free there."""
+    """Move a snapshot to the folder `set-aside` beside its own, under a free name."""
     folder = _aside(path)
     folder.mkdir(mode=0o700, exist_ok=True)
     target, number = folder / path.name, 1
@@ -208,7 +208,7 @@ def _aside(path: Path) -> Path:
 
 
 def _note_of(path: Path) -> dict[str, Any] | None:
-    """Return the note of a snapshot without reading the model; None where it is damaged."""
+    """Return the note of a snapshot without reading the model; None if it is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             note = json.loads(archive.read("mlca.json"))["extras"][NOTE]

@@ -1,7 +1,7 @@
-"""A log in one file beside the service: SQLite, which survives the loss of power once a commit has returned.
+"""A log in one SQLite file beside the service, which survives a loss of power once a commit has returned.
 
-WAL with synchronous=FULL: a commit returns when its pages are on the disk. secure_delete: what is forgotten is
-overwritten by zeros. Connections belong to threads, since a reader must not wait for the writer's commit.
+WAL with synchronous=FULL: a commit returns when its pages are on disk. secure_delete: forgotten data are overwritten by
+zeros. Each thread has its own connection, since a reader must not wait for the writer's commit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from mlca.serve.database import LogError
 
-# Milliseconds that a transaction waits for another process to let go of the file.
+# Milliseconds that a transaction waits for another process to release the file.
 _PATIENCE = 2000
 
 
@@ -31,12 +31,12 @@ class _Session:
 
 
 class SQLite:
-    """A file of SQLite.
+    """An SQLite file.
 
     Parameters
     ----------
     path : Path
-        The file; made where there is none.
+        The file; created if it does not exist.
     """
 
     blob = "BLOB"
@@ -58,25 +58,25 @@ class SQLite:
 
     @contextmanager
     def reading(self) -> Iterator[_Session]:
-        """Open a transaction that sees one state."""
+        """Open a transaction that sees a single state."""
         with self._transaction("BEGIN") as session:
             yield session
 
     def wait(self, seconds: float) -> None:
-        """Return when this process has committed something; there is no other."""
+        """Return when this process has committed something; no other process writes."""
         self._news.wait(seconds)
         self._news.clear()
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Make `wait` return."""
         self._news.set()
 
     def erase(self) -> None:
-        """Empty the WAL, where overwritten pages would live on until it is used again."""
+        """Empty the WAL, in which overwritten pages would remain until it is reused."""
         with self._translated():
             busy, _, _ = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if busy:
-            raise LogError(f"{self._path}: somebody reads what was forgotten; it leaves the WAL when they are done")
+            raise LogError(f"{self._path}: a reader still uses forgotten data, which will then be removed from the WAL")
 
     def close(self) -> None:
         """Close all connections; the last one empties the WAL."""
@@ -102,7 +102,7 @@ class SQLite:
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite's message quotes a damaged file
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter if SQLite's message quotes a damaged file
             raise LogError(f"{self._path}: {error}") from error
 
     def _connection(self) -> sqlite3.Connection:

@@ -1,9 +1,9 @@
-"""What a service is started with, and the log that it is given: created, checked, or accepted by its operator.
+"""The settings of a service, and its log: created, checked, or accepted by its operator.
 
 A service does not start on a log that is damaged, or that the snapshots beside it contradict: a log that is missing,
-cut, older than the snapshots, or another one. Rows that were acknowledged would be lost without a word, and the
-snapshots with them, which may be the last copies of the model. Nothing is changed then, and the message names the ways
-out. With `accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
+truncated, older than the snapshots, or a different one. Acknowledged rows would be lost silently, and so would the
+snapshots, which may be the last copies of the model. Nothing is changed then, and the message shows the options. With
+`accept_log` the service continues with the log as it is, and sets aside the snapshots that contradict it.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from mlca.serve.sqlite import SQLite
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """What a service is started with.
+    """The settings of a service.
 
     Attributes
     ----------
     data : Path
         The folder of log and snapshots.
     log : str or None
-        The address of a PostgreSQL database that has the log in place of the folder.
+        The address of a PostgreSQL database for the log, instead of the folder.
     model : Path or None
-        The model file that learning continues from.
+        The model file from which training continues.
     parameters : dict
-        The chosen parameters of a new model.
+        The given parameters of a new model.
     n_jobs : int or None
         Threads of the model.
     accept_log : bool
@@ -64,7 +64,7 @@ class ServiceSettings:
 
 
 def open_service_log(database: Database, settings: ServiceSettings) -> Log:
-    """Return the log of a database, or a new one where it has none.
+    """Return the log of a database, or a new one if there is none.
 
     Raises
     ------
@@ -92,20 +92,20 @@ def open_service_log(database: Database, settings: ServiceSettings) -> Log:
 
 def _check_beginning(log: Log, settings: ServiceSettings) -> None:
     if settings.model is not None and settings.model.read_bytes() != log.beginning.start:
-        raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or take a new folder")
+        raise ValueError(f"{settings.model}: the log began with another model; leave --model out, or use a new folder")
     began = {} if log.beginning.start is not None else new_model(log.beginning.parameters, None).get_params()
     for name, value in settings.parameters.items():
         if began.get(name) != value:
             raise ValueError(
-                f"the log began with {name}={began.get(name)!r}, not {value!r}; leave it out, or take a new folder and "
-                "replay the rows"
+                f"the log began with {name}={began.get(name)!r}, not {value!r}; leave it out, or use a new folder and "
+                "send the rows again"
             )
 
 
 def _accepted(database: Database, settings: ServiceSettings) -> Log:
     with database.writing() as session:
         repairs = accept_log(session)
-    if repairs.erased:  # they know these rows as they were
+    if repairs.erased:  # snapshots contain these rows unchanged
         for position, _, path in stored_snapshots(settings.snapshots):
             if position >= repairs.erased[0]:
                 set_aside(path)
@@ -131,7 +131,7 @@ def _settle(settings: ServiceSettings, identity: str | None, view: LogView | Non
 
 
 def _read_start(path: Path) -> tuple[bytes, Columns]:
-    """Read the model that learning continues from, and try whether it does with rows of label names."""
+    """Read the model from which training continues, and test whether it accepts label names."""
     import numpy as np
 
     from mlca.classifier import load

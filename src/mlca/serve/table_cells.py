@@ -1,8 +1,8 @@
-"""Rows of a table: cells by column name, each a number, a text, true, false or nothing.
+"""Rows of a table: cells by column name, each a number, a text, true, false or null.
 
-The log keeps such a row as JSON, always written the same way. Any row may lack columns and bring new ones. What passes
-`read_cells` can be learned for ever, whatever the recipe makes of the columns; `check_cells` refuses beforehand what a
-recipe that has settled could only take as missing.
+The log stores such a row as canonical JSON. A row may lack columns and bring new ones. A row that passes `read_cells`
+can always be learned, whatever the kinds of the columns; `check_cells` rejects in advance cells that a settled recipe
+would have to treat as missing.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from mlca.tables.table_learner import MOST_CELLS
 NamedCells: TypeAlias = dict[str, Any]
 
 LONGEST_TEXT = 20_000
-# The characters of all texts of a row, names among them.
+# Largest number of characters of all texts of a row, including names.
 LONGEST_ROW = 400_000
 
-# What a column asks for, by its kind; categories and texts take whatever comes.
+# The expected cells of a column, by kind; categories and texts accept any cell.
 _WANTED = {
-    Numeric: ("no number within bounds", "send a number"),
+    Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
     Date: ("no date", "send a date such as 2026-01-31"),
 }
@@ -51,7 +51,7 @@ def read_cells(x: Any, number: int) -> NamedCells:
         raise bad_row(number, "x", f"x has {len(x):,} columns", f"send 1 to {MOST_CELLS:,}")
     length = 0
     for name, cell in x.items():
-        read_name(name, number, "x", "name the columns by text")
+        read_name(name, number, "x", "use text as column names")
         length += len(name)
         if type(cell) is str:
             _check_text(name, cell, number)
@@ -72,10 +72,10 @@ def read_cells(x: Any, number: int) -> NamedCells:
 def _check_text(name: str, cell: str, number: int) -> None:
     if len(cell) > LONGEST_TEXT:
         problem = f"{_field(name)} has {len(cell):,} characters"
-        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones will do")
+        raise bad_row(number, _field(name), problem, f"send at most {LONGEST_TEXT:,}: the first ones are enough")
     if not is_unicode(cell):
         problem = f"{_field(name)} holds half of a surrogate pair"
-        raise bad_row(number, _field(name), problem, "send proper Unicode text")
+        raise bad_row(number, _field(name), problem, "send valid Unicode text")
 
 
 def _field(name: str) -> str:
@@ -83,7 +83,7 @@ def _field(name: str) -> str:
 
 
 def check_cells(rows: Sequence[NamedCells], layout: TableLayout) -> None:
-    """Refuse rows with cells that do not fit their columns, or with more columns than can be learned."""
+    """Reject rows with cells that do not fit their columns, or with too many columns."""
     for column in layout.learned:
         wanted = _WANTED.get(type(column))
         if wanted is None:
@@ -109,7 +109,7 @@ def cells_of_rows(rows: Sequence[NamedCells]) -> TableRows:
 
 
 def pack_cells(cells: NamedCells) -> bytes:
-    """Return a row as the log keeps it.
+    """Return a row in the form of the log.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Tokens with scopes, of which the service knows only hashes.
+"""Tokens with scopes; the service knows only their hashes.
 
-A token is 256 random bits, so a plain hash protects it, and guessing is hopeless. Guesses are slowed down all the same
-(`TokenGuard`): they cost the service time, and the operator should know of them. The file of tokens is read again when
-it changes; removing an entry revokes its token at once.
+A token is 256 random bits, so a plain hash protects it, and it cannot be guessed. Attempts are slowed down nevertheless
+(`TokenGuard`): they cost the service time, and the operator should know of them. The token file is read again when it
+changes; removing an entry revokes its token at once.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from mlca.serve.request_errors import RequestError
 SCOPES = ("predict", "learn", "admin")
 _FORMAT, _VERSION = "mlca tokens", 1
 
-# Wrong tokens that an address may send before answers are held, and for how many seconds each answer is held.
+# Number of wrong tokens per address before responses are delayed, and the delay in seconds.
 FREE_FAILURES = 10
 HOLD_SECONDS = 1.0
-# Answers to one address that are held at a time; together with the line above, guesses per second.
+# Number of delayed responses per address; with the delay, this limits the attempts per second.
 MOST_HELD = 8
-# Seconds without a wrong token after which an address begins again.
+# Seconds without a wrong token after which an address starts again from zero.
 FORGIVEN_AFTER = 600.0
-# Addresses with failures, and pairs of address and token that was let in, that are remembered.
+# Number of remembered addresses with failures, and of remembered pairs of address and accepted token.
 _MOST_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True)
 class Token:
-    """A token as the file has it."""
+    """An entry of the token file."""
 
     name: str
     scopes: frozenset[str]
@@ -62,7 +62,7 @@ class Tokens:
         self._tokens = read_tokens(path)
 
     def holder(self, secret: str) -> Token | None:
-        """Return whose a token is; None if nobody's. It takes the same time for all."""
+        """Return the entry of a token; None if it is unknown. The time is the same for all tokens."""
         stamp = self._look()
         if stamp != self._stamp:
             self._tokens, self._stamp = read_tokens(self._path), stamp
@@ -80,7 +80,7 @@ class Tokens:
 
 @dataclass
 class _Failures:
-    """Wrong tokens of an address: their number, when the last came, and how many answers are held now."""
+    """Wrong tokens of an address: their number, the time of the last one, and the number of delayed responses."""
 
     count: int = 0
     last: float = 0.0
@@ -88,12 +88,12 @@ class _Failures:
 
 
 class TokenGuard:
-    """Looks up tokens, and slows down those who guess them.
+    """Looks up tokens, and slows down guessing.
 
-    Wrong tokens are counted per address. Answers to wrong tokens beyond the first few are held for a second, of which
-    only some at a time: while these are held, further tokens of that address are not looked up, so that guessing over
-    many connections is no faster. Tokens that were let in from that address before are always looked up: all clients
-    behind a proxy have its address, and one that guesses must not lock out the others.
+    Wrong tokens are counted per address. Responses to wrong tokens after the first few are delayed by a second, and
+    only some at a time: meanwhile, further tokens of that address are not looked up, so that guessing over many
+    connections is no faster. Tokens accepted from that address before are always looked up: all clients behind a proxy
+    share an address, and one that guesses must not lock out the others.
 
     Parameters
     ----------
@@ -109,13 +109,13 @@ class TokenGuard:
         self._admitted: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def holder(self, secret: str, address: str) -> Token | None:
-        """Return whose a token is, or None, later, if it is unknown; raise RequestError for too many guesses."""
+        """Return the entry of a token, None (after a delay) if unknown; raise RequestError after too many guesses."""
         network = _network_of(address)
         pair = (network, _digest(secret))
         failures = self._failures.get(network)
         if failures is not None and failures.held >= MOST_HELD and pair not in self._admitted:
-            problem = "too many wrong tokens came from this address"
-            raise RequestError(429, problem, "wait, and send the right one", retry_after=1)
+            problem = "too many wrong tokens from this address"
+            raise RequestError(429, problem, "wait, then send a valid one", retry_after=1)
         token = self._tokens.holder(secret)
         if token is not None:
             _remember(self._admitted, pair, None)
@@ -136,7 +136,7 @@ class TokenGuard:
 
 
 def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any) -> None:
-    """Put an entry last; the oldest ones leave where there are too many."""
+    """Move an entry to the end; drop the oldest ones beyond a limit."""
     memory[key] = value
     memory.move_to_end(key)
     while len(memory) > _MOST_REMEMBERED:
@@ -144,7 +144,7 @@ def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any) -> None:
 
 
 def _network_of(address: str) -> str:
-    """Return what failures are counted for: an address of IPv4, or the network of 64 bits that one customer has."""
+    """Return the key for counting failures: an IPv4 address, or the /64 network of an IPv6 address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -157,31 +157,31 @@ def _network_of(address: str) -> str:
 
 
 def read_tokens(path: Path) -> list[Token]:
-    """Read a file of tokens; raise ValueError if it is none."""
+    """Read a token file; raise ValueError if it is invalid."""
     try:
         plain = json.loads(path.read_text(encoding="utf-8"))
         if plain["format"] != _FORMAT or plain["version"] != _VERSION:
             raise ValueError(f"it is not {_FORMAT}, version {_VERSION}")
         tokens = [Token(str(t["name"]), frozenset(t["scopes"]), str(t["sha256"])) for t in plain["tokens"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: no file of tokens ({error}); `mlca serve token` makes one") from None
+        raise ValueError(f"{path}: not a token file ({error}); `mlca serve token` creates one") from None
     for token in tokens:
         if not token.scopes <= set(SCOPES) or len(token.sha256) != 64 or not token.sha256.isascii():
-            raise ValueError(f"{path}: the token of {token.name!r} is damaged; take it out and make another")
+            raise ValueError(f"{path}: the token of {token.name!r} is damaged; remove it and create another")
     return tokens
 
 
 def add_token(path: Path, name: str, scopes: list[str]) -> str:
-    """Make a token, put its hash into a file and return it: it can never be shown again.
+    """Create a token, store its hash in a file and return it: it can never be shown again.
 
     Parameters
     ----------
     path : Path
-        The file; made where there is none, readable by its owner only.
+        The file; created if it does not exist, readable by its owner only.
     name : str
-        Whose it is; stands in the service's log.
+        The name of its owner, shown in the service's log.
     scopes : list of str
-        Out of `SCOPES`.
+        Names from `SCOPES`.
 
     Returns
     -------
@@ -200,7 +200,7 @@ def add_token(path: Path, name: str, scopes: list[str]) -> str:
     with changing(path):
         tokens = read_tokens(path) if path.exists() else []
         if any(token.name == name for token in tokens):
-            raise ValueError(f"{path}: {name!r} has a token already; choose another name, or take the old one out")
+            raise ValueError(f"{path}: {name!r} has a token already; choose another name, or remove the old one")
         tokens.append(Token(name, frozenset(scopes), _digest(secret)))
         plain = {
             "format": _FORMAT,

@@ -1,10 +1,10 @@
-"""Whether algorithms differ, judged over many datasets.
+"""Statistical tests of whether algorithms differ over many datasets.
 
-A table of results comes in: one row a dataset (or a dataset under one measure), one column an
-algorithm. `ranks` turns every row into ranks, 1 the best, since results of different datasets cannot
-be averaged but their ranks can. `friedman_test` asks whether the average ranks could be those of equal
-algorithms. If not, `nemenyi_test` says which pairs differ: those whose average ranks are a critical
-difference apart. `mlca.plots.plot_critical_difference` draws its result.
+The input is a table of results: one row per dataset (or per dataset and measure), one column per algorithm. `ranks`
+turns every row into ranks, 1 the best, since results of different datasets cannot be averaged but their ranks can.
+`friedman_test` tests whether the average ranks could be those of equal algorithms. If not, `nemenyi_test` finds the
+pairs that differ: those whose average ranks are a critical difference apart. `mlca.plots.plot_critical_difference`
+draws its result.
 
 The procedure is that of Demsar (2006), which the paper follows.
 """

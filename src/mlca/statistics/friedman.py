@@ -24,7 +24,7 @@ class Friedman:
         The statistic of Iman and Davenport, which is less conservative: F with k - 1 and
         (k - 1)(N - 1) degrees of freedom, and its p-value.
     ranks : Ranks
-        What was tested.
+        The ranks that were tested.
     """
 
     chi2: float

@@ -35,9 +35,9 @@ class Nemenyi:
     Attributes
     ----------
     ranks : Ranks
-        What was tested.
+        The ranks that were tested.
     p_values : ndarray of shape (n_algorithms, n_algorithms)
-        Of each pair, in the order of `ranks.names`; 1 on the diagonal.
+        For each pair, in the order of `ranks.names`; 1 on the diagonal.
     critical_difference : float
         Average ranks that are at least this far apart differ.
     alpha : float
@@ -50,7 +50,7 @@ class Nemenyi:
     alpha: float
 
     def best_first(self) -> list[int]:
-        """Return the numbers of the algorithms, in the order of their average ranks."""
+        """Return the numbers of the algorithms, by average rank."""
         average = self.ranks.average().tolist()
         return sorted(range(len(average)), key=average.__getitem__)
 
@@ -63,8 +63,8 @@ class Nemenyi:
     def groups(self) -> list[tuple[str, ...]]:
         """Return the largest groups whose members do not differ from each other, best first.
 
-        In the order of the ranks a group is a run from one algorithm to the last that does not differ
-        from it; a run inside another one says nothing new.
+        By average rank, a group is a run from one algorithm to the last that does not differ from it; a run inside
+        another one is redundant.
         """
         order = self.best_first()
         groups: list[tuple[str, ...]] = []
@@ -92,7 +92,7 @@ def nemenyi_test(
 ) -> Nemenyi:
     """Compare every pair of algorithms over datasets.
 
-    Meant for algorithms that `friedman_test` found to differ.
+    Use it for algorithms that `friedman_test` found to differ.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ def nemenyi_test(
 
 
 def critical_difference(n_algorithms: int, n_datasets: int, alpha: float = 0.05) -> float:
-    """Return the difference of average ranks from which on two algorithms differ.
+    """Return the smallest difference of average ranks at which two algorithms differ.
 
     Parameters
     ----------
     n_algorithms, n_datasets : int
-        Columns and rows of the table of results.
+        The numbers of columns and rows of the table of results.
     alpha : float, default 0.05
         Significance level.
 

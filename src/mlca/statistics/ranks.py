@@ -72,8 +72,8 @@ def rank_results(
     names : sequence of str, optional
         The algorithms. Default: a DataFrame's columns, or "1", "2", ...
     missing : {"raise", "worst"}, default "raise"
-        What NaN, an algorithm that could not finish, gets: an error, or the worst rank of its row (as
-        in the paper), shared if there are several.
+        How NaN, a result that is missing, is handled: as an error, or as the worst rank of its row (as in the paper),
+        shared if there are several.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The zip around a model: its layout, the strict JSON header, and the checksum that binds header and arrays.
+"""The zip archive of a model: its layout, the strict JSON header, and the checksum that binds header and arrays.
 
-It is written in one way, and read only if it is laid out in that way.
+Only the layout that is written here is accepted for reading.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-# Of a zip's flags only that of names in UTF-8 may be set: no encryption, no sizes behind the data.
+# Of the zip flags, only the one for UTF-8 names may be set: no encryption, no sizes after the data.
 _UTF8_NAMES = 0x800
 
-# The fixed part of what stands before a member, with the lengths of name and extra field in the last four bytes;
-# and the end of a zip that has no comment.
+# The fixed part before a member, with the lengths of name and extra field in the last four bytes; and the end of a zip
+# without a comment.
 _LOCAL_HEADER, _LOCAL_SIGNATURE = 30, b"PK\3\4"
-_PICKLE = b"\x80"  # what a pickle begins with, since protocol 2
+_PICKLE = b"\x80"  # first bytes of a pickle, since protocol 2
 _END, _END_SIGNATURE = 22, b"PK\5\6"
 
 # The header of an array as NumPy writes it: version 1.0, two bytes of length, a Python dict, spaces. NumPy's own reader
@@ -38,9 +38,9 @@ _ARRAY_HEADER = re.compile(
 
 
 def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write header and arrays, none of them compressed."""
+    """Write header and arrays without compression."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        # Of no time: a zip knows the years from 1980 to 2107 only, and clocks may stand at any.
+        # A fixed date: zip supports the years 1980 to 2107 only, and clocks may be wrong.
         archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, indent=1, allow_nan=False))
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -48,12 +48,12 @@ def write_archive(file: IO[bytes], header: Mapping[str, Any], arrays: Mapping[st
 
 
 def read_archive(file: IO[bytes]) -> dict[str, bytes]:
-    """Return the members of a zip by name, together no larger than the file.
+    """Return the members of a zip by name, together at most as large as the file.
 
     Raises
     ------
     ValueError
-        If the file is no zip, is damaged, or is not laid out as `write_archive` does it.
+        If the file is not a zip, is damaged, or has another layout than `write_archive` produces.
     """
     size = file.seek(0, io.SEEK_END)
     try:
@@ -67,15 +67,15 @@ def read_archive(file: IO[bytes]) -> dict[str, bytes]:
                 "a pickle, not an mlca model; opening a pickle may run any code: if you trust it, open it with "
                 "joblib.load or pickle.load, and write it with model.save(path)"
             ) from None
-        raise ValueError(f"not an mlca model, or cut short ({error})") from None
+        raise ValueError(f"not an mlca model, or truncated ({error})") from None
     except OSError as error:
-        if error.errno != errno.EINVAL:  # a place before the file's beginning, which only a forged zip asks for
+        if error.errno != errno.EINVAL:  # a negative position, which occurs only in a forged zip
             raise
-        raise ValueError("not an mlca model, or cut short (it points outside itself)") from None
+        raise ValueError("not an mlca model, or truncated (it points outside itself)") from None
 
 
 def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[Any]:
-    """Read an array whose own header tells the truth about its kind and size."""
+    """Read an array whose header agrees with its kind and size."""
     header = _ARRAY_HEADER.match(raw)
     if header is None or struct.pack("<H", header.end() - _LENGTH_END) != raw[_LENGTH_END - 2 : _LENGTH_END]:
         raise ValueError(f"array {name!r} has no readable header")
@@ -89,7 +89,7 @@ def read_array(raw: bytes, name: str, dtype: str, n_dimensions: int) -> NDArray[
 
 
 def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
-    """Raise ValueError unless members lie one behind the other from the first byte on, and nothing else is there."""
+    """Raise ValueError unless members follow one another from the first byte on, with nothing else in between."""
     members = sorted(archive.infolist(), key=lambda member: member.header_offset)
     if len({member.filename for member in members}) < len(members):
         raise ValueError("has two members of one name")
@@ -109,14 +109,14 @@ def _check_layout(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
     file.seek(max(0, size - _END))
     last = file.read(_END)
     if archive.start_dir != end or not last.startswith(_END_SIGNATURE) or not last.endswith(b"\0\0"):
-        raise ValueError("has something before, behind or between its members, or is cut short")
+        raise ValueError("has something before, behind or between its members, or is truncated")
 
 
 HEADER = "mlca.json"
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
-    """Read a JSON object; ValueError if it is anything that `json.dumps` would not have written."""
+    """Read a JSON object; ValueError for anything that `json.dumps` would not have written."""
     try:
         found = json.loads(
             raw.decode("utf-8"), object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number
@@ -129,7 +129,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 over a header, its own checksum left out, and all arrays with their names, types and shapes.
+    """Return the SHA-256 of a header, without its checksum, and all arrays with their names, types and shapes.
 
     Examples
     --------
@@ -150,23 +150,23 @@ def checksum(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> s
 
 
 def _canonical(value: Any) -> bytes:
-    """Return JSON in the one form that does not depend on who wrote it, and an end that JSON cannot contain."""
+    """Return JSON in canonical form, with a terminator that JSON cannot contain."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode() + b"\0"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is beyond all numbers")
+        raise ValueError(f"{text[:20]} is too large")
     return number
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

@@ -37,15 +37,15 @@ def write_model(model: LearnedModel, path: str | os.PathLike[str]) -> None:
     model : LearnedModel
         The model.
     path : path-like
-        Where to; an existing file is replaced. Where it is a link, the file that the link names is.
+        The file; an existing one is replaced. If it is a link, its target is replaced.
     """
     learner = model._learner
     settings, parameters = _plain_settings(model), asdict(learner.parameters)
-    _read_settings(settings, type(model))  # what would not be read is not written
+    _read_settings(settings, type(model))  # what could not be read is not written
     _read_parameters(parameters, type(model))
     state = capture(learner)
     require_countable(int(state["tally"][1]), learner.parameters)
-    labels = model._labels.first(n_labels_of(state))  # another thread may be teaching it more
+    labels = model._labels.first(n_labels_of(state))  # another thread may be training it
     # The columns of tables are among the extras.
     names = () if model._reads_tables else getattr(model, "feature_names_in_", ())
     header = {
@@ -76,7 +76,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
     path : path-like
         The file.
     kind : type of LearnedModel
-        What to make: the constructor takes the parameters that the file holds, and judges them.
+        The class of the model: its constructor takes the parameters of the file and checks them.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
         If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
     """
     path = Path(path)
-    mode = path.stat().st_mode  # before opening: to open a FIFO would be to wait for its writer
+    mode = path.stat().st_mode  # before opening, because opening a FIFO waits for its writer
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise ValueError(f"{path}: a device or a FIFO, not a model file")
     with path.open("rb") as file:
@@ -100,8 +100,8 @@ def read_model(path: str | os.PathLike[str], kind: type[Kind]) -> Kind:
         except OSError:
             raise
         except MemoryError:
-            raise ValueError(f"{path}: needs more memory than there is") from None
-        except Exception as error:  # whatever a forged file makes fail, the caller has one thing to catch
+            raise ValueError(f"{path}: needs more memory than is available") from None
+        except Exception as error:  # whatever a forged file causes to fail, callers get one type of error
             raise ValueError(f"{path}: {error}") from None
 
 
@@ -118,7 +118,7 @@ def _read_model(members: dict[str, bytes], kind: type[Kind]) -> Kind:
     parameters = _read_parameters(_field(upgraded, "resolved", dict), kind)
     state = _read_state(members, parameters, sparse_nodes)
     if version > 1 and header.get("checksum") != checksum(header, state):
-        raise ValueError("the checksum does not fit: the file is damaged, or was put together from several")
+        raise ValueError("the checksum does not fit: the file is damaged, or was assembled from several")
     header = upgraded
     n_features, n_labels = _whole(header, "n_features"), _whole(header, "n_labels")
     labels = _read_labels(header)
@@ -157,7 +157,7 @@ def _check_version(header: dict[str, Any]) -> int:
 
 
 def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
-    """Return a header of version 1 as one of version 2, which tells settings from what is used, and keeps extras."""
+    """Return a header of version 1 as one of version 2, which has given and resolved parameters, and extras."""
     settings = _field(header, "parameters", dict)
     used = {field.name: settings[field.name] for field in fields(Parameters) if field.name in settings}
     recipe = header.get("recipe")
@@ -169,7 +169,7 @@ def _from_version_1(header: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# What there was before there was a choice.
+# Values from before these parameters existed.
 _PUBLISHED = {"similarity": "correntropy", "decision": "bayes", "recency": False, "drift": "off", "max_nodes": None}
 _PUBLISHED_SETTINGS = _PUBLISHED | {"categorical_features": None}
 _PUBLISHED_PARAMETERS = _PUBLISHED | {"categorical_features": []}
@@ -217,7 +217,7 @@ def _read_state(members: dict[str, bytes], parameters: Parameters, sparse_nodes:
 
 
 def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
-    """Return a model with the settings of its user."""
+    """Return a model with the user's settings."""
     model = _new_model(parameters, kind)
     seed = model.random_state
     if seed is not None and type(seed) is not int:
@@ -226,7 +226,7 @@ def _read_settings(parameters: dict[str, Any], kind: type[Kind]) -> Kind:
 
 
 def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Parameters:
-    """Return the parameters of the learner, which follow from the settings: numbers and words."""
+    """Return the learner's parameters, which follow from the settings: numbers and words."""
     names = {field.name for field in fields(Parameters)}
     if parameters.keys() != names:
         raise ValueError(f"resolved parameters are {', '.join(sorted(map(repr, parameters)))[:200]}")
@@ -240,7 +240,7 @@ def _read_parameters(parameters: dict[str, Any], kind: type[LearnedModel]) -> Pa
 
 
 def _columns(settings: dict[str, Any]) -> tuple[int, ...]:
-    """Return the columns that are categories, ascending numbers."""
+    """Return the categorical columns, ascending."""
     columns = settings["categorical_features"]
     if not isinstance(columns, list | tuple) or any(type(column) is not int for column in columns):
         raise ValueError(f"categorical_features are {columns!r:.80}")
@@ -274,9 +274,9 @@ def _whole(header: dict[str, Any], name: str) -> int:
 
 
 def _plain_settings(model: LearnedModel) -> dict[str, Any]:
-    """Return constructor parameters as JSON has them; a generator object is not kept, its seed is.
+    """Return constructor parameters as JSON; a generator is not stored, but its seed is.
 
-    Nor is `verbose`, which is no part of the model and unknown to earlier versions.
+    Nor is `verbose`, which is not part of the model and unknown to earlier versions.
     """
     plain = {}
     for name, value in model.get_params().items():
@@ -295,7 +295,7 @@ def _plain_settings(model: LearnedModel) -> dict[str, Any]:
 
 
 def _plain_columns(columns: Any) -> Any:
-    """Return columns as JSON has them."""
+    """Return columns as JSON."""
     if isinstance(columns, np.ndarray):
         return columns.tolist()
     if isinstance(columns, list | tuple):
@@ -306,13 +306,13 @@ def _plain_columns(columns: Any) -> Any:
 def _read_labels(header: dict[str, Any]) -> LabelSet:
     names, single, form = _field(header, "labels", list), _field(header, "single", bool), header.get("form")
     if form not in (None, *get_args(Form)) or (single and form is not None):
-        raise ValueError(f"tells labels in the form {form!r:.80}")
+        raise ValueError(f"has labels of the form {form!r:.80}")
     if not single and any(isinstance(name, float) for name in names):
-        raise ValueError("names a label by a fraction")
+        raise ValueError("has a fraction as a label name")
     return LabelSet(tuple(map(_plain_name, names)), single, form)
 
 
 def _plain_name(name: Any) -> Any:
     if isinstance(name, str | bool | int) or (isinstance(name, float) and np.isfinite(name)):
         return name
-    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold labels in words or numbers")
+    raise ValueError(f"label {name!r:.80} is a {type(name).__name__}; a file can hold text and numbers as labels")

@@ -1,4 +1,4 @@
-"""ARFF, dense or sparse, a row at a time; `arff_header` reads what stands before the rows."""
+"""ARFF, dense or sparse, row by row; `arff_header` reads the lines before the rows."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Pairs: TypeAlias = dict[int, str]
 
 
 class ArffSource:
-    """An ARFF file. MEKA's ``-C`` in the name of the relation declares the first or last attributes labels.
+    """An ARFF file. MEKA's ``-C`` in the name of the relation declares the first or last columns to be labels.
 
     Attributes
     ----------
     header : Header
-        What stands before the rows.
+        The lines before the rows.
     """
 
     place = "line"
@@ -34,16 +34,16 @@ class ArffSource:
         self.header = read_header(numbered, self.name)
         attributes = self.header.attributes
         self.columns = tuple(attribute.name for attribute in attributes)
-        # A choice between 0 and 1 is as good as a number, and needs one column instead of two.
+        # A choice between 0 and 1 is equivalent to a number, and needs one column instead of two.
         self.nominal = {
             attribute.name: attribute.values
             for attribute in attributes
             if attribute.codes is not None and not {*attribute.values} <= {"0", "1"}
         }
         self.label_columns = tuple(self.columns[place] for place in meka_labels(self.header, self.name) or ())
-        # What a sparse row means where it is silent: 0, or the first value of a choice.
+        # The default value in a sparse row: 0, or the first nominal value.
         self._silent = ["0" if attribute.codes is None else next(iter(attribute.codes)) for attribute in attributes]
-        # Looking a place up by its digits refuses at once whatever is not a place of this file.
+        # A dict of digits rejects at once what is not a column of this file.
         self._places = {str(place): place for place in range(len(attributes))}
         stripped = ((number, line.strip()) for number, line in numbered)
         self._lines = ((number, line) for number, line in stripped if line and not line.startswith("%"))
@@ -51,12 +51,12 @@ class ArffSource:
         self.sparse = self._first is not None and self._first[1].startswith("{")
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; those of a sparse file are filled up."""
+        """Yield the rows; sparse rows are filled up."""
         for number, found in self.records():
             yield number, self._filled(found) if isinstance(found, dict) else found
 
     def records(self) -> Iterator[tuple[int, Words | Pairs | Fault]]:
-        """Yield the rows as they are written: all words, or the places and words that a sparse row names."""
+        """Yield the rows as they are written: all words, or the positions and words of a sparse row."""
         read = self._sparse_record if self.sparse else self._dense_record
         if self._first is not None:
             yield self._first[0], read(self._first[1])
@@ -71,7 +71,7 @@ class ArffSource:
 
     def _dense_record(self, line: str) -> Words | Fault:
         if line.startswith("{"):
-            return Fault("a sparse row among dense ones; write all rows alike")
+            return Fault("a sparse row among dense ones; write all rows in one form")
         pieces = _pieces(line)
         if isinstance(pieces, Fault):
             return pieces
@@ -80,9 +80,9 @@ class ArffSource:
         return [_word(piece) for piece in pieces]
 
     def _sparse_record(self, line: str) -> Pairs | Fault:
-        """Split a row such as ``{2 1, 5 'dark blue'}`` into places and words."""
+        """Split a row such as ``{2 1, 5 'dark blue'}`` into positions and words."""
         if not (line.startswith("{") and line.endswith("}")):
-            return Fault("a sparse row stands in braces on one line; write all rows alike")
+            return Fault("a sparse row must be in braces on one line; write all rows in one form")
         inside = line[1:-1]
         pieces = _pieces(inside) if inside.strip() else []
         if isinstance(pieces, Fault):
@@ -102,19 +102,19 @@ class ArffSource:
 
 
 def meka_labels(header: Header, name: str) -> range | None:
-    """Return the places of the attributes that MEKA's ``-C`` declares labels; None if there is no such word.
+    """Return the positions of the columns that MEKA's ``-C`` declares labels; None without such a declaration.
 
     Parameters
     ----------
     header : Header
-        The head of the file.
+        The header of the file.
     name : str
         The file, for the error.
 
     Raises
     ------
     ValueError
-        If there are fewer attributes.
+        If there are fewer columns.
     """
     count = _MEKA_LABELS.search(header.relation)
     if count is None:
@@ -132,7 +132,7 @@ def _pieces(text: str) -> list[str] | Fault:
     try:
         return split_at_commas(text)
     except ValueError as error:
-        return Fault(f"{error}; write a backslash before a quote that is meant")
+        return Fault(f"{error}; write a backslash before quotes within values")
 
 
 def _word(piece: str) -> str:

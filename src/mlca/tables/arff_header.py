@@ -1,4 +1,4 @@
-"""The head of an ARFF file: the relation, the attributes, and how their values become numbers."""
+"""The header of an ARFF file: the relation, the columns, and the conversion of their values to numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Attribute:
 
     @property
     def convert(self) -> Callable[[str], float]:
-        """The function that makes a number of a word; KeyError or ValueError if it is none."""
+        """The function that converts a word to a number; KeyError or ValueError if it is invalid."""
         return _number if self.codes is None else self.codes.__getitem__
 
     @property
@@ -53,25 +53,25 @@ class Attribute:
 
     @property
     def can_be_label(self) -> bool:
-        """Whether its values may say yes or no: a number may, a choice if that is what it offers."""
+        """Whether its values may be yes or no: possible for a number; for nominal values, if they are these."""
         return self.codes is None or any({*map(str.lower, self.values)} <= {*pair} for pair in _YES_OR_NO)
 
     @property
     def omitted(self) -> float:
-        """What a sparse row means that leaves the attribute out: 0, or the first nominal value."""
+        """The value of the column in a sparse row that leaves it out: 0, or the first nominal value."""
         return 0.0 if self.codes is None else next(iter(self.codes.values()))
 
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the rows.
+    """The lines before the rows.
 
     Attributes
     ----------
     relation : str
         Name of the relation, without quotes.
     relation_line, data_line : int
-        Lines of the relation and of ``@data``.
+        The lines of the relation and of ``@data``.
     attributes : tuple of Attribute
         The columns.
     """
@@ -88,7 +88,7 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
     Parameters
     ----------
     lines : iterator of (int, str)
-        Afterwards it stands at the first row.
+        Afterwards the reader is at the first row.
     path : path-like
         The file, for errors.
 
@@ -118,7 +118,7 @@ def read_header(lines: Iterator[tuple[int, str]], path: str | PathLike[str]) -> 
             return Header(relation, relation_line, number, tuple(attributes.values()))
         else:
             raise bad_file(path, number, f"expected @relation, @attribute or @data, found {line[:40]!r}")
-    raise bad_file(path, number, "the file ends before @data; is it an ARFF file, and whole?")
+    raise bad_file(path, number, "the file ends before @data; is it a complete ARFF file?")
 
 
 def _read_relation(line: str, number: int, path: str | PathLike[str]) -> str:
@@ -146,13 +146,13 @@ def _read_attribute(line: str, number: int, path: str | PathLike[str]) -> Attrib
     values = [unquote(piece.strip()) for piece in split_at_commas(choice[1])]
     codes = _codes(values)
     if len(codes) < len(values):
-        raise bad_file(path, number, f"attribute {name!r} names a value twice")
+        raise bad_file(path, number, f"attribute {name!r} has a value twice")
     codes.setdefault(_GAP, math.nan)
     return Attribute(name, codes)
 
 
 def _codes(values: list[str]) -> dict[str, float]:
-    """Give nominal values the numbers 0, 1, ... as they come, but a yes or no what it says."""
+    """Return the numbers of nominal values: 0, 1, ... in their order, but yes and no by their meaning."""
     for no, yes in _YES_OR_NO:
         if all(value.lower() in (no, yes) for value in values):
             return {value: float(value.lower() == yes) for value in values}
@@ -162,13 +162,13 @@ def _codes(values: list[str]) -> dict[str, float]:
 def _number(word: str) -> float:
     if word == _GAP:
         return math.nan
-    if "_" in word:  # Python would take 1_000 as a number
+    if "_" in word:  # Python would read 1_000 as a number
         raise ValueError(word)
     return float(word)
 
 
 def split_at_commas(text: str) -> list[str]:
-    """Split at the commas that stand outside quotes; the pieces keep their quotes.
+    """Split at the commas outside quotes; the parts keep their quotes.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def split_at_commas(text: str) -> list[str]:
 
 
 def unquote(word: str) -> str:
-    r"""Take away quotes and the backslashes inside them.
+    r"""Remove quotes and the backslashes inside them.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Some rows at a time: matrices and label names out of a source, by a recipe."""
+"""Rows in batches: matrices and label names from a source, by a recipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from mlca.tables.xc import XcRow, XcSource
 
 BATCH_ROWS = 1000
 
-# Different unknown categories that are counted by name: a stream may bring ever new ones.
+# Number of unknown categories that are counted by name, because a stream may bring ever more.
 MOST_UNSEEN = 1000
 
 
@@ -39,15 +39,15 @@ class Batch:
     X : ndarray or csr_array of shape (n_rows, n_features)
         The rows, as a model takes them.
     labels : list of tuples of str
-        The labels of each; empty where they were not asked for.
+        The labels of each row; empty if labels are not read.
     numbers : list of int
-        The number of each row among the rows of the file, from 1; faulty rows count too.
+        The number of each row in the file, from 1; faulty rows count too.
     ids : list of str or None
-        What the column of ids says of each; None where there is none.
+        The value of the ID column for each row; None without an ID column.
     layout : Layout
-        What the columns of X mean: that of the batch before, or one that has grown.
+        The meaning of the columns of X: that of the batch before, or one that has grown.
     cells : mapping of str to sequence
-        The cells that the rows were made of; nothing of XC text.
+        The cells of the rows; None for XC text.
     """
 
     X: Any
@@ -74,7 +74,7 @@ class Batch:
 
 
 class _Encoder(Protocol):
-    """Makes matrices and labels of rows; replaces the labels of rows that it cannot read by faults."""
+    """Makes matrices and labels from rows; replaces the labels of rows that it cannot read by faults."""
 
     def encode(self, rows: Sequence[Any]) -> tuple[Sequence[Any], list[list[str] | Fault]]: ...
 
@@ -82,21 +82,21 @@ class _Encoder(Protocol):
 
 
 class TableFile:
-    """A file whose first rows have been looked at.
+    """A file whose first rows have been examined.
 
     Parameters
     ----------
     source : Source
         The file.
     wanted : callable
-        Tells of the number of a row, from 1, whether batches hold it; other rows are neither read nor counted.
+        Selects rows by their number, from 1; other rows are neither read nor counted.
 
     Attributes
     ----------
     first : list of cells
         Its first readable rows.
     missing, unseen : Counter
-        How many cells of each column had no value, or a category that the recipe does not know.
+        For each column, the number of cells without a value, or with a category that the recipe does not know.
     n_faulty : int
         The number of rows that could not be read.
     """
@@ -118,19 +118,19 @@ class TableFile:
 
     @property
     def n_read(self) -> int:
-        """The number of rows that the batches so far were made of, faulty ones among them."""
+        """The number of rows read for the batches so far, including faulty ones."""
         return self._n_done
 
     def fraction(self) -> float | None:
-        """Return what part of the file the batches so far are; None where its size is unknown.
+        """Return the share of the file that the batches so far cover; None if its size is unknown.
 
-        Before the first rows are through, less has been handed out than was read.
+        During the first rows, less has been returned than read.
         """
         read = self.source.fraction()
         return None if read is None else read * min(1.0, self._n_done / self._n_first)
 
     def count_unseen(self, column: str, value: str) -> None:
-        """Count a category that the recipe does not know; of too many different ones, only that there are."""
+        """Count a category that the recipe does not know; beyond a limit, without its name."""
         named = f"{column}={value}"
         full = len(self.unseen) >= MOST_UNSEEN and named not in self.unseen
         self.unseen[f"{column}=..." if full else named] += 1
@@ -138,18 +138,18 @@ class TableFile:
     def decide_layout(
         self, labels: str | None, separator: str | None, wishes: Wishes, identity: str | None = None
     ) -> Layout:
-        """Decide by the first rows what the columns mean."""
+        """Decide the meaning of the columns from the first rows."""
         source = self.source
         if isinstance(source, XcSource):
             if labels is not None or identity is not None or wishes != Wishes():
-                raise ValueError(f"{source.name}: XC text has no columns to name, and carries its labels")
+                raise ValueError(f"{source.name}: XC text has no named columns, and contains its labels")
             return _xc_layout(source, self.first)
         chosen = decide_labels(source, self.first, labels, separator)
         label_columns = chosen.among(source.columns)
         if identity is not None:
             names_of([identity], source.columns, source.name)
             if identity in label_columns:
-                raise ValueError(f"column {identity!r} cannot be two things at once; leave it out of one option")
+                raise ValueError(f"column {identity!r} cannot have two kinds; leave it out of one option")
         wishes.check(source.columns, [*label_columns, *([] if identity is None else [identity])], source.name)
         apart = {*label_columns, identity}
         cells = {name: cells for name, cells in self.cells_of_first().items() if name not in apart}
@@ -162,13 +162,13 @@ class TableFile:
         return dict(zip(self.source.columns, zip(*self.first, strict=True), strict=True))
 
     def declared_labels(self, layout: Layout) -> tuple[str, ...]:
-        """Return the labels that the file names before any row has one: those with a column of their own."""
+        """Return the labels that the file names in its header: those with a column of their own."""
         if isinstance(layout, XcLayout) or layout.labels is None or layout.labels.form != "flags":
             return ()
         return layout.labels.among(self.source.columns)
 
     def spreads(self, columns: Sequence[Numeric]) -> dict[str, float]:
-        """Return the standard deviation of each of the columns over the first rows, if it varies there."""
+        """Return the standard deviation of each of the columns over the first rows, if it is not zero."""
         cells, spreads = self.cells_of_first(), {}
         for column in columns:
             numbers = numbers_among(cells[column.name], comma=column.comma) / column.spread
@@ -189,15 +189,15 @@ class TableFile:
         Parameters
         ----------
         layout : Layout
-            How to read them.
+            The layout by which to read them.
         on_fault : callable
-            Called with a sentence for every row that cannot be read; the row is left out.
+            Called with a message for every row that cannot be read; the row is left out.
         labels : bool, default=True
-            Whether to read the labels too.
+            Whether to read the labels.
         one_label : bool, default=False
-            Whether a row with none, or with several, cannot be read.
+            Whether a row without labels, or with several, is a fault.
         decide : callable, optional
-            If given, the layout grows with new categories and columns; this decides what a new column is.
+            If given, the layout grows with new categories and columns; this decides the kind of a new column.
 
         Yields
         ------
@@ -242,7 +242,7 @@ class TableFile:
 def _as_wanted(target: list[str] | Fault, one_label: bool) -> list[str] | Fault:
     if isinstance(target, Fault) or not one_label or len(target) == 1:
         return target
-    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one a row")
+    return Fault(f"the row has {len(target) or 'no'} labels, and the model learned exactly one per row")
 
 
 def _names(target: list[str] | Fault) -> tuple[str, ...]:
@@ -284,7 +284,7 @@ class _TableEncoder:
         return parts, targets
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None:
-        """Return what the column of ids says."""
+        """Return the values of the ID column."""
         return None if self._id is None else [id_of(cells[self._id]) for cells in rows]
 
     def _count(
@@ -301,7 +301,7 @@ class _TableEncoder:
 
 
 class XcPart(NamedTuple):
-    """All rows of a batch of XC text, as `mlca.tables.encoding.Part` has those of a table."""
+    """All rows of a batch of XC text, in the form of `mlca.tables.encoding.Part`."""
 
     start: int
     stop: int
@@ -315,11 +315,11 @@ class _XcEncoder:
         self._one_label = one_label
 
     def ids(self, rows: Sequence[Any]) -> list[str] | None:
-        """Return nothing: XC text has no ids."""
+        """Return None: XC text has no IDs."""
         return None
 
     def encode(self, rows: Sequence[XcRow]) -> tuple[Sequence[XcPart], list[list[str] | Fault]]:
-        """Put the rows together, with faults where attributes or values are out of bounds."""
+        """Assemble the rows, with faults if features or values are out of bounds."""
         targets = [_as_wanted(self._labels_or_fault(row), self._one_label) for row in rows]
         usable = [
             ([], []) if isinstance(target, Fault) else (row.attributes, row.values)
@@ -342,7 +342,7 @@ class _XcEncoder:
 
 
 def _xc_layout(source: XcSource, rows: Sequence[Any]) -> XcLayout:
-    """Attributes count from 1 if the number that is one too high occurs and 0 does not."""
+    """Features count from 1 if the number that is one too high occurs and 0 does not."""
     if not 0 < source.n_features <= MOST_FEATURES:
         raise bad_file(
             source.name, 1, f"{source.n_features:,} attributes; a model can learn 1 to {MOST_FEATURES:,} of them"

@@ -1,9 +1,8 @@
-"""Bytes of a file or of standard input, decompressed and decoded on the way, within bounds.
+"""The bytes of a file or of standard input, decompressed and decoded within bounds.
 
-Every reader of the package stands on this one, so that the same rules hold for all files. They are UTF-8, with or
-without a byte order mark. They may be gzipped or bzipped, which their first bytes tell, not their names. A
-compressed file may not unfold into more than a multiple of its size, and no line may be longer than could be
-meant: a few hostile bytes must not fill the memory.
+All readers of the package use this module, so the same rules hold for all files. Files are UTF-8, with or without a
+byte order mark. They may be compressed with gzip or bzip2, detected by their first bytes. A compressed file may not
+expand beyond a multiple of its size, and lines have a maximum length: a few hostile bytes must not fill the memory.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from typing import Any, BinaryIO, Self, cast
 
 STANDARD_INPUT = "-"
 
-# A compressed file may grow by this factor and no further, unless what comes out is small anyway.
+# A compressed file may expand by this factor, unless the result is small.
 MOST_GROWTH = 50
 SMALL = 64 * 2**20
 
-# Characters of a line, its end included.
+# Largest number of characters per line, including its end.
 LONGEST_LINE = 64 * 2**20
 
 _SWELLS = f"the file grows to more than {MOST_GROWTH} times its size; decompress it by hand if you trust it"
@@ -36,9 +35,9 @@ _FEATHER = (
     "python -c \"import pandas; pandas.read_feather('IN').to_parquet('OUT.parquet')\""
 )
 _PACKED_OTHERWISE = {
-    b"\xfd7zXZ\0": "the file is packed by xz; unpack it: xz --decompress --keep",
-    b"\x28\xb5\x2f\xfd": "the file is packed by Zstandard; unpack it: zstd --decompress --keep",
-    b"7z\xbc\xaf": "the file is packed by 7-Zip; unpack it: 7z x",
+    b"\xfd7zXZ\0": "the file is compressed with xz; unpack it: xz --decompress --keep",
+    b"\x28\xb5\x2f\xfd": "the file is compressed with Zstandard; unpack it: zstd --decompress --keep",
+    b"7z\xbc\xaf": "the file is compressed with 7-Zip; unpack it: 7z x",
     b"PK\x03\x04": "the file is a zip archive, perhaps a workbook or a model; unpack it, or save the sheet as CSV",
     b"ARROW1\0\0": _FEATHER,
     b"FEA1": _FEATHER,
@@ -51,27 +50,27 @@ _SUFFIXES = (".gz", ".bz2")
 
 
 def bad_file(name: str | os.PathLike[str], line: int, problem: str) -> ValueError:
-    """Make the error that names the file, the line and what to do."""
+    """Return an error with the file, the line and the remedy."""
     return ValueError(f"{name}, line {line}: {problem}")
 
 
 def room_for(path: str | os.PathLike[str]) -> int:
-    """Return how many bytes a compressed file may grow to."""
+    """Return the number of bytes to which a compressed file may expand."""
     return max(MOST_GROWTH * Path(path).stat().st_size, SMALL)
 
 
 class ByteStream:
-    """A file that is read once, from its beginning to its end.
+    """A file that is read once, from start to end.
 
     Parameters
     ----------
     path : path-like
-        The file, gzipped, bzipped or neither; ``-`` is standard input.
+        The file, plain or compressed with gzip or bzip2; ``-`` is standard input.
 
     Attributes
     ----------
     name : str
-        What messages call it.
+        The name of the file in messages.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -96,7 +95,7 @@ class ByteStream:
             self._raw.close()
 
     def peek(self) -> bytes:
-        """Return the first bytes and leave them there; raise ValueError if there are none."""
+        """Return the first bytes without consuming them; raise ValueError if there are none."""
         first: bytes = self._read(self.bytes.peek, _FIRST_BYTES, "line 1")
         if not first:
             raise bad_file(self.name, 1, "the file is empty")
@@ -111,7 +110,7 @@ class ByteStream:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines with their ends; bytes that are not UTF-8 become lone surrogates (see `undecodable`)."""
-        # Kept, since a TextIOWrapper that goes away closes the file below it.
+        # Kept, because a garbage-collected TextIOWrapper closes the file below it.
         self._text = io.TextIOWrapper(cast(BinaryIO, self.bytes), "utf-8-sig", errors="surrogateescape", newline="")
         while line := self._read(self._text.readline, LONGEST_LINE + 1, f"line {self._n_lines + 1}"):
             self._n_lines += 1
@@ -129,7 +128,7 @@ class ByteStream:
         return content
 
     def fraction(self) -> float | None:
-        """Return how much of the file has been read; None where its size is unknown."""
+        """Return the share of the file that has been read; None if its size is unknown."""
         return min(1.0, self._raw.tell() / self._size) if self._size else None
 
     def _read(self, read: Any, size: int, place: str) -> Any:
@@ -141,10 +140,12 @@ class ByteStream:
             raise self._damaged(error, place) from None
 
     def _damaged(self, error: Exception, place: str) -> Exception:
-        """Tell a damaged file from a failing disk."""
+        """Distinguish a damaged file from a failing disk."""
         if isinstance(error, OSError) and error.errno is not None:
             return error
-        return ValueError(f"{self.name}, {place}: the compressed file is damaged or cut off ({error}); fetch it again")
+        return ValueError(
+            f"{self.name}, {place}: the compressed file is damaged or truncated ({error}); fetch it again"
+        )
 
     def _decompressed(self) -> io.BufferedReader:
         magic = self._raw.peek(3)
@@ -154,17 +155,19 @@ class ByteStream:
                 return io.BufferedReader(_Bounded(unpack(packed), packed), _BUFFER)
         if Path(self.path).suffix in _SUFFIXES:
             raise bad_file(
-                self.name, 1, "the compressed file is damaged: it begins as none does; fetch it again, or rename it"
+                self.name,
+                1,
+                "the compressed file is damaged: its first bytes are invalid; fetch it again, or rename it",
             )
         return self._raw
 
 
 class _SwellsError(Exception):
-    """A compressed file grows beyond measure."""
+    """A compressed file expands beyond its limit."""
 
 
 class _Counted:
-    """Compressed bytes, counted where their number is not known beforehand."""
+    """Compressed bytes, counted if their number is not known in advance."""
 
     def __init__(self, raw: io.BufferedReader, size: int) -> None:
         self._raw = raw
@@ -177,12 +180,12 @@ class _Counted:
         return block
 
     def room(self) -> int:
-        """Return how many bytes may come out."""
+        """Return the number of bytes allowed in the output."""
         return max(MOST_GROWTH * max(self._size, self._n_read), SMALL)
 
 
 class _Bounded(io.RawIOBase):
-    """What comes out of a decompressor, as long as it is in proportion to what went in."""
+    """Output of a decompressor, limited in proportion to the input."""
 
     def __init__(self, unpacked: Any, packed: _Counted) -> None:
         self._unpacked, self._packed = unpacked, packed
@@ -201,7 +204,7 @@ class _Bounded(io.RawIOBase):
 
 
 class _Piped(io.RawIOBase):
-    """What comes through a pipe: first as much as its format is told by, however few bytes arrive at a time."""
+    """Input from a pipe: first enough bytes to detect the format, however few arrive at a time."""
 
     def __init__(self, pipe: io.BufferedReader) -> None:
         self._pipe = pipe
@@ -239,13 +242,13 @@ def _standard_input() -> io.BufferedReader | None:
 
 
 def is_read_once(path: str | os.PathLike[str]) -> bool:
-    """Whether what is read here cannot be read from its beginning again: standard input, or another pipe."""
+    """Return whether input can be read only once: standard input, or another pipe."""
     file = Path(path)
     return os.fspath(path) == STANDARD_INPUT or (file.exists() and not file.is_file() and not file.is_dir())
 
 
 def undecodable(text: str) -> str | None:
-    """Say which byte of a text was not UTF-8, and what to do; None if all were."""
+    """Return a message about the first byte of a text that is not UTF-8; None if all are valid."""
     if text.isascii():
         return None
     try:
@@ -272,7 +275,7 @@ def decoded_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
     Raises
     ------
     ValueError
-        If a line is not UTF-8, or the file is damaged or beyond bounds; the message names file and line.
+        If a line is not UTF-8, or the file is damaged or beyond bounds; the message has file and line.
     """
     with ByteStream(path) as stream:
         stream.peek()

@@ -1,4 +1,4 @@
-"""From cells to numbers and names, a column at a time."""
+"""From cells to numbers and names, one column at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mlca.limits import LARGEST_VALUE
 from mlca.targets.text import is_missing_label
 
-# 1.234,5 and 1234,5: a decimal comma, perhaps with points between thousands.
+# 1.234,5 and 1234,5: a decimal comma, optionally with points between thousands.
 _COMMA_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)?", re.ASCII)
 
 _PLAIN = frozenset({str, int, float, bool})
@@ -32,16 +32,16 @@ _BITS: dict[Hashable, bool] = {
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell says that its value is not known."""
+    """Return whether a cell is a missing value."""
     if isinstance(cell, str):
         return cell.strip().lower() in _MISSING
     return is_missing_label(cell)
 
 
 def as_number(cell: Any, *, comma: bool = False) -> float:
-    """Return the number in a cell, written with a point or with a comma; ValueError if there is none within bounds.
+    """Return the number in a cell, written with a point or a comma; ValueError if there is none within bounds.
 
-    A span of time is its number of seconds.
+    A time span is its number of seconds.
     """
     number = _number(cell, comma)
     if not abs(number) <= LARGEST_VALUE:
@@ -50,9 +50,9 @@ def as_number(cell: Any, *, comma: bool = False) -> float:
 
 
 def _number(cell: Any, comma: bool) -> float:
-    """Return the number in a cell, infinite if it is too large for the machine; ValueError if there is none."""
+    """Return the number in a cell, infinite if it overflows; ValueError if there is none."""
     if isinstance(cell, str):
-        if "_" in cell:  # Python would take 1_000 as a number
+        if "_" in cell:  # Python would read 1_000 as a number
             raise ValueError(cell)
         if comma:
             if _COMMA_NUMBER.fullmatch(cell.strip()) is None:
@@ -73,7 +73,7 @@ def _number(cell: Any, comma: bool) -> float:
 
 
 def is_number(cell: Any, *, comma: bool = False) -> bool:
-    """Whether a cell holds a number, be it one that is out of bounds: infinity is a fault among numbers, no word."""
+    """Return whether a cell holds a number, also one out of bounds: infinity is a faulty number, not a word."""
     try:
         return not math.isnan(_number(cell, comma))
     except ValueError:
@@ -81,7 +81,7 @@ def is_number(cell: Any, *, comma: bool = False) -> bool:
 
 
 def as_text(cell: Any) -> str:
-    """Return a cell as the same text whichever file format it came from: 3, 3.0 and "3" are "3"."""
+    """Return a cell as text that is the same for all file formats: 3, 3.0 and "3" are "3"."""
     if isinstance(cell, str):
         return cell.strip()
     if isinstance(cell, np.generic):
@@ -94,12 +94,12 @@ def as_text(cell: Any) -> str:
 
 
 def id_of(cell: Any) -> str:
-    """Return what a column of ids says of a row; nothing where there is no value: no row is called None."""
+    """Return the value of an ID column; an empty text if there is none, so that no row is called None."""
     return "" if is_missing_label(cell) else as_text(cell)
 
 
 def as_bit(cell: Any) -> bool | None:
-    """Return what a cell of a label's own column says; None if it says neither yes nor no."""
+    """Return the value of a label's own column; None if it is neither yes nor no."""
     try:
         bit = _BITS.get(cell)
     except TypeError:  # a list
@@ -108,9 +108,9 @@ def as_bit(cell: Any) -> bool | None:
 
 
 def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return a column of numbers quickly, or None if some cell needs a closer look."""
+    """Return a column of numbers by a fast path, or None if some cell needs a closer check."""
     kinds = set(map(type, cells))
-    if not kinds <= _PLAIN:  # `float` also takes times of NumPy, in whatever unit they are
+    if not kinds <= _PLAIN:  # `float` would also accept times of NumPy, in any unit
         return None
     if str in kinds and "_" in "".join(cells if len(kinds) == 1 else [cell for cell in cells if type(cell) is str]):
         return None
@@ -122,12 +122,12 @@ def plain_numbers(cells: Sequence[Any]) -> NDArray[np.float64] | None:
 
 
 def is_several(cell: Any) -> bool:
-    """Whether a cell holds several values: a list, a set, an array."""
+    """Return whether a cell holds several values: a list, a set, an array."""
     return isinstance(cell, Collection | np.ndarray) and not isinstance(cell, str | bytes | bytearray)
 
 
 def as_vector(cell: Any) -> NDArray[np.float64] | None:
-    """Return the numbers of a list or array; None if it is something else, or empty, or a number is out of bounds."""
+    """Return the numbers of a list or array; None for other types, empty ones, or numbers out of bounds."""
     if not isinstance(cell, list | tuple | np.ndarray) or not len(cell):
         return None
     if not isinstance(cell, np.ndarray) and not set(map(type, cell)) <= _NUMBERS:
@@ -140,7 +140,7 @@ def as_vector(cell: Any) -> NDArray[np.float64] | None:
 
 
 def numbers_among(cells: Sequence[Any], *, comma: bool = False) -> NDArray[np.float64]:
-    """Return the numbers of a column, without what is missing or no number within bounds."""
+    """Return the numbers of a column, without missing and invalid ones."""
     numbers = None if comma else plain_numbers(cells)
     if numbers is None:
         found = np.array([_number(cell, comma) for cell in cells if is_number(cell, comma=comma)])

@@ -1,4 +1,4 @@
-"""What the columns of a table are, for people: kind, values, missing values, contribution and an example of each."""
+"""A table about columns: kind, values, missing values, contribution and an example of each."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class ColumnSummary:
     Attributes
     ----------
     name, kind : str
-        The column, and what it was found to be.
+        The column and its kind.
     values : str
-        Its range, its categories, or what becomes of its cells; of an ignored column the reason.
+        Its range, its categories, or its encoding; for an ignored column the reason.
     missing : float
-        The share of nodes without a value. Rows are not counted: a node has a value as soon as one of its rows has.
+        The share of nodes without a value. Nodes are counted, not rows: a node has a value if one of its rows has one.
     contribution : float or None
-        Its part in the predictions for learned rows: how much these change if rows exchange their values in it.
+        Its contribution: how much predictions for learned rows change if rows exchange their values in it.
     example : str
         The value of the first node that has one.
     """
@@ -46,7 +46,7 @@ class ColumnSummary:
     example: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """Return what a table shows."""
+        """Return the cells that a table shows."""
         contribution = "" if self.contribution is None else f"{self.contribution:.1%}"
         return self.name, self.kind, self.values, f"{self.missing:.1%}", contribution, self.example
 
@@ -55,7 +55,7 @@ _HEADER = ("name", "kind", "values", "nodes without", "contributes", "example")
 
 
 class ColumnTable(tuple[ColumnSummary, ...]):
-    """The columns of a model, which print as a table."""
+    """The columns of a model; prints as a table."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class ColumnTable(tuple[ColumnSummary, ...]):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the columns as JSON has them."""
+        """Return the columns as JSON."""
         return [asdict(column) for column in self]
 
 
@@ -86,18 +86,18 @@ def column_table(
     weights: NDArray[np.float64] | None,
     contributions: Mapping[str, float],
 ) -> ColumnTable:
-    """Return what the columns of a model are.
+    """Return the columns of a model.
 
     Parameters
     ----------
     layout, names : TableLayout, FeatureNames
-        What the columns mean, and the names of their features.
+        The layout, and the names of the features.
     nodes : ndarray or csr_array of shape (n_nodes, n_features)
         The nodes.
     weights : ndarray of shape (n_features,) or None
-        How much each feature weighs: the words of the weightiest are shown.
+        The weight of each feature: the words with the largest weights are shown.
     contributions : mapping of str to float
-        The part of each column in predictions.
+        The contribution of each column.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def _values(column: Column, block: NDArray[np.float64]) -> str:
 
 
 def _weightiest(names: FeatureNames, at: NDArray[np.int64], weights: NDArray[np.float64]) -> str:
-    """Return the words of the features that weigh most, in parentheses."""
+    """Return the words of the features with the largest weights, in parentheses."""
     by_weight = np.argsort(-weights, kind="stable")
     words = [names.word(int(feature)) for feature in at[by_weight[: 4 * _SHOWN_WORDS]]]
     known = list(dict.fromkeys(word for word in words if word is not None))[:_SHOWN_WORDS]

@@ -1,4 +1,4 @@
-"""What a column is, by its first cells: numbers, yes or no, dates, categories, free text, or an id."""
+"""The kind of a column, by its first cells: number, boolean, date, category, free text, or ID."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from mlca.tables.kinds import (
 )
 from mlca.tables.words import length_of, words_of
 
-# The first rows, by which kinds are decided.
+# The number of first rows that decide the kinds.
 FIRST_ROWS = 1000
 
-# A column is of numbers or dates if at least so many of its values are; the others are then faults.
+# Smallest share of numbers or dates among the values of such a column; other values are then faults.
 MOSTLY = 0.9
 
-# More values than this, or more than half of the rows' values being different, are text rather than categories.
+# Columns with more values, or with more than half of the rows' values distinct, are text rather than categories.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
-# Short codes, such as the numbers of planes, are categories if at most this share of the values is different.
+# Short codes, such as tail numbers of planes, are categories up to this share of distinct values.
 MOSTLY_DIFFERENT = 0.95
 
-# Values of so many words on average are sentences, however often they are repeated.
+# Values with this many words on average are sentences, however often they are repeated.
 WORDS_OF_TEXT = 4
 
 _CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
@@ -53,19 +53,19 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says about columns, against what the first rows say: names or patterns.
+    """The user's settings about columns, by name or pattern; they override the first rows.
 
     Attributes
     ----------
     numeric, categorical, text, ignore, vector : tuple of str
-        Columns of a kind.
+        Columns of each kind.
     decimal : {".", ","} or None
-        How fractions are written; None lets the columns tell.
+        The decimal separator; None detects it.
     text_features : int
-        Places for the words of a text.
+        The number of features for the words of a text.
     codes : bool
-        Whether short codes that are repeated are categories, however many there are. Logs of the service are replayed
-        by the rule that they began with, under which many codes are text.
+        Whether repeated short codes are categories, however many there are. Logs of the service are replayed by the
+        rule with which they began, under which many codes are text.
     """
 
     numeric: tuple[str, ...] = ()
@@ -79,21 +79,21 @@ class Wishes:
 
     @classmethod
     def of_kinds(cls, kinds: Mapping[str, str], **others: Any) -> Wishes:
-        """Return what is wished by a mapping of columns to kinds, as `MLCA(columns=...)` has it."""
+        """Return the settings for a mapping of columns to kinds, as in `MLCA(columns=...)`."""
         by_kind: dict[str, Any] = {
             wish: tuple(escape(name) for name, kind in kinds.items() if KINDS[kind] == wish) for wish in _KINDS
         }
         return cls(**by_kind, **others)
 
     def kind_of(self, column: str) -> str | None:
-        """Return what the user says that a column is; ValueError if two things at once."""
+        """Return the kind that the user set for a column; ValueError if there are two."""
         kinds = [kind for kind in _KINDS if any(column == name or fnmatchcase(column, name) for name in self._of(kind))]
         if len(kinds) > 1:
-            raise ValueError(f"column {column!r} cannot be two things at once; leave it out of one option")
+            raise ValueError(f"column {column!r} cannot have two kinds; leave it out of one option")
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> Wishes:
-        """Return what is wished of these columns and of later ones: the name of one of these is no pattern."""
+        """Return the settings for these columns and later ones: the name of one of these is not a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
@@ -108,25 +108,25 @@ class Wishes:
         )
 
     def check(self, columns: Sequence[str], labels: Sequence[str], where: str) -> None:
-        """Raise ValueError if a wish means no column, or one of the labels."""
+        """Raise ValueError if a setting matches no column, or a label column."""
         for kind in _KINDS:
             for name in names_of(self._of(kind), columns, where):
                 if name in labels:
-                    raise ValueError(f"column {name!r} cannot be two things at once; leave it out of one option")
+                    raise ValueError(f"column {name!r} cannot have two kinds; leave it out of one option")
 
     def _of(self, kind: str) -> tuple[str, ...]:
         wanted: tuple[str, ...] = getattr(self, kind)
         return wanted
 
 
-# The kinds as users say them.
+# The names of the kinds in the user's settings.
 KINDS = {"number": "numeric", "category": "categorical", "text": "text", "vector": "vector", "ignore": "ignore"}
 
 _KINDS = ("ignore", "categorical", "numeric", "text", "vector")
 
 
 def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[str, ...]:
-    """Return the columns that names and patterns mean; ValueError if one means none."""
+    """Return the columns that match names and patterns; ValueError if one matches none."""
     found: dict[str, None] = {}
     for name in wanted:
         meant = [name] if name in columns else [column for column in columns if fnmatchcase(column, name)]
@@ -137,7 +137,7 @@ def names_of(wanted: Sequence[str], columns: Sequence[str], file: str) -> tuple[
 
 
 def some(columns: Sequence[str], most: int = 20) -> str:
-    """List columns for a message, but not thousands of them."""
+    """List columns for a message, up to a limit."""
     more = f" and {len(columns) - most} more" if len(columns) > most else ""
     return ", ".join(map(repr, columns[:most])) + more
 
@@ -147,8 +147,8 @@ def decide_columns(
 ) -> list[Column]:
     """Decide the kind of every column.
 
-    Where free text or dates stand beside numbers, the numbers are scaled: words count about 1, and numbers of another
-    size would drown them or drown in them.
+    Where free text or dates are beside numbers, the numbers are scaled: words count about 1, and numbers of another
+    magnitude would dominate or vanish.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def decide_columns(
     nominal : mapping of str to tuple of str
         Columns that are declared categorical, with their values.
     wishes : Wishes
-        What the user says.
+        The user's settings.
     where : str
         The table, for errors.
 
@@ -175,18 +175,18 @@ def decide_columns(
             decided.append(decide_column(name, values, wishes))
     if all(isinstance(column, Ignored) for column in decided):
         reasons = "; ".join(f"{column.name!r}: {column.reason}" for column in decided if isinstance(column, Ignored))
-        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are all there is'})")
+        raise ValueError(f"{where}: no column is left to learn from ({reasons or 'the labels are the only columns'})")
     if any(isinstance(column, Text | Date) for column in decided):
         decided = [scaled(column, cells[column.name]) for column in decided]
     return decided
 
 
 def scaled(column: Column, cells: Sequence[Any]) -> Column:
-    """Return a column of numbers as one whose numbers have mean 0 and deviation 1 among the cells."""
+    """Return a numeric column scaled to mean 0 and deviation 1 over the cells."""
     if not isinstance(column, Numeric):
         return column
     numbers = numbers_among(cells, comma=column.comma)
-    if not len(numbers):  # all out of bounds, which is told when a row is read
+    if not len(numbers):  # all out of bounds, which is reported when a row is read
         return column
     spread = float(np.std(numbers))
     return replace(column, centre=float(np.mean(numbers)), spread=spread if spread > 0 else 1.0)
@@ -250,14 +250,14 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
 
 
 def _says_nothing(cell: Any) -> bool:
-    """Whether a cell is no value that could be written: several of them, a complex number, or a bare object."""
+    """Return whether a cell cannot be written as one value: several values, a complex number, or a bare object."""
     cell_type: Any = type(cell)
     bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
     return is_several(cell) or bare or isinstance(cell, complex)
 
 
 def _says_yes_and_no(present: Sequence[Any]) -> bool:
-    """Whether text says true and false, or yes and no; 0 and 1 are numbers."""
+    """Return whether text means true and false, or yes and no; 0 and 1 are numbers."""
     if not all(isinstance(cell, str) for cell in present):
         return False
     words = {cell.strip().lower() for cell in present}
@@ -288,12 +288,12 @@ def _numeric(name: str, present: Sequence[Any], wishes: Wishes) -> Numeric:
 
 
 def _id_or(name: str, present: Sequence[Any], column: Numeric) -> Column:
-    """Tell whole numbers that only say which row it is from those that say something about it."""
+    """Distinguish whole numbers that are row IDs from those with a meaning."""
     numbers = numbers_among(present, comma=column.comma)
     if len(numbers) < FEW_ROWS or not (numbers == np.floor(numbers)).all() or len(np.unique(numbers)) < len(numbers):
         return column
     if _CALLED_ID.fullmatch(name) or bool((np.diff(numbers) == 1).all()):
-        return Ignored(name, f"an id: all {len(numbers)} numbers differ; learned if you say that it is numeric")
+        return Ignored(name, f"an id: all {len(numbers)} numbers differ; to learn it, declare it numeric")
     return column
 
 
@@ -303,7 +303,7 @@ def _category_or_text(name: str, texts: Sequence[str], wishes: Wishes) -> Column
     if few and sum(map(length_of, values)) < WORDS_OF_TEXT * len(values):
         return Categorical(name, tuple(sorted(values)))
     if len(values) == len(texts) and all(len(text.split()) == 1 and len(words_of(text)) <= 6 for text in texts):
-        return Ignored(name, f"an id: all {len(texts)} values differ; learned if you say that it is text")
+        return Ignored(name, f"an id: all {len(texts)} values differ; to learn it, declare it text")
     repeated = len(texts) >= FEW_ROWS and len(values) <= MOSTLY_DIFFERENT * len(texts)
     if wishes.codes and repeated and all(_CODE.fullmatch(text) and len(words_of(text)) <= 3 for text in values):
         return Categorical(name, tuple(sorted(values)), MOST_CODES_EVER)

@@ -1,4 +1,4 @@
-"""Dates as numbers: how late it is, and where in the year, the week and the day."""
+"""Dates as numbers: the time, and the position in the year, the week and the day."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Cycle: TypeAlias = Literal["year", "week", "day"]
 CYCLES: tuple[Cycle, ...] = get_args(Cycle)
 _LENGTH = {"year": 365.2425, "week": 7.0, "day": 1.0}
 
-# 31.12.2024, perhaps with a time behind it, is a date in one way only; 12/11/2024 in two, and is taken as none.
+# 31.12.2024, optionally with a time after it, can be only one date. 12/11/2024 could be two, and is not read as a date.
 _ISO = re.compile(r"\d{4}-?\d{2}-?\d{2}([T ].*)?", re.ASCII)
 _DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})([T ].*)?", re.ASCII)
 
@@ -24,7 +24,7 @@ _BEGINNING = datetime(1970, 1, 5)
 
 
 def as_days(cell: Any) -> float | None:
-    """Return the time of a cell in days since the first Monday of 1970; None if it is no date.
+    """Return the time of a cell in days since the first Monday of 1970; None if it is not a date.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def as_days(cell: Any) -> float | None:
 
 
 def _moment(cell: Any) -> datetime | None:
-    if hasattr(cell, "to_timestamp"):  # a period of pandas, which begins then
+    if hasattr(cell, "to_timestamp"):  # a pandas period, represented by its start
         cell = cell.to_timestamp()
     if isinstance(cell, np.datetime64):
         cell = cell.astype("datetime64[us]").item()
@@ -66,10 +66,10 @@ def _moment(cell: Any) -> datetime | None:
 
 
 def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
-    """Return the cycles that matter to some times: those of which they show more than one phase.
+    """Return the cycles that matter for some times: those with more than one phase.
 
-    The year matters if they are two months apart, the week if they are on several days, the day if they differ in
-    the time of day.
+    The year matters if dates are two months apart, the week if they are on several weekdays, the day if times of day
+    differ.
     """
     first, last = min(days), max(days)
     told: dict[Cycle, bool] = {
@@ -81,13 +81,13 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:
-    """Return the place of a time on the circle of a cycle: what is near in it is near there, also across its end."""
+    """Return the position of a time on the circle of a cycle, on which the end is near the start."""
     angle = 2 * math.pi * days / _LENGTH[cycle]
     return math.sin(angle), math.cos(angle)
 
 
 def in_words(days: float) -> str:
-    """Return a time as a date; as days where the calendar has none.
+    """Return a time as a date; as days if it is beyond the calendar.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def in_words(days: float) -> str:
     ('1970-01-06', '1956-04-28', '1e+09 days')
     """
     try:
-        # Counted from the beginning: of times before 1970 Windows makes no date by itself.
+        # Computed from the epoch, because Windows cannot convert times before 1970.
         return (_BEGINNING + timedelta(days=days)).date().isoformat()
     except (ValueError, OverflowError):
         return f"{days:.4g} days"

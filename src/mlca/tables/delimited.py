@@ -1,4 +1,4 @@
-"""CSV and TSV: the first line names the columns, cells may be quoted and hold line ends."""
+"""CSV and TSV: the first line names the columns; cells may be quoted and contain line ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlca.tables.sources import Fault, NumberedRow, require_distinct
 
 _QUOTED = re.compile(rb'"[^"]*"')
 
-# A column without a name gets one with this beginning; pandas writes its index so.
+# Prefix of the names of unnamed columns; pandas writes its index so.
 UNNAMED = "unnamed "
 
 
@@ -23,7 +23,7 @@ class DelimitedSource:
     stream : ByteStream
         The file.
     delimiter : str or None
-        What stands between cells; None takes comma, semicolon or tab, whichever the first line has most of.
+        The separator between cells; None takes comma, semicolon or tab, whichever is most frequent in the first line.
     """
 
     place = "line"
@@ -42,7 +42,7 @@ class DelimitedSource:
         self.columns = self._read_header()
 
     def _checked(self, lines: Iterator[str]) -> Iterator[str]:
-        """Pass lines on and remember those that are not UTF-8."""
+        """Pass lines on and record those that are not UTF-8."""
         for number, line in enumerate(lines, 1):
             if not line.isascii() and (problem := undecodable(line)):
                 self._faulty[number] = problem
@@ -70,7 +70,7 @@ class DelimitedSource:
         return tuple(names)
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; blank lines are none."""
+        """Yield the rows; blank lines are skipped."""
         width, reader = len(self.columns), self._reader
         while True:
             line = reader.line_num + 1
@@ -90,7 +90,7 @@ class DelimitedSource:
             except csv.Error as error:
                 long = "; write JSON lines if it is meant, which may be longer" if "limit" in str(error) else ""
                 yield line, Fault(f"{error}; is a quote not closed, or not doubled?{long}")
-                self._faulty.clear()  # one fault a row: the next one may be sound
+                self._faulty.clear()  # one fault per row: the next one may be valid
 
 
 def _is_number(text: str) -> bool:

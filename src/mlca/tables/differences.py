@@ -1,4 +1,4 @@
-"""How a file differs from the recipe that it is to be read by."""
+"""Differences between a file and a recipe."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mlca.tables.xc import XcSource
 
 
 def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = False) -> list[str]:
-    """Compare a file with the layout that a model was trained by.
+    """Compare a file with the layout of a model.
 
     Parameters
     ----------
     file : TableFile
         The file.
     layout : Layout
-        What the model knows.
+        The layout of the model.
     labels : bool
         Whether the file must have labels.
     learning : bool, default=False
@@ -30,12 +30,12 @@ def compare(file: TableFile, layout: Layout, *, labels: bool, learning: bool = F
     Returns
     -------
     list of str
-        What may differ, such as new columns: a sentence each.
+        A message for each acceptable difference, such as a new column.
 
     Raises
     ------
     ValueError
-        If the file cannot be read by the layout; all that is wrong is named at once.
+        If the file cannot be read by the layout; the message lists all problems.
     """
     source = file.source
     if isinstance(source, XcSource) != isinstance(layout, XcLayout):

@@ -17,7 +17,7 @@ from mlca.tables.layout import TableLayout
 
 
 class CellError(ValueError):
-    """Cells are of another kind than their column; `rows` are the rows of such cells."""
+    """Cells do not fit their column; `rows` are the rows of such cells."""
 
     def __init__(self, faulty: Mapping[int, str]) -> None:
         row = min(faulty)
@@ -26,14 +26,14 @@ class CellError(ValueError):
 
     @classmethod
     def refuse(cls, remarks: Remarks, first_row: int = 0) -> None:
-        """Raise the error if there are faulty rows; rows are counted from `first_row` on."""
+        """Raise the error if there are faulty rows; rows are counted from `first_row`."""
         if remarks.faulty:
             raise cls({first_row + row: problem for row, problem in remarks.faulty.items()})
 
 
 @dataclass
 class Remarks:
-    """What was odd about cells: by column, the rows without a value, with an unknown category, or with a fault."""
+    """Findings about cells: for each column, the rows without a value, with an unknown category, or with a fault."""
 
     missing: dict[str, Sequence[int]] = field(default_factory=dict)
     unseen: dict[str, Sequence[int]] = field(default_factory=dict)
@@ -41,23 +41,23 @@ class Remarks:
 
 
 def encode(layout: TableLayout, cells: CellsByColumn, n_rows: int) -> tuple[Any, Remarks]:
-    """Make a matrix of cells.
+    """Encode cells as a matrix.
 
     Parameters
     ----------
     layout : TableLayout
-        What the columns mean.
+        The layout.
     cells : mapping of str to sequence
-        The cells of each column. A column that is not there is missing in every row.
+        The cells of each column. A missing column is missing in every row.
     n_rows : int
-        The number of cells of each.
+        The number of cells per column.
 
     Returns
     -------
     X : ndarray or csr_array of shape (n_rows, layout.n_features)
-        The rows. Those that are faulty have anything where the fault is.
+        The rows. Faulty cells have an arbitrary value.
     remarks : Remarks
-        What was odd.
+        The findings about the cells.
     """
     remarks = Remarks()
     parts = []
@@ -77,7 +77,7 @@ def _remark(remarks: Remarks, column: LearnedColumn, encoded: Encoded, cells: Se
     if encoded.unseen:
         remarks.unseen[column.name] = encoded.unseen
     for i in encoded.faulty:
-        remarks.faulty.setdefault(i, f"{str(cells[i])[:40]!r} is {column.wanted}, as column {column.name!r} asks for")
+        remarks.faulty.setdefault(i, f"{str(cells[i])[:40]!r} is {column.wanted}, as column {column.name!r} requires")
 
 
 def _dense(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any:
@@ -98,7 +98,7 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
 
 @dataclass(frozen=True)
 class Part:
-    """Rows from `start` up to `stop`, and what their columns mean: the next part begins where something new comes."""
+    """Rows from `start` up to `stop` with their layout; the next part starts where the layout grows."""
 
     start: int
     stop: int
@@ -113,30 +113,30 @@ def encode_growing(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> tuple[list[Part], Remarks]:
-    """Make matrices of cells by a layout that grows with what the rows bring.
+    """Encode cells by a layout that grows with the rows.
 
-    New categories have new codes. New columns count from the first of these rows on. By a recipe of an older file a
-    category is a number more from the row on that brings it, so that it does not matter in which portions rows come.
+    New categories have new codes. New columns count from the first of these rows on. In recipes of older files, a
+    category adds a feature at the row that brings it, so that the size of portions does not matter.
 
     Parameters
     ----------
     layout : TableLayout
-        What is known.
+        The layout so far.
     cells : mapping of str to sequence
         The cells of each column.
     n_rows : int
-        The number of cells of each.
+        The number of cells per column.
     unusable : collection of int
         Rows whose new categories do not count.
     decide : callable, optional
-        What decides the kind of a new column by its name and cells; without it new columns are left alone.
+        Decides the kind of a new column by its name and cells; without it new columns are ignored.
 
     Returns
     -------
     parts : list of Part
-        The rows in order; those that are faulty among them.
+        The rows in order, including faulty ones.
     remarks : Remarks
-        What was odd: of categories, those that there is no room for.
+        The findings; among categories, those beyond the limit.
     """
     steps = layout_steps(layout, cells, unusable, decide)
     X, remarks = encode(steps[-1][1], cells, n_rows)
@@ -155,7 +155,7 @@ def layout_steps(
     unusable: Collection[int] = (),
     decide: Callable[[str, Sequence[Any]], Column] | None = None,
 ) -> list[tuple[int, TableLayout]]:
-    """Return the rows at which the layout becomes another, the first of them 0, and what it becomes.
+    """Return the rows at which the layout changes, beginning with 0, each with the new layout.
 
     The parameters are those of `encode_growing`.
     """
@@ -179,7 +179,7 @@ def layout_steps(
 
 
 def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collection[int]) -> TableLayout:
-    """Give new categories the next codes, which makes no row wider."""
+    """Give new categories the next codes, which does not widen rows."""
     columns = list(layout.columns)
     for place, column in enumerate(columns):
         if isinstance(column, Categorical):
@@ -189,7 +189,7 @@ def _with_new_codes(layout: TableLayout, cells: CellsByColumn, unusable: Collect
 
 
 def _new_values(column: Categorical | OneHot, cells: CellsByColumn, unusable: Collection[int]) -> list[tuple[int, str]]:
-    """Return the categories that a column has not had, as far as there is room, each with the row that brings it."""
+    """Return the new categories of a column, up to its limit, each with its first row."""
     column_cells, left_out = cells.get(column.name, ()), set(unusable)
     most = column.most if isinstance(column, Categorical) else MOST_VALUES_EVER
     new: dict[str, int] = {}
@@ -215,7 +215,7 @@ def _with_new_columns(
 
 
 def kind_by(wishes: Wishes, layout: TableLayout) -> Callable[[str, Sequence[Any]], Column]:
-    """Return what decides the kind of a new column: what the user said of it, its cells, and its neighbours."""
+    """Return a function that decides the kind of a new column by user settings, cells and neighbours."""
     beside_words = any(isinstance(column, Text | Date) for column in layout.columns)
     wishes = wishes.among([column.name for column in layout.columns])
 

@@ -1,4 +1,4 @@
-"""The names of encoded features, for people: "summary: kernel", "section = libs", "size missing"."""
+"""Readable names of encoded features: "summary: kernel", "section = libs", "size missing"."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from mlca.tables.layout import ArrayLayout, Layout, TableLayout
 from mlca.tables.vocabulary import Vocabulary
 from mlca.tables.words import place_of, seed_of, tokens_of
 
-# Words of a text that are shown.
+# Number of words of a text that are shown.
 _SHOWN_WORDS = 8
 
 
 class FeatureNames:
-    """Names features, terms of linear models and cells by what the columns mean.
+    """Names features, terms of linear models and cells, by the layout.
 
     Parameters
     ----------
     layout : Layout or ArrayLayout
-        What the columns mean.
+        The layout.
     vocabulary : Vocabulary, optional
-        The words behind features of text.
+        The words behind text features.
     own_words : mapping of int to str, optional
-        The words of one row by their feature, as `own_words` returns them. Where given, they name the features.
+        The words of one row by feature, as returned by `own_words`. If given, they name the features.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class FeatureNames:
         return column.name
 
     def word(self, feature: int) -> str | None:
-        """Return the word that most often falls on a feature of text; None if it is not known."""
+        """Return the most frequent word of a text feature; None if unknown."""
         column, place = self._part(feature)
         return self._vocabulary.word(column.name, place)
 
@@ -92,7 +92,7 @@ class FeatureNames:
         return f"{self.column(feature)} = {self.layout.in_words(self._owner(feature), np.array([code]))}"
 
     def number(self, feature: int, value: float) -> str:
-        """Return the name of the term for a number, with its value where that says something."""
+        """Return the name of the term for a number, with its value if that is informative."""
         if not isinstance(self.layout, TableLayout):
             return f"{self.column(feature)} = {value:g}"
         column, place = self._part(feature)
@@ -115,7 +115,7 @@ class FeatureNames:
         return f"{self.name(feature)} from {low:.4g} to {high:.4g}"
 
     def in_words(self, owner: int, part: NDArray[np.float64], *, own: bool = False) -> str:
-        """Return what a row or a node has in a learned column; with `own`, by the words of the row itself."""
+        """Return the value of a row or a node in a learned column; with `own`, in the row's own words."""
         column = self.layout.learned[owner] if isinstance(self.layout, TableLayout) else None
         if not isinstance(column, Text) or not isinstance(self.layout, TableLayout):
             return self.layout.in_words(owner, part)
@@ -134,7 +134,7 @@ class FeatureNames:
         return int(self.layout.owners[feature])
 
     def _part(self, feature: int) -> tuple[LearnedColumn, int]:
-        """Return the column of a feature, and which of its features it is."""
+        """Return the column of a feature, and its position in it."""
         assert isinstance(self.layout, TableLayout)
         if self._offsets is None:
             self._offsets = np.empty(len(self.layout.owners), dtype=np.int64)
@@ -144,14 +144,14 @@ class FeatureNames:
 
 
 def own_words(layout: Layout, cells: Mapping[str, Sequence[Any]]) -> dict[int, str]:
-    """Return the words of a row's texts by their features, in order of appearance; several on one are all named.
+    """Return the words of a row's texts by feature, in order of appearance; several words may share a feature.
 
     Parameters
     ----------
     layout : Layout
-        What the columns mean.
+        The layout.
     cells : mapping of str to sequence
-        The cells of each column, of which the first row counts.
+        The cells of each column, of which the first row is used.
     """
     words: dict[int, str] = {}
     if not isinstance(layout, TableLayout):

@@ -1,4 +1,4 @@
-"""The first rows of a table, kept until there are enough of them to decide what the columns are."""
+"""The first rows of a table, held until their number is enough to decide the kinds of columns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TableRows:
     by_column : mapping of str to sequence
         The cells of each column.
     n_rows : int
-        The number of cells of each.
+        The number of cells per column.
     nominal : mapping of str to tuple of str
         Columns that are declared categorical, with their values.
     """
@@ -49,7 +49,7 @@ class TableRows:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """Rows in the portions in which they came; these are put together only when columns are decided."""
+    """Rows in the portions in which they arrived; they are joined only when columns are decided."""
 
     portions: tuple[TableRows, ...] = ()
 
@@ -82,8 +82,8 @@ class FirstRows:
 
 
 def decide_layout(first: TableRows, wishes: Wishes) -> TableLayout:
-    """Decide what the columns of the first rows are; ValueError if the user has to say more about them."""
-    # Each table declares the values that it has itself: those of other tables are known as well.
+    """Decide the kinds of the columns of the first rows; ValueError if the user has to set some."""
+    # Each table declares its own values: those of other tables are known too.
     nominal = {
         name: tuple(
             dict.fromkeys([*values, *(as_text(cell) for cell in first.by_column[name] if not is_missing(cell))])

@@ -1,4 +1,4 @@
-"""Which reader reads which file: by what the user says, by the file's suffix, or by its first bytes."""
+"""The reader for a file: by the user's choice, by the suffix, or by the first bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def open_source(stream: ByteStream, format: str | None = None) -> Source:
     stream : ByteStream
         The file.
     format : str, optional
-        One of `READERS`; by default the suffix tells, and where it does not, the first bytes do.
+        One of `READERS`; default: by the suffix, or else by the first bytes.
 
     Returns
     -------

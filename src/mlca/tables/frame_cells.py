@@ -1,4 +1,4 @@
-"""The cells of tables that are in memory: of pandas, polars or Arrow, or of an array."""
+"""The cells of tables in memory: of pandas, polars or Arrow, or of an array."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mlca.tables.first_rows import TableRows
 
 
 def is_dict(X: Any) -> bool:
-    """Whether X holds values by name, and nothing else: one kind of SciPy's sparse matrices is a dict, too."""
+    """Return whether X holds values by name; some sparse matrices of SciPy are dicts, but not that."""
     return isinstance(X, Mapping) and not hasattr(X, "shape")
 
 
 def as_table(X: Any) -> Any:
-    """Return a table of polars, Arrow or Dask as one of pandas, with names that are text; anything else as it is.
+    """Return a table of polars, Arrow or Dask as a pandas table with text names; anything else unchanged.
 
-    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they stand in that order.
+    Columns that are only numbered, 0, 1 and so on, have no names, as those of an array; they are in that order.
     """
     if is_dict(X) or (isinstance(X, list | tuple) and any(map(is_dict, X[:1]))):
         raise ValueError("X holds values by name in dicts; pass pandas.DataFrame(X), whose columns are matched by name")
@@ -35,13 +35,13 @@ def as_table(X: Any) -> Any:
         raise ValueError(f"X has two columns called {twice!r}; rename one")
     columns = list(X.columns)
     if set(columns) == set(range(len(columns))):
-        # By place: False and True are 0 and 1.
+        # Selected by position, because the names False and True equal 0 and 1.
         return X if columns == sorted(columns) else X.iloc[:, np.argsort(columns)]
     return X if columns == names else X.set_axis(names, axis=1)
 
 
 def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
-    """Return the cells of a table; where `learned` is given, those of these columns alone."""
+    """Return the cells of a table; if `learned` is given, of these columns only."""
     X = as_table(X)
     if not hasattr(X, "columns"):
         array = np.asarray(X, dtype=object)
@@ -60,6 +60,6 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
 
 
 def names_of_columns(X: Any) -> list[str]:
-    """Return the names of a table's columns, without a look at its cells."""
+    """Return the names of a table's columns without reading its cells."""
     X = as_table(X)
     return [str(name) for name in X.columns] if hasattr(X, "columns") else list(cells_of(X).by_column)

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line; the columns are the names that the first objects have."""
+"""JSON lines: one object per line; the columns are the names in the first objects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from mlca.tables.byte_streams import ByteStream, undecodable
 from mlca.tables.sources import Fault, NumberedRow
 
-# Objects whose names are the columns. A name that turns up later is not read, and told.
+# Number of objects whose names become columns. Later names are ignored and reported.
 FIRST_OBJECTS = 1000
 MOST_UNREAD = 20
 
-# How an array of objects begins, which is no row but the whole file.
+# The start of an array of objects, which is the whole file rather than a row.
 ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*\{")
 
 
@@ -25,7 +25,7 @@ class JsonLinesSource:
     Attributes
     ----------
     unread : set of str
-        Names that turned up too late to be columns, some of them.
+        Some of the names that appeared too late to be columns.
     """
 
     place = "line"
@@ -39,7 +39,7 @@ class JsonLinesSource:
         self.label_columns: tuple[str, ...] = ()
         if ARRAY.match(stream.peek()):
             raise ValueError(
-                f"{self.name}: the file is a JSON array; write JSON lines, one object a line, for instance with "
+                f"{self.name}: the file is a JSON array; write JSON lines, one object per line, for instance with "
                 "jq -c '.[]'"
             )
         objects = _objects(stream.lines())
@@ -52,7 +52,7 @@ class JsonLinesSource:
             raise ValueError(f'{self.name}{place}; no line holds a JSON object such as {{"size": 1.5, "tags": ["a"]}}')
 
     def rows(self) -> Iterator[NumberedRow]:
-        """Yield the rows; a name that an object lacks is missing."""
+        """Yield the rows; a name that an object lacks is a missing value."""
         known = set(self.columns)
         for line, found in self._objects:
             if isinstance(found, Fault):
@@ -81,15 +81,15 @@ def _objects(lines: Iterator[str]) -> Iterator[tuple[int, dict[str, Any] | Fault
         if isinstance(found, dict):
             yield number, found
         else:
-            yield number, Fault(f"expected one JSON object a line, found a {type(found).__name__}")
+            yield number, Fault(f"expected one JSON object per line, found a {type(found).__name__}")
 
 
 class _NamedTwiceError(ValueError):
-    """An object names something twice."""
+    """An object has a name twice."""
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; `json` alone would keep the last of two values and say nothing."""
+    """Return an object; `json` alone would silently keep the last of two values."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

@@ -1,9 +1,9 @@
-"""The kinds of columns: what each makes of a cell, and how it says it in the user's own terms.
+"""The kinds of columns: how each encodes a cell, and how it describes it in the user's own terms.
 
-A kind knows its name, how many numbers a cell becomes (`width`), and how (`encode`). What is missing becomes NaN, which
-the learner leaves out of its sums, and a category a code, which is equal to another or not (`nominal`); of free text
-without words nothing is left. Recipes in older files have ordinary numbers instead: `fill` for what is missing, and a
-number of 0 and 1 for each value of a category (`OneHot`). They are read as they were written.
+A kind has a name, the number of features per cell (`width`), and an encoding (`encode`). A missing value becomes NaN,
+which the learner leaves out of its sums. A category becomes a code that is compared as equal or not (`nominal`).
+Recipes in older files use ordinary numbers instead: `fill` for missing values, and one 0/1 number per category
+(`OneHot`). They are read as they were written.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from mlca.tables.dates import CYCLES, Cycle, as_days, phase
 from mlca.tables.dates import in_words as date_in_words
 from mlca.tables.words import hashed, seed_of
 
-# The code of a category that is none of the known.
+# The code of an unknown category.
 UNKNOWN = -1
 
-# Values that a category may have; and that codes may have, of which there are thousands.
+# Largest number of values of a category; and of codes, of which there may be thousands.
 MOST_VALUES_EVER = 1000
 MOST_CODES_EVER = 100_000
 
-# How a gap is shown.
+# How a missing value is shown.
 GAP_IN_WORDS = "missing"
 
-# Why a column is not learned that the user has named.
+# Reason for ignoring a column that the user has named.
 AS_YOU_WISH = "as you wish"
 
 
 class Encoded(NamedTuple):
-    """What a column's cells became: value `values[k]` stands in row `rows[k]` at the column's own place `places[k]`.
+    """Encoded cells of a column: `values[k]` is in row `rows[k]` at the column's own position `places[k]`.
 
-    `missing` are the rows without a value, `unseen` those whose category is not known, `faulty` those whose cell
-    cannot be read, with what was asked for.
+    `missing` are the rows without a value, `unseen` those with an unknown category, `faulty` those whose cell cannot be
+    read, with the expected form.
     """
 
     rows: NDArray[np.int64]
@@ -59,11 +59,11 @@ class Numeric:
     Attributes
     ----------
     fill : float or None
-        What stands for a missing number; None leaves a gap.
+        The value of a missing number; None keeps it missing.
     centre, spread : float
         A number x becomes (x - centre) / spread.
     comma : bool
-        Whether numbers are written with a decimal comma.
+        Whether numbers have a decimal comma.
     """
 
     name: str
@@ -75,10 +75,10 @@ class Numeric:
     width = 1
     nominal = False
     kind = "numeric"
-    wanted = "no number within bounds"
+    wanted = "not a number within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Make numbers of cells."""
+        """Convert cells to numbers."""
         missing: list[int] = []
         faulty: list[int] = []
         numbers = None if self.comma else plain_numbers(cells)
@@ -97,13 +97,13 @@ class Numeric:
         return _one_a_row(numbers, missing, faulty)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the number as a user would write it."""
+        """Return the number in the user's notation."""
         return GAP_IN_WORDS if np.isnan(values[0]) else f"{values[0] * self.spread + self.centre:.4g}"
 
 
 @dataclass(frozen=True)
 class Boolean:
-    """A column of yes and no, which become 1 and 0; `fill` stands for a missing one, None leaves a gap."""
+    """A boolean column, encoded as 1 and 0; `fill` is the value of a missing one, None keeps it missing."""
 
     name: str
     fill: float | None = None
@@ -114,7 +114,7 @@ class Boolean:
     wanted = "neither true nor false"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Make 0 and 1 of cells."""
+        """Convert cells to 0 and 1."""
         bits = [as_bit(cell) for cell in cells]
         unknown = [i for i, bit in enumerate(bits) if bit is None]
         missing = [i for i in unknown if is_missing(cells[i])]
@@ -123,7 +123,7 @@ class Boolean:
         return _one_a_row(numbers, missing, [i for i in unknown if not is_missing(cells[i])])
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return what it says, or the share of a node's rows that say yes."""
+        """Return yes or no, or the share of yes among a node's rows."""
         share = float(values[0])
         if math.isnan(share):
             return GAP_IN_WORDS
@@ -132,16 +132,15 @@ class Boolean:
 
 @dataclass(frozen=True)
 class Categorical:
-    """A column of categories, which become codes: equal or not, whatever number stands for them.
+    """A categorical column, encoded as codes that are compared as equal or not.
 
-    The values have the codes 1, 2 and so on. A value that is not among them has the code UNKNOWN. No row with it is
-    learned while there is room for more values, so that it equals no node; once there is none, all that are left
-    over are one category.
+    The values have the codes 1, 2 and so on. An unknown value has the code UNKNOWN, which equals no node: while the
+    limit is not reached, no row with it is learned. Beyond the limit, all further values are one category.
 
     Attributes
     ----------
     most : int
-        How many values there may be.
+        The largest number of values.
     """
 
     name: str
@@ -159,7 +158,7 @@ class Categorical:
         return {value: place + 1 for place, value in enumerate(self.values)}
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Give the categories of cells their codes."""
+        """Encode the categories of cells."""
         codes = np.array([self._code(cell) for cell in cells], dtype=np.float64)
         others = np.flatnonzero(codes == UNKNOWN).tolist()
         missing = [i for i in others if is_missing(cells[i])]
@@ -167,7 +166,7 @@ class Categorical:
         return _one_a_row(codes, missing, (), [i for i in others if not is_missing(cells[i])])
 
     def _code(self, cell: Any) -> int:
-        # None is a gap where a category is called "None", and so on.
+        # None is a missing value even if a category is called "None".
         return UNKNOWN if is_missing(cell) and not isinstance(cell, str) else self.codes.get(as_text(cell), UNKNOWN)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
@@ -180,7 +179,7 @@ class Categorical:
 
 @dataclass(frozen=True)
 class OneHot:
-    """A column of categories in older files: one number of 0 and 1 a value; a missing or unknown one is 0 in all."""
+    """A categorical column in older files: one 0/1 feature per value; a missing or unknown one is 0 in all."""
 
     name: str
     values: tuple[str, ...]
@@ -191,16 +190,16 @@ class OneHot:
 
     @property
     def width(self) -> int:
-        """The number of numbers that it becomes."""
+        """The number of features."""
         return len(self.values)
 
     @cached_property
     def codes(self) -> dict[str, int]:
-        """The place of each value."""
+        """The position of each value."""
         return {value: place for place, value in enumerate(self.values)}
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Tell the categories of cells apart."""
+        """Encode the categories of cells."""
         places = np.array([self.codes.get(as_text(cell), -1) for cell in cells], dtype=np.int64)
         rows = np.flatnonzero(places >= 0)
         others = np.flatnonzero(places < 0).tolist()
@@ -209,7 +208,7 @@ class OneHot:
         return Encoded(rows, places[rows], np.ones(len(rows)), missing, unseen)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the category, or that of most rows of a node with their share."""
+        """Return the category, or the most frequent one of a node's rows with its share."""
         place = int(np.argmax(values))
         if values[place] < 0.005:
             return "other"
@@ -219,16 +218,16 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Date:
-    """A column of dates: how late it is, and two numbers for each cycle that matters.
+    """A column of dates: the time, and two numbers for each relevant cycle.
 
     Attributes
     ----------
     centre, spread : float
         The mean and standard deviation of the first dates, in days.
     cycles : tuple of {"year", "week", "day"}
-        Where in a cycle a date is.
+        The cycles in which the position of a date is encoded.
     fill : float or None
-        What all numbers of a missing date are; None leaves gaps.
+        The value of all numbers of a missing date; None keeps them missing.
     """
 
     name: str
@@ -243,11 +242,11 @@ class Date:
 
     @property
     def width(self) -> int:
-        """The number of numbers that it becomes."""
+        """The number of features."""
         return 1 + 2 * len(self.cycles)
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Make numbers of dates."""
+        """Convert dates to numbers."""
         days = [None if is_missing(cell) else as_days(cell) for cell in cells]
         block = np.full((len(cells), self.width), np.nan if self.fill is None else self.fill)
         for i, day in enumerate(days):
@@ -263,13 +262,13 @@ class Date:
         return [(day - self.centre) / self.spread, *around]
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return the date, of a node that of the mean of its rows."""
+        """Return the date; for a node, the mean of its rows."""
         return GAP_IN_WORDS if np.isnan(values[0]) else date_in_words(float(values[0]) * self.spread + self.centre)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A column of free text, whose words and pairs of words fall on `width` places by their hash."""
+    """A column of free text, whose words and pairs of words are hashed to `width` features."""
 
     name: str
     width: int
@@ -279,7 +278,7 @@ class Text:
     wanted = "no text"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Find the words of texts."""
+        """Encode the words of texts."""
         seed = seed_of(self.name)
         found = [{} if is_missing(cell) else hashed(as_text(cell), self.width, seed) for cell in cells]
         lengths = [len(words) for words in found]
@@ -289,7 +288,7 @@ class Text:
         return Encoded(np.repeat(np.arange(len(cells)), lengths), places, values, missing)
 
     def in_words(self, values: NDArray[np.float64]) -> str:
-        """Return how many words there are: a hash cannot be turned back into them."""
+        """Return the number of words, because a hash cannot be reversed."""
         return f"{np.count_nonzero(values)} words and pairs"
 
 
@@ -305,7 +304,7 @@ class Vector:
 
     @property
     def wanted(self) -> str:
-        """What a cell is that cannot be read."""
+        """The description of a faulty cell."""
         return f"not a list of {self.width} numbers within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
@@ -331,7 +330,7 @@ class Vector:
 
 @dataclass(frozen=True)
 class Ignored:
-    """A column that is not learned, and why."""
+    """A column that is not learned, with the reason."""
 
     name: str
     reason: str
@@ -350,17 +349,17 @@ def _one_a_row(
     return Encoded(np.arange(len(numbers)), np.zeros(len(numbers), dtype=np.int64), numbers, missing, unseen, faulty)
 
 
-# The kinds as users say them.
+# The names of the kinds in the user's settings.
 _KINDS_IN_WORDS = {"numeric": "number", "boolean": "yes or no", "categorical": "category", "ignored": "ignore"}
 
 
 def kind_in_words(column: Column) -> str:
-    """Return the kind of a column as users say it."""
+    """Return the kind of a column in the user's terms."""
     return _KINDS_IN_WORDS.get(column.kind, column.kind)
 
 
 def column_to_json(column: Column) -> dict[str, Any]:
-    """Return a column as JSON has it."""
+    """Return a column as JSON."""
     plain: dict[str, Any] = {"name": column.name, "kind": column.kind}
     match column:
         case Numeric():
@@ -381,11 +380,11 @@ def column_to_json(column: Column) -> dict[str, Any]:
 
 
 def column_from_json(plain: Any) -> Column:
-    """Read what `column_to_json` gave; ValueError, KeyError or TypeError if it is something else."""
+    """Read the result of `column_to_json`; ValueError, KeyError or TypeError if it is invalid."""
     name = as_json_text(plain["name"])
     match plain["kind"]:
         case "numeric":
-            # Files of the first version know neither scale nor comma.
+            # Files of the first version have neither scale nor comma.
             return Numeric(
                 name, _fill(plain["fill"]), *_scale(plain.get("centre", 0.0), plain.get("spread", 1.0)),
                 bool(plain.get("comma", False)),
@@ -396,7 +395,7 @@ def column_from_json(plain: Any) -> Column:
             values = as_json_texts(plain["values"])
             if not values or len(set(values)) < len(values):
                 raise ValueError(f"the values of column {name!r} are none, or one is there twice")
-            # Files of format version 3 and before know no codes, and dates without a gap.
+            # Files of format version 3 and before have no codes, and no missing dates.
             if not plain.get("coded", False):
                 return OneHot(name, values)
             return Categorical(name, values, _whole(plain.get("most", MOST_VALUES_EVER), MOST_CODES_EVER))
@@ -444,14 +443,14 @@ def _finite(value: Any) -> float:
 
 
 def as_json_text(value: Any) -> str:
-    """Return a text out of JSON; TypeError if it is none."""
+    """Return a text from JSON; TypeError if it is not one."""
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not text")
     return value
 
 
 def as_json_texts(values: Any) -> tuple[str, ...]:
-    """Return the texts of a list out of JSON; TypeError if it is none."""
+    """Return a list of texts from JSON; TypeError if it is not one."""
     if not isinstance(values, list):
-        raise TypeError(f"{values!r} is no list")
+        raise TypeError(f"{values!r} is not a list")
     return tuple(map(as_json_text, values))

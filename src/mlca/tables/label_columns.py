@@ -1,4 +1,4 @@
-"""How labels are written: found out from the first rows, then read from every row."""
+"""The form of labels in a file: decided by the first rows, then read from every row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEPARATORS = ("|", ";", ",")
 def decide_labels(
     source: Source, rows: Sequence[Sequence[Any]], wanted: str | None, separator: str | None
 ) -> LabelLayout:
-    """Decide how the labels of a file are written.
+    """Decide the form of the labels in a file.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ def decide_labels(
     rows : sequence of cells
         Its first rows.
     wanted : str or None
-        A column, columns with commas between them, a pattern, or the XML file of a Mulan dataset; None where
-        the file itself tells.
+        A column, comma-separated columns, a pattern, or the XML file of a Mulan dataset; None if the file declares its
+        labels.
     separator : str or None
-        What the user says stands between labels.
+        The user's separator between labels.
 
     Returns
     -------
     LabelLayout
     """
     if separator == "":
-        raise ValueError("--separator is empty; say what stands between labels, such as |")
+        raise ValueError("--separator is empty; set the separator between labels, such as |")
     columns, patterns = _label_columns(source, wanted)
     if len(columns) > 1 or patterns:
         return LabelLayout("flags", columns, patterns=patterns)
@@ -62,7 +62,7 @@ def _label_columns(source: Source, wanted: str | None) -> tuple[tuple[str, ...],
         if source.label_columns:
             return source.label_columns, ()
         raise ValueError(
-            f"{source.name}: say where the labels are, as in --labels tags; the columns are {some(source.columns)}"
+            f"{source.name}: name the label columns, for example --labels tags; the columns are {some(source.columns)}"
         )
     if wanted.lower().endswith(".xml") and Path(wanted).exists():
         return names_of(read_mulan_xml(wanted), source.columns, source.name), ()
@@ -76,7 +76,7 @@ def _looks_like_list(cell: Any) -> bool:
 
 
 def _mostly(test: Callable[[Any], bool], cells: Sequence[Any]) -> bool:
-    """Whether nearly all cells pass; those that do not are then faults, rather than a reason to read all otherwise."""
+    """Return whether nearly all cells pass; the others are then faults, rather than a reason for another form."""
     return bool(cells) and sum(map(test, cells)) >= MOSTLY * len(cells)
 
 
@@ -86,7 +86,7 @@ class LabelReader:
     Parameters
     ----------
     labels : LabelLayout
-        How they are written.
+        The form of the labels.
     columns : sequence of str
         The columns of the file.
     """
@@ -101,7 +101,7 @@ class LabelReader:
 
     def _separated(self, cells: Sequence[Any]) -> list[str] | Fault:
         cell = cells[self._places[0]]
-        if isinstance(cell, list | tuple | dict) or _looks_like_list(cell):  # brackets would be part of names
+        if isinstance(cell, list | tuple | dict) or _looks_like_list(cell):  # otherwise brackets would be part of names
             return self._list(cells)
         text = "" if _names_nothing(cell) else as_text(cell)
         names = text.split(self._separator) if self._separator is not None else [text]
@@ -113,7 +113,7 @@ class LabelReader:
             return []
         names = list_in_text(cell) if isinstance(cell, str) else list(cell) if isinstance(cell, tuple) else cell
         if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names):
-            return Fault(f'the labels {_shown(cell)} are no list such as ["sea", "sun"]')
+            return Fault(f'the labels {_shown(cell)} are not a list such as ["sea", "sun"]')
         return [name for name in map(as_text, names) if name.strip()]
 
     def _flags(self, cells: Sequence[Any]) -> list[str] | Fault:

@@ -1,4 +1,4 @@
-"""What the columns of a table mean, settled once and for all: the order and kind of each, and the labels'."""
+"""The columns of a table: their order and kinds, and the form of the labels."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ LabelForm: TypeAlias = Literal["separated", "lists", "flags"]
 
 @dataclass(frozen=True)
 class LabelLayout:
-    """How labels are written.
+    """The form of the labels.
 
     Attributes
     ----------
     form : {"separated", "lists", "flags"}
-        One column with separators between the labels, one column of lists, or one column of 0 and 1 a label.
+        One column with separators between the labels, one column of lists, or one column of 0 and 1 per label.
     columns : tuple of str
-        The column, or the columns that flags had first.
+        The column, or the first label columns of the form "flags".
     separator : str or None
-        What stands between the labels of a cell; None where each cell is one label.
+        The separator in a cell; None if each cell is one label.
     patterns : tuple of str
         Other columns that match one of these are labels too, of the form "flags".
     """
@@ -63,16 +63,16 @@ class TableLayout:
     Attributes
     ----------
     columns : tuple of Column
-        The columns in the order in which they are learned; labels are not among them.
+        The columns in the order in which they are learned, without labels.
     labels : LabelLayout or None
-        How labels are written; None where they come apart from the table.
+        The form of the labels; None if they are passed separately.
     sparse : bool
         Whether rows are kept sparse.
     id : str or None
-        The column that says which row it is, carried through and not learned.
+        The ID column, copied to results and not learned.
     late : tuple of (int, int)
-        What came after the first rows: the place of a column among the learned ones, and how many numbers more it
-        became. These stand on the right of a row, in this order; all others before them, column by column.
+        Additions after the first rows: the position of a column among the learned ones, and its number of new features.
+        These are on the right of a row, in this order, after all others, column by column.
     """
 
     columns: tuple[Column, ...]
@@ -93,24 +93,24 @@ class TableLayout:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names of all columns, labels apart."""
+        """The names of all columns except labels."""
         return frozenset(column.name for column in self.columns)
 
     def new_names(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are neither columns, nor the id, nor labels."""
+        """Return the names that are neither columns, nor the ID, nor labels."""
         new = [name for name in names if name not in self.names and name != self.id]
         label_columns = set(self.labels.among(new)) if new and self.labels is not None else ()
         return [name for name in new if name not in label_columns]
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """The columns that are not learned though the user did not ask for that, and why."""
+        """The columns that are ignored without the user's request, with the reasons."""
         ignored = {column.name: column.reason for column in self.columns if isinstance(column, Ignored)}
         return {name: reason for name, reason in ignored.items() if reason != AS_YOU_WISH}
 
     @cached_property
     def owners(self) -> NDArray[np.int64]:
-        """To which learned column each number of a row belongs."""
+        """The learned column of each feature."""
         widths = [column.width for column in self.learned]
         for place, added in self.late:
             widths[place] -= added
@@ -119,38 +119,38 @@ class TableLayout:
 
     @cached_property
     def places(self) -> list[NDArray[np.int64]]:
-        """Where in a row the numbers of each learned column stand."""
+        """The positions of the features of each learned column."""
         order = np.argsort(self.owners, kind="stable")
         return np.split(order, np.cumsum([column.width for column in self.learned])[:-1])
 
     @cached_property
     def nominal(self) -> tuple[int, ...]:
-        """The places of a row that hold codes of categories."""
+        """The positions of categorical codes."""
         nominal = np.array([column.nominal for column in self.learned])
         return tuple(np.flatnonzero(nominal[self.owners]).tolist())
 
     @cached_property
     def gaps(self) -> tuple[int, ...]:
-        """The places of a row that are gaps where nothing is known of a column."""
+        """The positions that are NaN if the value of a column is missing."""
         rows = [(places, column.encode([None])) for column, places in zip(self.learned, self.places, strict=True)]
         gaps = (places[nothing.places[np.isnan(nothing.values)]] for places, nothing in rows)
         return tuple(sorted(int(k) for found in gaps for k in found))
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """The columns that a table may lack: those that came late, so that earlier tables lack them."""
+        """The columns that a table may lack: late ones, since earlier tables lack them."""
         left = [column.width for column in self.learned]
         for place, added in self.late:
             left[place] -= added
         return frozenset(column.name for column, width in zip(self.learned, left, strict=True) if width == 0)
 
     def lacking(self, columns: Iterable[str]) -> list[LearnedColumn]:
-        """Return the learned columns that a table with these columns lacks and may not."""
+        """Return the required columns that a table lacks."""
         there = set(columns)
         return [column for column in self.learned if column.name not in there and column.name not in self.optional]
 
     def with_late(self, columns: Sequence[Column]) -> TableLayout:
-        """Return the layout with columns that have become wider, or are new and stand behind the known ones."""
+        """Return the layout with wider columns, or with new columns after the known ones."""
         before = {column.name: column.width for column in self.learned}
         learned = [column for column in columns if not isinstance(column, Ignored)]
         late = [
@@ -165,11 +165,11 @@ class TableLayout:
         return self.learned[place].name
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
-        """Return what a learned column's part of a row says, in the user's own terms."""
+        """Return the value of a learned column's part of a row, in the user's own terms."""
         return self.learned[place].in_words(part)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the layout as JSON has it."""
+        """Return the layout as JSON."""
         return {
             "layout": "table",
             "columns": [column_to_json(column) for column in self.columns],
@@ -182,7 +182,7 @@ class TableLayout:
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """Rows of an array: each feature is a column of its own, without a name.
+    """Rows of an array: each feature is a column without a name.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class ArrayLayout:
         return np.arange(self.n_features)
 
     def name_of(self, place: int) -> str:
-        """Return what a feature is called."""
+        """Return the name of a feature."""
         return f"x{place}"
 
     def in_words(self, place: int, part: NDArray[np.float64]) -> str:
@@ -217,17 +217,17 @@ class XcLayout(ArrayLayout):
     n_features : int
         The number of features.
     first : int
-        The number of the first: 0 or 1.
+        The number of the first feature: 0 or 1.
     """
 
     first: int
 
     def name_of(self, place: int) -> str:
-        """Return the number by which the file calls a feature."""
+        """Return the number of a feature in the file."""
         return f"attribute {place + self.first}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the layout as JSON has it."""
+        """Return the layout as JSON."""
         return {"layout": "xc", "n_features": self.n_features, "first": self.first}
 
 
@@ -235,11 +235,11 @@ Layout: TypeAlias = TableLayout | XcLayout
 
 
 def layout_from_json(plain: Any) -> Layout:
-    """Read what `to_json` gave; ValueError, KeyError or TypeError if it is something else."""
+    """Read the result of `to_json`; ValueError, KeyError or TypeError if it is invalid."""
     if plain["layout"] == "xc":
         n_features, first = plain["n_features"], plain["first"]
         if type(n_features) is not int or n_features < 1 or first not in (0, 1):
-            raise ValueError("the numbering of attributes cannot be")
+            raise ValueError("the numbering of features is invalid")
         return XcLayout(n_features, int(first))
     if plain["layout"] != "table":
         raise ValueError(f"layout {plain['layout']!r} is unknown")
@@ -248,7 +248,7 @@ def layout_from_json(plain: Any) -> Layout:
     names = [*(column.name for column in columns), *(() if labels is None else labels.columns)]
     if len(set(names)) < len(names):
         raise ValueError("two columns have one name")
-    # Files of the first version know neither ids nor what came late.
+    # Files of the first version have neither IDs nor late columns.
     identity = None if plain.get("id") is None else as_json_text(plain["id"])
     layout = TableLayout(columns, labels, bool(plain["sparse"]), identity)
     return replace(layout, late=_late_from_json(plain.get("late", []), layout))
@@ -259,11 +259,11 @@ def _late_from_json(plain: Any, layout: TableLayout) -> tuple[tuple[int, int], .
     late = []
     for place, added in plain:
         if type(place) is not int or type(added) is not int or not 0 <= place < len(left) or added < 1:
-            raise ValueError(f"[{place!r}, {added!r}] cannot have come late")
+            raise ValueError(f"[{place!r}, {added!r}] is not a valid late column")
         left[place] -= added
         late.append((place, added))
     if min(left, default=0) < 0:
-        raise ValueError("more came late than is there")
+        raise ValueError("more late columns than columns")
     return tuple(late)
 
 

@@ -15,17 +15,17 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
     Parameters
     ----------
     path : path-like
-        The file, perhaps with ``.gz`` or ``.bz2`` at its end.
+        The file, optionally with the suffix ``.gz`` or ``.bz2``.
 
     Returns
     -------
     list of str
-        The names in the order of the file; the labels of a hierarchy parents first.
+        The names in the order of the file; in a hierarchy, parents first.
 
     Raises
     ------
     ValueError
-        If the file is no list of labels; the message names file and line.
+        If the file is not a list of labels; the message has file and line.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
         raise bad_file(path, error.lineno, f"not well-formed XML ({error}); fetch the file again") from None
     except (LookupError, ValueError) as error:  # an encoding that Python does not know
         if isinstance(error, UnicodeError | LookupError):
-            raise bad_file(path, 1, f"neither UTF-8 nor what it declares ({error})") from None
+            raise bad_file(path, 1, f"neither UTF-8 nor the declared encoding ({error})") from None
         raise
     if not labels.names:
         raise bad_file(path, 1, "the list has no label")
@@ -54,7 +54,7 @@ def read_mulan_xml(path: str | PathLike[str]) -> list[str]:
 
 
 class _LabelList:
-    """The names that a parser has come across, in their order; whatever else it meets is refused."""
+    """The names that a parser has found, in their order; everything else is rejected."""
 
     def __init__(self, path: str | PathLike[str], encoding: str | None) -> None:
         self.names: dict[str, None] = {}
@@ -83,7 +83,7 @@ class _LabelList:
         self.names[name] = None
 
     def _refuse_doctype(self, *_: object) -> None:
-        # Entities that a document type declares can make a small file swell without end.
+        # Entities declared in a document type can expand a small file without limit.
         raise self._fault("a list of labels needs no DOCTYPE; remove it")
 
     def _fault(self, problem: str) -> ValueError:

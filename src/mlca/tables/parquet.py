@@ -37,7 +37,7 @@ class ParquetSource:
             # A text that the file holds once is read once, however many rows refer to it.
             self._file = ParquetFile(file, read_dictionary=texts)
         except pa.ArrowException as error:
-            raise ValueError(f"{self.name}: not a Parquet file, or cut short ({error})") from None
+            raise ValueError(f"{self.name}: not a Parquet file, or truncated ({error})") from None
         size = Path(stream.path).stat().st_size if is_file else file.size()
         groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
         if any(group.total_byte_size > max(MOST_GROWTH * size, SMALL) for group in groups):

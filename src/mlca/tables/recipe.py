@@ -1,4 +1,4 @@
-"""The recipe: from a table with columns of any kind to numbers, learned with the stream and kept with the model."""
+"""The recipe: encodes columns of any kind as numbers; learned with the stream and stored with the model."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from mlca.tables.layout import Layout, TableLayout, layout_from_json
 from mlca.tables.vocabulary import Vocabulary, vocabulary_from_json
 from mlca.validation import check_whole
 
-# Columns that the representation of a model lists.
+# Number of columns listed in the representation of a model.
 _SHOWN_COLUMNS = 12
 
-# A growth note is taken when the rows have become more by this factor.
+# Growth of the number of rows between two growth notes.
 _NEXT_NOTE = 1.25
 
 
 class Growth(NamedTuple):
-    """How large a model was after some rows."""
+    """The size of a model after some rows."""
 
     rows: int
     nodes: int
@@ -40,38 +40,38 @@ class Growth(NamedTuple):
 
 
 class Recipe(TransformerMixin, BaseEstimator):
-    """Columns of any kind to numbers, learned row by row.
+    """Encodes columns of any kind as numbers, learned row by row.
 
-    The first 1000 rows decide what the columns are, or as many as have come when a row is first transformed: numbers,
-    yes or no, dates, categories, or free text. Ids and columns without a name are left out, with a message. Later
-    rows may bring new categories, which are new codes, and new columns, which become numbers on the right of a row.
-    Columns are matched by name; one that came late may be lacking, and is then missing in all rows.
+    The first 1000 rows, or fewer if a row is transformed earlier, decide the kinds of the columns: number, boolean,
+    date, category or free text. IDs and columns without a name are left out, with a warning. Later rows may bring new
+    categories, which get new codes, and new columns, which become features on the right. Columns are matched by name;
+    one that came late may be absent, and is then missing in all rows.
 
-    What is missing becomes NaN: MLCA leaves it out of each comparison.
+    A missing value becomes NaN: MLCA leaves it out of each comparison.
 
-    * A number stays as it is, unless free text or dates stand beside it: then it is scaled to mean 0 and deviation 1
+    * A number is unchanged, unless free text or dates are beside it: then it is scaled to mean 0 and deviation 1
       of the first rows.
-    * Yes and no are 1 and 0.
-    * A date becomes a number that grows with time, and a place in the year, in the week and in the day, where the
+    * True and false, or yes and no, are 1 and 0.
+    * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
       first rows differ in it.
-    * A category becomes a code, 1, 2, ...: equal to another or not. One never learned is -1, which equals none of
-      them (after 1000 values: all that came later). `categorical_features_` tells which numbers of a row are codes.
-    * Of free text, words and pairs of words fall on `text_features` places by their hash, each counting 1 + log n if
-      it occurs n times, and rows become sparse. The words that are most frequent on a place are kept for its name.
+    * A category becomes a code, 1, 2, ...: equal to another or not. An unknown one is -1, which equals none of
+      them (after 1000 values: all later ones). `categorical_features_` lists the features that are codes.
+    * Words and pairs of words of free text are hashed to `text_features` features, each with the value 1 + log n if
+      it occurs n times, and rows become sparse. The most frequent words of a feature are stored for its name.
 
     Parameters
     ----------
     numeric, categorical, text, ignore : sequence of str, default=()
-        Names of columns, or patterns such as ``"note_*"``, whose kind you know better.
+        Names of columns, or patterns such as ``"note_*"``, whose kind you set.
     text_features : int, default=16384
-        Places for the words of each column of free text.
+        The number of features per text column.
 
     Attributes
     ----------
     layout : TableLayout
-        What the columns were found to be.
+        The columns and their kinds.
     categorical_features_ : list of int
-        Which numbers of a row are codes: for `MLCA(categorical_features=...)` where rows are transformed by hand.
+        The features that are codes: for `MLCA(categorical_features=...)` if you transform rows yourself.
 
     Examples
     --------
@@ -117,12 +117,12 @@ class Recipe(TransformerMixin, BaseEstimator):
         return recipe
 
     def copy(self) -> Recipe:
-        """Return a recipe whose vocabulary learns by itself from here."""
+        """Return a recipe with its own copy of the vocabulary."""
         return Recipe.by_layout(self.layout, self.growth, self.words.copy())
 
     @property
     def layout(self) -> Layout:
-        """What the columns mean, as far as the rows have told."""
+        """The current layout, from the rows so far."""
         check_is_fitted(self, "_layout")
         if self._layout is None:
             self._layout = decide_layout((self._first or FirstRows()).joined(), self._wishes)
@@ -130,7 +130,7 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def table_layout(self) -> TableLayout:
-        """What the columns mean; ValueError if they have no names."""
+        """The layout; ValueError if its columns have no names."""
         layout = self.layout
         if not isinstance(layout, TableLayout):
             raise ValueError("the model was trained on XC text, whose attributes have no names; pass numbers")
@@ -138,16 +138,16 @@ class Recipe(TransformerMixin, BaseEstimator):
 
     @property
     def categorical_features_(self) -> list[int]:
-        """The numbers of a row that are codes of categories."""
+        """The features that are categorical codes."""
         return list(self.layout.nominal)
 
     @property
     def settled(self) -> bool:
-        """Whether enough rows have come to decide about the columns for good."""
+        """Whether enough rows have arrived to make the kinds of columns final."""
         return hasattr(self, "_layout") and self._first is None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn a table from scratch, and settle what its columns are.
+        """Learn a table from scratch, and make the kinds of its columns final.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Go on learning what columns and categories there are.
+        """Continue to learn columns and categories.
 
         Parameters
         ----------
@@ -212,8 +212,7 @@ class Recipe(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a cell is of another kind than its column, or a column is not there that was there from the first; the
-            message names column and row.
+            If a cell does not fit its column, or a required column is missing; the message has column and row.
         """
         layout = self.table_layout
         refuse_lacking(layout, names_of_columns(X))
@@ -223,17 +222,17 @@ class Recipe(TransformerMixin, BaseEstimator):
         return rows
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the name of each number of a row: of its column, and of the word, cycle or place."""
+        """Return the name of each feature: its column, with the word, cycle or position."""
         return FeatureNames(self.layout, self.words).all()
 
     def in_short(self) -> str:
-        """Return the columns and their kinds in one line; of many, the first."""
+        """Return the columns and their kinds in one line, up to a limit."""
         kinds = [f"{shown(name)} ({kind})" for name, kind in self._kinds()]
         more = f" and {len(kinds) - _SHOWN_COLUMNS} more" if len(kinds) > _SHOWN_COLUMNS else ""
         return f"columns: {', '.join(kinds[:_SHOWN_COLUMNS])}{more}" if kinds else "no columns"
 
     def kinds_as_html(self) -> str:
-        """Return the columns and their kinds as a table of HTML."""
+        """Return the columns and their kinds as an HTML table."""
         rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(kind)}</td></tr>" for name, kind in self._kinds())
         return f"<table><thead><tr><th>column</th><th>kind</th></tr></thead><tbody>{rows}</tbody></table>"
 
@@ -242,13 +241,13 @@ class Recipe(TransformerMixin, BaseEstimator):
         return [(column.name, kind_in_words(column)) for column in columns]
 
     def grown(self, now: Growth, *, final: bool = False) -> Recipe:
-        """Return the recipe with a note of how large the model is now, if one is due."""
+        """Return the recipe with a note of the model's current size, if one is due."""
         last = self.growth[-1].rows if self.growth else 0
         due = now.rows >= _NEXT_NOTE * max(last, 1) or (final and now.rows > last)
         return Recipe.by_layout(self.layout, (*self.growth, now), self.words) if due else self
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as JSON has it."""
+        """Return the recipe as JSON."""
         words = {"words": self.words.to_json()} if _widths_of_texts(self.layout) else {}
         return {**self.layout.to_json(), "growth": [list(note) for note in self.growth], **words}
 
@@ -281,17 +280,17 @@ class Recipe(TransformerMixin, BaseEstimator):
 
 
 def refuse_lacking(layout: TableLayout, names: Sequence[str]) -> None:
-    """Raise ValueError if a table with these columns lacks some that were there from the first."""
+    """Raise ValueError if a table with these columns lacks required ones."""
     lacking = layout.lacking(names)
     if lacking:
         raise ValueError(
-            f"X lacks the columns {some([column.name for column in lacking])}; columns are found by name: rename "
-            "yours, or add these with None where nothing is known"
+            f"X lacks the columns {some([column.name for column in lacking])}; columns are matched by name: "
+            "rename yours, or add these with missing values"
         )
 
 
 def warn_of_columns(left_out: Mapping[str, str]) -> None:
-    """Warn of columns that are not learned, each with the reason."""
+    """Warn of columns that are ignored, with the reasons."""
     reasons = [f"{name!r} ({reason})" for name, reason in left_out.items()]
     if reasons:
         more = f" and {len(reasons) - 20} more" if len(reasons) > 20 else ""
@@ -304,7 +303,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     Parameters
     ----------
     plain : object
-        What `Recipe.to_json` gave.
+        The result of `Recipe.to_json`.
     n_features : int
         The number of features that the model learned.
 
@@ -315,11 +314,11 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     Raises
     ------
     ValueError
-        If it is no recipe, or not of a model with that many columns.
+        If it is not a recipe, or not one for a model with that many features.
     """
     try:
         layout = layout_from_json(plain)
-        # Files of earlier releases keep no words.
+        # Files of earlier releases have no words.
         words = vocabulary_from_json(plain["words"], _widths_of_texts(layout)) if "words" in plain else None
         recipe = Recipe.by_layout(layout, tuple(_growth(note) for note in plain["growth"]), words)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -336,5 +335,5 @@ def _widths_of_texts(layout: Layout) -> dict[str, int]:
 
 def _growth(note: Any) -> Growth:
     if len(note) != 3 or any(type(count) is not int or count < 0 for count in note):
-        raise ValueError(f"{note!r} is no note of growth")
+        raise ValueError(f"{note!r} is not a growth note")
     return Growth(*note)

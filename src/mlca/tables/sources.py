@@ -1,4 +1,4 @@
-"""What every reader of a file offers: named columns, and rows of cells with their lines."""
+"""The interface of all readers: named columns, and rows of cells with their lines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a row that could not be read."""
+    """The problem of a row that cannot be read."""
 
     problem: str
 
@@ -43,11 +43,11 @@ class Source(Protocol):
         """Yield (line, cells) for every row; a `Fault` in place of the cells of one that cannot be read."""
 
     def fraction(self) -> float | None:
-        """Return how much of the file has been read; None where its size is unknown."""
+        """Return the share of the file that has been read; None if its size is unknown."""
 
 
 def require_distinct(columns: Sequence[str], name: str) -> None:
-    """Refuse two columns of one name."""
+    """Reject duplicate column names."""
     seen: dict[str, int] = {}
     for number, column in enumerate(columns, 1):
         if column in seen:

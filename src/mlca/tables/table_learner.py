@@ -1,25 +1,25 @@
-"""The table learner: what the columns of a table are is decided by its first rows, then rows are encoded and learned.
+"""The table learner: the first rows of a table decide the kinds of its columns; then rows are encoded and learned.
 
 Frames, the command line and the service learn through this class. The first 1000 rows decide the kinds of columns.
-Until these rows have come they are held, and columns are decided after 1, 2, 4, ... rows; the model is then trained on
-all rows so far, if the decision differs from the one before. Deciding after each row would give the same final model,
-but takes time that grows with the square of the number of rows. Between decisions, and when the columns are settled, a
-new category has the next code, and new columns stand on the right of a row.
+Until then rows are held, and columns are decided after 1, 2, 4, ... rows; if the decision differs from the one before,
+the model is trained again on all rows so far. Deciding after each row would give the same final model, but takes time
+that grows with the square of the number of rows. Between decisions, and after the last one, a new category gets the
+next code, and new columns are added on the right.
 
-The model after a number of rows does not depend on the portions in which they came. So columns that come late begin,
-with `bad_cells="missing"`, at the first row that has a value in them, whose cell decides the kind. Otherwise all rows
-of the call decide: a frame has the same columns in all of its rows.
+The model after a number of rows does not depend on the portions in which they arrived. So with `bad_cells="missing"`, a
+late column begins at the first row that has a value in it, whose cell decides the kind. Otherwise all rows of the call
+decide: a frame has the same columns in all of its rows.
 
-`bad_cells` is what becomes of cells that their column cannot read:
+`bad_cells` sets how cells are handled that do not fit their column:
 
-* "raise": the call is rejected as a whole, and the model left as it was. If the columns are not settled, they are first
+* "raise": the call is rejected as a whole, and the model is unchanged. If the columns are not settled, they are first
   decided again by the rows up to that cell.
 * "skip": rows with such a cell are skipped and counted. As with "raise", columns that are not settled are first decided
   again by the rows up to that cell.
-* "missing": the cell is a missing value. Nothing fails on any row: columns that need the user's word are text; where
-  all columns would be left out, as ids are, all are learned; columns beyond a limit are left out. The service needs
-  this, since it learns the rows of its log again at each start. A kind that the user set and the cells do not allow
-  is text, too.
+* "missing": the cell is a missing value. No row fails: columns that the user would have to decide are text; if
+  all columns would be ignored as IDs, all are learned; columns beyond a limit are ignored. The service needs this,
+  since it replays the rows of its log at each start. If the cells contradict a kind that the user set, the column is
+  text.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# With `bad_cells="missing"`: columns that are learned, and numbers that the cells of a row may become, which are more
-# where so many columns of text need them.
+# With `bad_cells="missing"`: largest number of learned columns, and of features per row. The latter is larger where
+# columns of text need more.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
 MOST_TEXTS = 24
@@ -59,12 +59,12 @@ _REPORTED_FROM = 100
 
 
 def recipe_of(model: LearnedModel) -> Recipe | None:
-    """Return how a model's tables are read; None if it was not trained on tables.
+    """Return the recipe of a model; None if it was not trained on tables.
 
     Raises
     ------
     ValueError
-        If the model comes from a file whose recipe is damaged, or is of another model.
+        If the model comes from a file whose recipe is damaged, or belongs to another model.
     """
     kept = extra_of(model, RECIPE)
     if kept is None or isinstance(kept, Recipe):
@@ -75,7 +75,7 @@ def recipe_of(model: LearnedModel) -> Recipe | None:
 
 
 def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
-    """Let a model remember how its tables are read, and name the columns that it has been given."""
+    """Attach a recipe to a model, and name the columns that it was trained on."""
     set_extra(model, RECIPE, recipe)
     if isinstance(recipe.layout, TableLayout):
         names = [column.name for column in recipe.layout.columns]
@@ -83,7 +83,7 @@ def set_recipe(model: LearnedModel, recipe: Recipe) -> None:
 
 
 def recipe_for(model: LearnedModel) -> Recipe | None:
-    """Return how a model reads tables: its recipe, or one made of the names of its columns; None if it has none."""
+    """Return the recipe of a model, or one made from its column names; None if it has none."""
     recipe = recipe_of(model)
     if recipe is None and hasattr(model, "feature_names_in_"):
         columns = tuple(Numeric(str(name)) for name in model.feature_names_in_)
@@ -92,9 +92,9 @@ def recipe_for(model: LearnedModel) -> Recipe | None:
 
 
 def make_room(model: LearnedModel, layout: Layout) -> None:
-    """Let a model know the features that a layout has more, on the right: nothing was known of them so far.
+    """Widen a model by the new features of a layout, on the right, as missing values so far.
 
-    What of that is exact, and what is not, is told in `mlca.learner.widening`.
+    `mlca.learner.widening` describes which part of that is exact.
     """
     before = model._learner.n_features
     if layout.n_features <= before:
@@ -106,7 +106,7 @@ def make_room(model: LearnedModel, layout: Layout) -> None:
 
 
 class Held(NamedTuple):
-    """The first rows and their labels, while columns are not settled, and the columns that were reported as left out."""
+    """The first rows and their labels, while columns are not settled, and the left-out columns that were reported."""
 
     rows: FirstRows = FirstRows()
     targets: tuple[LabelRows, ...] = ()
@@ -114,27 +114,27 @@ class Held(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """What a call will do, when all of it is known to succeed."""
+    """The effect of a call, once it is known to succeed."""
 
     begun: tuple[TableLayout, Any] | None  # the layout and numbers of the first rows, all of which are learned again
-    parts: list[Part]  # rows of the call that are learned on top; `start` and `stop` count rows of the call
-    first: FirstRows | None  # the rows that are held afterwards; None if columns are settled
+    parts: list[Part]  # rows of the call that are learned in addition; `start` and `stop` count rows of the call
+    first: FirstRows | None  # the rows held afterwards; None if columns are settled
     warning: str | None = None
 
 
 class TableLearner:
-    """Lets a model learn the rows of a table, whatever its columns hold.
+    """Trains a model on the rows of a table with columns of any kind.
 
     Parameters
     ----------
     model : MLCA
-        A model that has learned nothing; or one that knows its columns by name, which are then settled.
+        An empty model, or one with named columns, which are then settled.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
-        What becomes of cells that their column cannot read.
+        How cells are handled that do not fit their column.
     wishes : Wishes, optional
-        What the user says about columns.
+        The user's settings about columns.
     held : Held, optional
-        The first rows of a model that has not settled its columns.
+        The held first rows of a model whose columns are not settled.
 
     Attributes
     ----------
@@ -168,12 +168,12 @@ class TableLearner:
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         self._wishes = wishes or Wishes()
-        if self._tolerant:  # by this rule logs of the service began, and by it they are replayed
+        if self._tolerant:  # logs of the service began with this rule, and are replayed by it
             self._wishes = replace(self._wishes, codes=False)
 
     @property
     def layout(self) -> TableLayout:
-        """What the columns mean, as far as the rows have told."""
+        """The current layout, from the rows so far."""
         recipe = recipe_for(self.model)
         if recipe is None:
             raise ValueError("the model learned numbers without names; pass an array with the same columns")
@@ -181,11 +181,11 @@ class TableLearner:
 
     @property
     def settled(self) -> bool:
-        """Whether enough rows have come to decide about the columns for good."""
+        """Whether enough rows have arrived to make the kinds of columns final."""
         return self.held is None
 
     def encode(self, cells: CellsByColumn, n_rows: int) -> Any:
-        """Return rows as the model takes them; columns that are lacking, or were never learned, are missing values."""
+        """Return encoded rows; absent columns and unknown ones are missing values."""
         return self._encoded(self.layout, TableRows(cells, n_rows))
 
     def learn(
@@ -198,10 +198,10 @@ class TableLearner:
         cells : TableRows
             At least one row.
         y, classes : object
-            Their labels, as `MLCA.partial_fit` takes them. Labels of skipped rows are known afterwards if another row
-            of the call is learned.
+            Their labels, as `MLCA.partial_fit` takes them. The labels of skipped rows are known afterwards if another
+            row of the call is learned.
         settle : bool, default=False
-            Whether columns are settled by these rows, however few there are.
+            Whether these rows make the columns final, however few they are.
         """
         model = self.model
         labels, targets = read_targets(y, getattr(model, "labels_", None), classes)
@@ -217,7 +217,7 @@ class TableLearner:
         reported = frozenset(self.layout.left_out) if held is None else held.reported
         try:
             self._carry_out(plan, cells, labels, targets)
-        finally:  # an interrupt leaves the model of some of the rows: these are held
+        finally:  # after an interrupt the model has some of the rows, and these are held
             self.held = _held_after(plan, held, cells, targets, self._n_seen - n_before)
         if plan.warning is not None:
             warn(plan.warning)
@@ -239,14 +239,14 @@ class TableLearner:
         return self.model._learner.n_seen if hasattr(self.model, "labels_") else 0
 
     def _carry_out(self, plan: _Plan, cells: TableRows, labels: LabelSet, targets: LabelRows) -> None:
-        """Learn what a plan holds."""
+        """Learn the rows of a plan."""
         model, held = self.model, self.held
         if plan.begun is not None:
             assert held is not None
             n_known, (layout, rows) = held.rows.n_rows, plan.begun
             learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
-            fresh = model._apart()  # an interrupt leaves the model of the rows before
-            seed = model._learner.parameters.seed if n_known else None  # drawn once, in whatever portions rows come
+            fresh = model._apart()  # after an interrupt the model is that of the rows before
+            seed = model._learner.parameters.seed if n_known else None  # drawn once for all portions
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
             recipe = Recipe.by_layout(layout)
             set_recipe(fresh, recipe)
@@ -262,23 +262,23 @@ class TableLearner:
     def learn_part(
         self, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows, cells: CellsByColumn | None = None
     ) -> None:
-        """Learn rows that a layout has made of cells: the one that the model knows, or one that has grown out of it.
+        """Learn encoded rows, by the model's layout or one that has grown from it.
 
         Parameters
         ----------
         X : ndarray or csr_array
             The rows.
         layout : Layout
-            What their numbers mean.
+            Their layout.
         labels, targets : LabelSet, LabelRows
-            All labels that are known with these rows, and those of each row.
+            All labels known with these rows, and those of each row.
         cells : mapping of str to sequence, optional
-            The cells that the rows were made of: the words of texts are kept for display.
+            The cells of the rows: the words of texts are stored for display.
         """
         model = self.model
         rows = model._read_rows(X, targets)
-        # Readers in other threads find a model with the recipe that belongs to it. They find the names of all labels of
-        # their learner, so a learner that stays gets new names where it is.
+        # Readers in other threads must find a model with its own recipe, and with names for all labels of its learner.
+        # So if the learner stays, names are added in place.
         begins = not hasattr(model, "labels_")
         fresh = model._apart() if begins or layout.n_features > model._learner.n_features else model
         if begins:
@@ -295,12 +295,12 @@ class TableLearner:
         n_before = model._learner.n_seen
         try:
             model._learn(rows, targets)
-        finally:  # an interrupt leaves the model of some of the rows
+        finally:  # after an interrupt the model has some of the rows
             if cells is not None and isinstance(layout, TableLayout):
                 recipe.words.learn(layout.columns, cells, model._learner.n_seen - n_before)
 
     def note_growth(self, *, final: bool = False) -> None:
-        """Note in the recipe how large the model is now, if a note is due."""
+        """Add a note of the model's current size to the recipe, if one is due."""
         model, recipe = self.model, recipe_of(self.model)
         assert recipe is not None
         set_recipe(model, recipe.grown(Growth(model.n_seen_, model.n_nodes_, len(model.classes_)), final=final))
@@ -308,7 +308,7 @@ class TableLearner:
     def _plan_readable(
         self, cells: TableRows, targets: LabelRows, settle: bool
     ) -> tuple[_Plan, TableRows, LabelRows] | None:
-        """Read all rows of a call, or those that can be read; return also these, or None if none is left."""
+        """Encode the rows of a call that can be read; return these as well, or None if there are none."""
         while cells.n_rows:
             try:
                 return self._plan(cells, settle), cells, targets
@@ -320,7 +320,7 @@ class TableLearner:
         return None
 
     def _plan(self, cells: TableRows, settle: bool) -> _Plan:
-        """Read all rows of a call; what is to be rejected is rejected here."""
+        """Encode all rows of a call; invalid ones are rejected here."""
         if self.held is None:
             return _Plan(None, self._grown(self.layout, cells, 0, settled=True), None)
         known, n_known = self.held.rows, self.held.rows.n_rows
@@ -334,9 +334,9 @@ class TableLearner:
             except ValueError as error:
                 if not n_known:
                     raise
-                # Rows that were taken must not keep later ones out, however they would be judged by now.
+                # Accepted rows must not cause later ones to be rejected, whatever the current decision says about them.
                 parts = self._grown(self.layout, cells, 0, settled=True)
-                kept = f"columns stay what the rows before were found to be, since by all rows so far {error}"
+                kept = f"the kinds of columns stay unchanged, because with all rows so far  {error}"
                 return _Plan(None, parts, None, kept)
             if decided[0] != layout:
                 layout, done, begun = decided[0], due, decided
@@ -350,7 +350,7 @@ class TableLearner:
             except CellError as error:
                 if settled:
                     raise
-                # By the rows up to this one the column may be of another kind.
+                # With the rows up to this one, the column may be of another kind.
                 done = n_known + min(error.rows) + 1
                 try:
                     begun = self._decided(first.joined(done))
@@ -359,7 +359,7 @@ class TableLearner:
                 layout = begun[0]
 
     def _decided(self, first: TableRows) -> tuple[TableLayout, Any]:
-        """Decide what columns are, and read the rows that decide it."""
+        """Decide the kinds of columns, and encode the rows that decide them."""
         layout = _decide_any(first, self._wishes) if self._tolerant else first_rows.decide_layout(first, self._wishes)
         return layout, self._encoded(layout, first)
 
@@ -371,7 +371,7 @@ class TableLearner:
         return self.model._read_rows(X)
 
     def _grown(self, layout: TableLayout, cells: TableRows, first_row: int, *, settled: bool) -> list[Part]:
-        """Return rows as numbers by a layout that grows with them."""
+        """Return rows encoded by a layout that grows with them."""
         if self._tolerant:
             return _grown_by_rows(layout, cells, first_row, self._wishes)
         decide = kind_by(self._wishes, layout)
@@ -403,7 +403,7 @@ def _moved(part: Part, first_row: int, X: Any) -> Part:
 
 
 def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, wishes: Wishes) -> list[Part]:
-    """Return rows as numbers; a column that comes late begins with the first row that has a value in it."""
+    """Return encoded rows; a late column begins with the first row that has a value in it."""
     room = max(0, MOST_CELLS - len(layout.columns))
     brought: dict[int, list[str]] = {}
     for row, name in _first_values(cells.by_column, layout.new_names(cells.by_column))[:room]:
@@ -421,7 +421,7 @@ def _grown_by_rows(layout: TableLayout, cells: TableRows, first_row: int, wishes
 
 
 def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int, str]]:
-    """Return the columns that have a value, each with the first row that has one, in the order of these rows."""
+    """Return the columns with a value, each with its first such row, in the order of these rows."""
     found = []
     for name in names:
         row = next((row for row, cell in enumerate(cells[name]) if not is_missing(cell)), None)
@@ -431,8 +431,8 @@ def _first_values(cells: CellsByColumn, names: Iterable[str]) -> list[tuple[int,
 
 
 def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
-    """Decide what the columns of the first rows are, whatever they hold."""
-    # A column without a value is not there yet: its first value will decide what it is.
+    """Decide the kinds of the columns of the first rows, without raising an error."""
+    # A column without a value does not exist yet: its first value will decide its kind.
     names = [name for _, name in _first_values(first.by_column, first.by_column)][:MOST_CELLS]
     cells = {name: first.by_column[name] for name in names}
     if not cells:
@@ -450,7 +450,7 @@ def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
 
 
 def _decide_one(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
-    """Decide about a column; it is text where otherwise the user would be asked."""
+    """Decide the kind of a column; it is text where otherwise the user would have to set it."""
     try:
         return decide_column(name, cells, wishes)
     except ValueError:
@@ -458,13 +458,13 @@ def _decide_one(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
 
 
 def _learned_anyway(name: str, cells: Sequence[Any]) -> Column:
-    """Decide about a column that is not to be left out."""
+    """Decide the kind of a column that must not be ignored."""
     numbers = plain_numbers([cell for cell in cells if not is_missing(cell)])
     return decide_column(name, cells, Wishes(text=(name,)) if numbers is None else Wishes(numeric=(name,)))
 
 
 def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) -> TableLayout:
-    """Return the layout with the columns that a row brings, each with its cell."""
+    """Return the layout with the new columns of a row, each with its cell."""
     new = [_decide_one(name, [cell], wishes) for name, cell in brought.items()]
     if any(isinstance(column, Text | Date) for column in layout.columns):
         new = [scaled(column, [brought[column.name]]) for column in new]
@@ -472,7 +472,7 @@ def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) 
 
 
 def _bounded(columns: Sequence[Column], wishes: Wishes, width: int = 0) -> list[Column]:
-    """Leave out columns that would make rows, which have a width already, too wide."""
+    """Ignore columns that would make rows of a given width too wide."""
     bounded: list[Column] = []
     widest = max(MOST_NUMBERS, MOST_TEXTS * wishes.text_features)
     for column in columns:
@@ -483,7 +483,7 @@ def _bounded(columns: Sequence[Column], wishes: Wishes, width: int = 0) -> list[
 
 
 def _within_bounds(X: Any) -> Any:
-    """Make numbers missing that have become too large to learn, as one far away from all others may when scaled."""
+    """Make numbers missing that scaling has made too large to learn, such as extreme outliers."""
     values = X if isinstance(X, np.ndarray) else X.data
     values[np.abs(values) > LARGEST_VALUE] = np.nan
     return X

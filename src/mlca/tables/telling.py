@@ -1,4 +1,4 @@
-"""Nodes in the user's own terms: the columns that tell most about them, and what stands there."""
+"""Nodes in the user's own terms: the most informative columns and their values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from mlca.tables.feature_names import FeatureNames
 
 
 class TellingColumns:
-    """Finds the columns in which a row is most unlike the model's average node.
+    """Finds the columns in which a row differs most from the model's average node.
 
     Parameters
     ----------
     names : FeatureNames
-        What the columns mean, and what they are called.
+        The layout, and the names of features.
     weights : ndarray or csr_array of shape (n_nodes, n_features)
         The nodes.
     """
@@ -32,11 +32,11 @@ class TellingColumns:
         self._spread = np.sqrt(np.maximum(squares / np.maximum(present, 1) - self._mean**2, 0))
 
     def of(self, row: NDArray[np.float64], most: int) -> list[int]:
-        """Return the places of up to `most` columns, in the order of the table."""
+        """Return the positions of up to `most` columns, in the order of the table."""
         distances = np.zeros(len(row))
         np.divide(np.abs(row - self._mean), self._spread, out=distances, where=(self._spread > 0) & ~np.isnan(row))
         for place, codes in self._codes.items():
-            # As far from the mean as a number that is 1 in the nodes with this value and 0 in the others.
+            # The distance from the mean of a number that is 1 in the nodes with this value and 0 in the others.
             share = float(np.mean(codes == row[place])) if len(codes) else 1.0
             distances[place] = 0.0 if np.isnan(row[place]) else np.sqrt((1 - share) / max(share, 1 / (len(codes) + 1)))
         by_column = np.zeros(int(self._layout.owners.max()) + 1)
@@ -49,21 +49,21 @@ class TellingColumns:
         return self._layout.name_of(place)
 
     def in_words(self, row: NDArray[np.float64], place: int, *, own: bool = False) -> str:
-        """Return what a row has in a column; with `own`, in its own words."""
+        """Return the value of a row in a column; with `own`, in its own words."""
         return self._names.in_words(place, row[self._layout.owners == place], own=own)
 
 
 def beside(
     names: FeatureNames, ordinary: Any, rows: Sequence[NDArray[np.float64]], most: int
 ) -> list[tuple[str, list[str]]]:
-    """Return the most telling columns of the first of some rows, and what all of them have there.
+    """Return the most informative columns of the first of some rows, with the values of all of them.
 
     Parameters
     ----------
     names : FeatureNames
-        What the columns mean, and what they are called.
+        The layout, and the names of features.
     ordinary : ndarray or csr_array of shape (n_nodes, n_features)
-        Nodes that tell what is ordinary.
+        Nodes that determine the average.
     rows : sequence of ndarray
         The row, then those to show beside it.
     most : int
@@ -82,7 +82,7 @@ def beside(
 
 
 def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the sum, the sum of squares and the number of the values of each attribute, without gaps."""
+    """Return sum, sum of squares and number of the values of each feature, without missing ones."""
     if sparse.issparse(weights):
         gaps = weights.copy()
         gaps.data = np.isnan(weights.data).astype(np.float64)
@@ -97,7 +97,7 @@ def _sums(weights: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArr
 
 
 def _column(matrix: Any, place: int) -> NDArray[np.float64]:
-    """Return the values that a column of a matrix has, without gaps."""
+    """Return the values of a column of a matrix without missing ones."""
     column = matrix[:, [place]].toarray().ravel() if sparse.issparse(matrix) else np.asarray(matrix[:, place])
     known: NDArray[np.float64] = column[~np.isnan(column)]
     return known

@@ -1,11 +1,11 @@
 """The words behind the features of text columns, kept for display: they never change a prediction.
 
-Text is hashed, so that a feature does not say which word it stands for. For each feature that rows have used, the
-vocabulary keeps the words or pairs of words that fall on it most often: two at most, counted by the algorithm of Misra
-and Gries. A word with more than a third of all occurrences is therefore always among them, and no count is too high.
+Text is hashed, so a feature does not show which word it represents. For each feature that rows have used, the
+vocabulary stores its most frequent words or pairs of words: two at most, counted by the algorithm of Misra and Gries. A
+word with more than a third of all occurrences is therefore always among them, and no count is too high.
 
-The vocabulary is bounded: beyond `MOST_FEATURES` features, the least used half is dropped. All rows are read up to
-`FIRST_ROWS`, then every fourth. It depends on the sequence of rows alone, not on the portions in which they came.
+The vocabulary is bounded: beyond `MOST_FEATURES` features, the least used half is dropped. It reads all rows up to
+`FIRST_ROWS`, then every fourth. It depends on the sequence of rows alone, not on the size of portions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_WORD = 40
 
 
 class Vocabulary:
-    """Counts the words that fall on features of text columns.
+    """Counts the words behind the features of text columns.
 
     Examples
     --------
@@ -40,12 +40,12 @@ class Vocabulary:
 
     def __init__(self) -> None:
         self.n_rows = 0
-        # By column and place: how many words were read there, and how often the most frequent ones.
+        # By column and feature: the number of words read, and the counts of the most frequent ones.
         self._read: dict[tuple[str, int], int] = {}
         self._words: dict[tuple[str, int], dict[str, int]] = {}
 
     def copy(self) -> Vocabulary:
-        """Return a vocabulary that learns by itself from here."""
+        """Return a copy that learns independently."""
         copied = Vocabulary()
         copied.n_rows, copied._read = self.n_rows, self._read.copy()
         copied._words = {key: words.copy() for key, words in self._words.copy().items()}
@@ -61,7 +61,7 @@ class Vocabulary:
         cells : mapping of str to sequence
             The cells of each column.
         n_rows : int
-            The number of rows, of which there may be more cells.
+            The number of rows, which may be less than the number of cells.
         """
         first = self.n_rows
         self.n_rows += n_rows
@@ -98,16 +98,16 @@ class Vocabulary:
             self._words = {key: self._words[key] for key in kept}
 
     def word(self, column: str, place: int, *, surely: bool = False) -> str | None:
-        """Return the word that falls on a feature most often; None if there is none, or it is not the usual one.
+        """Return the most frequent word of a feature; None if there is none, or it is not frequent enough.
 
         Parameters
         ----------
         column : str
             The column of text.
         place : int
-            The feature's place among those of the column.
+            The position of the feature in the column.
         surely : bool, default=False
-            Whether the word must have at least half of what was read there.
+            Whether the word must be at least half of the words read.
         """
         words = self._words.get((column, place))
         if not words:
@@ -116,11 +116,11 @@ class Vocabulary:
         return None if surely and 2 * count < self._read.get((column, place), 0) else word
 
     def frequency(self, column: str, place: int) -> int:
-        """Return how many words were read on a feature."""
+        """Return the number of words read for a feature."""
         return self._read.get((column, place), 0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the vocabulary as JSON has it."""
+        """Return the vocabulary as JSON."""
         by_column: dict[str, list[Any]] = {}
         for (name, place), words in sorted(self._words.copy().items()):
             listed = sorted(words.items())
@@ -131,7 +131,7 @@ class Vocabulary:
 
 
 def vocabulary_from_json(plain: Any, widths: Mapping[str, int]) -> Vocabulary:
-    """Read what `Vocabulary.to_json` gave; ValueError, KeyError or TypeError if it is something else.
+    """Read the result of `Vocabulary.to_json`; ValueError, KeyError or TypeError if it is invalid.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Free text as numbers: words and pairs of words, hashed, so that no vocabulary has to be known or kept."""
+"""Free text as numbers: words and pairs of words are hashed, so no vocabulary is needed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import zlib
 from collections import Counter
 from itertools import pairwise
 
-# Chinese characters and Japanese syllables stand for themselves: these scripts put no blanks between words.
+# Each Chinese character and Japanese syllable is a word: these scripts put no blanks between words.
 _ALONE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _SINGLE = re.compile(f"[{_ALONE}]")
 _WORD = re.compile(rf"[{_ALONE}]|[^\W_{_ALONE}]+(?:['’][^\W_{_ALONE}]+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in small letters.
+    """Return the words of a text, in lower case.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def words_of(text: str) -> list[str]:
 
 
 def length_of(text: str) -> float:
-    """Return the number of words of a text, where two characters that stand for themselves are about a word.
+    """Return the number of words of a text; two Chinese or Japanese characters count as about one word.
 
     Examples
     --------
@@ -38,9 +38,9 @@ def length_of(text: str) -> float:
 
 
 def hashed(text: str, width: int, seed: int) -> dict[int, float]:
-    """Return which of `width` places the words and pairs of a text fall on, and how much of them is there.
+    """Return the features of the words and pairs of a text among `width`, with their values.
 
-    A word that occurs n times counts 1 + log n: the tenth time says less than the first. The hash is that of the
+    A word that occurs n times counts 1 + log n: the tenth occurrence adds less than the first. The hash is that of the
     bytes, the same in every process and on every machine.
 
     Parameters
@@ -48,9 +48,9 @@ def hashed(text: str, width: int, seed: int) -> dict[int, float]:
     text : str
         The text.
     width : int
-        The number of places.
+        The number of features.
     seed : int
-        What makes the places of one column those of no other.
+        Seed that separates the features of different columns.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def tokens_of(text: str) -> Counter[str]:
 
 
 def place_of(token: str, width: int, seed: int) -> int:
-    """Return on which of `width` places a word or pair of words falls."""
+    """Return the feature of a word or pair of words among `width`."""
     return zlib.crc32(token.encode(), seed) % width
 
 
 def seed_of(column: str) -> int:
-    """Return the seed of a column's hash; JSON may name a column by half of a pair of surrogates."""
+    """Return the seed of a column's hash; a column name from JSON may contain half of a surrogate pair."""
     return zlib.crc32(column.encode("utf-8", "surrogatepass"))

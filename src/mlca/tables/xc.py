@@ -1,4 +1,4 @@
-"""The Extreme Classification repository's text: labels, then attribute:value pairs, a row a line."""
+"""The text format of the Extreme Classification repository: labels, then feature:value pairs, one row per line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mlca.tables.byte_streams import ByteStream, bad_file
 from mlca.tables.sources import Fault
 
-# The first line among the first bytes of a file.
+# The header line among the first bytes of a file.
 FIRST_LINE = re.compile(rb"\s*\d{1,10}[ \t]+\d{1,10}[ \t]+\d{1,10}[ \t]*\r?(?:\n|$)")
 
 _HEADER = re.compile(r"\s*(\d{1,10})\s+(\d{1,10})\s+(\d{1,10})\s*", re.ASCII)
@@ -24,7 +24,7 @@ _LARGEST = 2**31 - 1
 
 
 class XcRow(NamedTuple):
-    """One row: its labels, and the attributes that are not zero with their values."""
+    """One row: its labels, and the non-zero features with their values."""
 
     labels: list[int]
     attributes: list[int]
@@ -37,7 +37,8 @@ class XcSource:
     Attributes
     ----------
     n_rows, n_features, n_labels : int
-        What the first line announces; rows are held to it, the others by whoever knows where counting begins.
+        The numbers in the header; rows are checked against the number of rows, the others where the start of counting
+        is known.
     """
 
     place = "line"
@@ -58,7 +59,7 @@ class XcSource:
             raise bad_file(self.name, 1, f"more than {_LARGEST} attributes or labels are not supported")
 
     def rows(self) -> Iterator[tuple[int, XcRow | Fault]]:
-        """Yield the rows. A blank line is one without labels and attributes; behind the last row it is nothing."""
+        """Yield the rows. A blank line is a row without labels and features; after the last row it is ignored."""
         count, number = 0, 1
         for number, line in self._lines:
             if count == self.n_rows:
@@ -69,14 +70,14 @@ class XcSource:
             count += 1
             yield number, _read_row(line)
         if count < self.n_rows:
-            yield number, Fault(f"the header announces {self.n_rows} rows, {count} are there; fetch the file again")
+            yield number, Fault(f"the header announces {self.n_rows} rows, but there are {count}; fetch the file again")
 
 
 def _read_row(line: str) -> XcRow | Fault:
     row = _ROW.fullmatch(line)
     if row is None:
         return Fault("expected labels with commas between them, then attribute:value pairs")
-    # The pattern has made sure that numbers and colons alternate.
+    # The pattern guarantees that numbers and colons alternate.
     words = row["cells"].replace(":", " ").split()
     try:
         labels = [int(word) for word in row["labels"].split(",")] if row["labels"] else []

@@ -1,14 +1,13 @@
-"""From whatever a user calls labels to one form, and back.
+"""Conversion of labels from any form that users write to one form, and back.
 
-A classifier of this package sees labels as `LabelRows`: for each row the columns of its labels, in
-CSR fashion. `read_targets` makes them from an indicator matrix, from one iterable of names a row,
-or from a 1-D y, together with the `LabelSet` that names the columns. A label set only ever grows,
-on the right; reading returns a new one and leaves the old alone, so a caller that fails half-way
-has changed nothing.
+A classifier of this package receives labels as `LabelRows`: for each row the columns of its labels, in CSR form.
+`read_targets` makes them from an indicator matrix, from one iterable of names per row, or from a 1-D y, together with
+the `LabelSet` that names the columns. A label set only grows, on the right; reading returns a new one and leaves the
+old one unchanged, so a caller that fails half-way has changed nothing.
 
-`labels` has what comes out; `indicator`, `names` and `classes` read one form of y each, and `text` what users write
-in its place. Which of the three forms y has is settled by the first batch and kept: the same lists must not mean
-names today and an indicator matrix tomorrow. What could mean either is refused, with both ways to say it.
+`labels` has the results; `indicator`, `names` and `classes` read one form of y each, and `text` reads label names from
+text cells. The first batch decides which of the three forms y has: the same lists must not mean names in one call and
+an indicator matrix in the next. Ambiguous input is rejected, and the message shows both ways to write it.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def read_targets(
         are then the names), one iterable of label names per row (of a {name: bool} the true names), or a 1-D
         array of classes.
     known : LabelSet, optional
-        The labels known so far, and how they were told. They keep their columns; new ones follow.
+        The labels known so far, and their form. They keep their columns; new ones follow.
     classes : iterable, optional
-        Names of labels that may come; with an indicator matrix they name its columns.
+        Names of labels that may appear later; with an indicator matrix they name its columns.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def read_targets(
         if sparse.issparse(y):
             return read_indicator(sparse.csr_array(y), None, known, classes)
         if np.ma.is_masked(y):
-            raise ValueError("y has masked cells, whose labels are not known: leave such rows out, or fill the cells")
+            raise ValueError("y has masked cells, whose labels are unknown: leave such rows out, or fill the cells")
         y = in_pandas(y)
         if hasattr(y, "columns") and hasattr(y, "to_numpy"):
             return read_frame(y, known, classes)
@@ -110,9 +109,9 @@ def _checked_ids(ids: Any, n_rows: int) -> tuple[str | int, ...]:
 
 
 def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
-    """Read labels that a model is to be compared with, not to learn.
+    """Read labels to compare with a model, without learning them.
 
-    They need not be told as those that it learned were: names may be compared with columns. Labels that the model
+    Their form may differ from that of the learned labels: names may be compared with columns. Labels that the model
     does not know follow those that it knows.
 
     Parameters
@@ -125,7 +124,7 @@ def read_truth(y: Any, known: LabelSet) -> tuple[LabelSet, LabelRows]:
     Returns
     -------
     labels : LabelSet
-        Those of the model and of y.
+        The labels of the model and of y.
     rows : LabelRows
         The labels of each row, as columns of `labels`.
     """
@@ -147,9 +146,9 @@ def exact_share(y: Any, known: LabelSet, predicted: NDArray[Any], weights: Any =
     known : LabelSet
         The labels that the model knows.
     predicted : ndarray
-        What its `predict` gave: an indicator matrix with the columns of `known`, or one class a row.
+        The result of `predict`: an indicator matrix with the columns of `known`, or one class per row.
     weights : array-like, optional
-        How much each row counts.
+        The weight of each row.
 
     Returns
     -------
@@ -196,17 +195,17 @@ def _rows_of(y: Any) -> list[Any]:
 
 
 def _is_column_of_classes(y: NDArray[Any], known: LabelSet | None) -> bool:
-    """Whether a 2-D array of one column holds classes rather than the indicator of one label."""
+    """Return whether a 2-D array of one column holds classes rather than the indicator of one label."""
     if known is not None and (known.single or known.form is not None):
         return known.single
     return y.dtype.kind not in "biuf" or not bool(np.all((y == 0) | (y == 1)))
 
 
 def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
-    """Whether nested rows are an indicator matrix rather than names; ValueError if they could be both.
+    """Return whether nested rows are an indicator matrix rather than names; ValueError if they could be both.
 
-    Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn; but not if the model was told
-    names before, which may well be 0 and 1.
+    Equally long lists of 0 and 1 are an indicator matrix, as in scikit-learn; but not if the model has learned names
+    before, which may be 0 and 1.
     """
     if not _are_equally_long_bits(rows):
         return False
@@ -216,19 +215,19 @@ def _is_nested_indicator(rows: Sequence[Any], known: LabelSet | None) -> bool:
         if named_twice or (known.names and not any(isinstance(name, int) for name in known.names)):
             raise ValueError(
                 f"y holds rows of 0 and 1 such as {rows[0]!r}, but the model learned label names such as "
-                f"{list(known.names[:1])}: give names again, for instance [set(model.classes_[np.array(row) == 1]) "
+                f"{list(known.names[:1])}: use names again, for instance [set(model.classes_[np.array(row) == 1]) "
                 "for row in y]"
             )
         return False
     lists = all(isinstance(row, list | np.ndarray) for row in rows)
     if known is not None and known.form == "indicator":
         return lists
-    # Tuples name labels, as `labels_from` gives them; but two of 0 and 1 would name both in every row.
+    # Tuples name labels, as `labels_from` returns them; but two of 0 and 1 would name both in every row.
     if (lists and width == 1) or (not lists and width > 1):
         raise ValueError(
             f"y is ambiguous: a row such as {rows[0]!r} may be the columns of an indicator matrix, or name the "
-            "labels 0 and 1; write np.array(y) for the former, and one set of names a row, such as "
-            "[set(row) for row in y], for the latter"
+            "labels 0 and 1; write np.array(y) for the former, and one set of names per row, such "
+            "as [set(row) for row in y], for the latter"
         )
     return lists
 

@@ -1,4 +1,4 @@
-"""One class a row: a 1-D y, as scikit-learn has it."""
+"""One class per row: a 1-D y, as in scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SEPARATORS = (",", ";", "|")
 
 
 def as_array(rows: Sequence[Any]) -> NDArray[Any]:
-    """Return classes as an array; NumPy alone would make text of numbers among text, and forget a NUL at its end."""
+    """Return classes as an array; NumPy alone would turn numbers among text into text, and drop a trailing NUL."""
     classes = [plain(row) for row in rows]
     texts = [name for name in classes if isinstance(name, str)]
     as_they_are = 0 < len(texts) < len(classes) or any(text.endswith("\0") for text in texts)
@@ -31,7 +31,7 @@ def read_classes(
     """Read an array of classes."""
     if known is not None and not known.single:
         raise ValueError(
-            "the model learned several labels per row, not a 1-D y: give what it had before, an indicator matrix or "
+            "the model learned several labels per row, not a 1-D y: use the same form, an indicator matrix or "
             "one iterable of names per row, such as [[name] for name in y]"
         )
     y = column_or_1d(y, warn=True)
@@ -44,7 +44,7 @@ def read_classes(
     columns = number_names(known, classes)
     _refuse_mixed_classes(columns, found.tolist())
     _look_at_text([name for name in found.tolist() if name not in columns], columns)
-    # A first batch without `classes` is taken as sorted, as scikit-learn does; later ones as they appear.
+    # A first batch without `classes` is sorted, as in scikit-learn; later ones are in order of appearance.
     order = found if known is None else y[np.sort(np.unique(y, return_index=True)[1])]
     for name in order.tolist():
         columns.setdefault(name, len(columns))
@@ -54,12 +54,14 @@ def read_classes(
 
 
 def _refuse_what_is_no_class(y: NDArray[Any]) -> None:
-    """Refuse gaps, and text among numbers, which NumPy could not put in order."""
+    """Reject missing values, and text among numbers, which NumPy could not sort."""
     if y.dtype.kind not in "fO":
         return
     for i, name in enumerate(y.tolist()):
         if is_missing_label(name):
-            raise ValueError(f"row {i} of y is {name!r} (Input y contains NaN), which is no class: leave such rows out")
+            raise ValueError(
+                f"row {i} of y is {name!r} (Input y contains NaN), which is not a class: leave such rows out"
+            )
     _refuse_mixed_classes((), y.tolist())
 
 
@@ -70,11 +72,11 @@ def _refuse_mixed_classes(known: Iterable[Any], found: Sequence[Any]) -> None:
 
 
 def _look_at_text(new: Sequence[Any], known: Iterable[Any]) -> None:
-    """Refuse lists that became text, and warn once of classes that look like several labels."""
+    """Reject lists that became text, and warn once of classes that look like several labels."""
     texts = [name for name in new if isinstance(name, str)]
     if texts and all(list_in_text(text) is not None for text in texts):
         raise ValueError(
-            f"y holds the text {texts[0]!r}, which was a list of labels once (pandas writes them so into a CSV, Dask "
+            f"y holds the text {texts[0]!r}, which looks like a list of labels (as pandas writes them into a CSV, Dask "
             "and pandas convert them to strings): write mlca.labels_from(y)"
         )
     for sep in _SEPARATORS:

@@ -1,4 +1,4 @@
-"""Labels told by an indicator matrix of 0 and 1, whose columns may have names."""
+"""Labels as an indicator matrix of 0 and 1, whose columns may have names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlca.targets.text import is_missing_label
 def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] | None) -> tuple[LabelSet, LabelRows]:
     """Read a DataFrame whose columns are labels; they are matched by name.
 
-    Of those that `classes` names columns may be missing: they may come.
+    Columns that `classes` names may be missing: they may appear later.
     """
     columns: list[Hashable] = [plain(name) for name in frame.columns]
     places = {name: place for place, name in enumerate(columns)}
@@ -38,37 +38,37 @@ def read_frame(frame: Any, known: LabelSet | None, classes: Iterable[Hashable] |
             )
         if missing:
             raise ValueError(
-                f"y lacks the columns of known labels {missing[:5]!r}; labels never go away: "
-                "give columns of zeros to labels that do not occur"
+                f"y lacks the columns of known labels {missing[:5]!r}; labels are never "
+                "removed: add columns of zeros to labels that do not occur"
             )
     columns = list(dict.fromkeys([*before, *listed, *columns]))
     values = frame.to_numpy()
     with_zeros = np.column_stack([values, np.zeros(len(values), values.dtype)])
-    # Asked for by name, columns that are called True and False would be a mask of rows.
+    # Selected by name, columns called True and False would be a mask of rows.
     return read_indicator(with_zeros[:, [places.get(name, -1) for name in columns]], columns, known, None)
 
 
 def read_indicator(
     y: Any, columns: Sequence[Hashable] | None, known: LabelSet | None, classes: Iterable[Hashable] | None
 ) -> tuple[LabelSet, LabelRows]:
-    """Read a dense or CSR matrix, perhaps with names of its columns."""
+    """Read a dense or CSR matrix, optionally with names of its columns."""
     if known is not None and known.single:
         raise ValueError(
-            "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: give one class a "
-            "row again, such as model.classes_[y.argmax(axis=1)] if each row has one"
+            "the model learned one class per row (a 1-D y), so an indicator matrix does not fit it: use one class "
+            "per row again, such as model.classes_[y.argmax(axis=1)] if each row has one"
         )
     if known is not None and known.form == "names":
         names = "model.classes_" if columns is None else "y.columns"
         raise ValueError(
-            "y is an indicator matrix, but the model learned rows of label names: give names again, such as "
+            "y is an indicator matrix, but the model learned rows of label names: use names again, such as "
             f"[set({names}[row == 1]) for row in np.asarray(y)]"
         )
     names_now = _column_names(y.shape[1], columns, known, classes)
-    # Where `classes` names the columns, there may be fewer, each time as the first time.
+    # If `classes` names the columns, there may be fewer, but always the same number.
     if known is not None and y.shape[1] < len(known.names) and classes is None:
         raise ValueError(
-            f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels never go away: "
-            "give columns of zeros to labels that do not occur"
+            f"y has {y.shape[1]} columns, but {len(known.names)} labels are known; labels are never "
+            "removed: add columns of zeros to labels that do not occur"
         )
     indptr, indices = _nonzero_of_bits(y)
     rows = LabelRows(indptr, indices, len(names_now), len(names_now))
@@ -124,13 +124,13 @@ def _nonzero_of_bits(y: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         values = y[rows, columns]
         first = int(np.argmax(values != 1))
         raise _not_a_bit(values[first], int(rows[first]), int(columns[first]))
-    # One row, as a stream brings them, needs no search for its end.
+    # One row, as in streams, needs no search for its end.
     ends = np.array([0, len(columns)]) if len(y) == 1 else rows.searchsorted(np.arange(len(y) + 1))
     return ends.astype(np.int64, copy=False), columns.astype(np.int32)
 
 
 def _as_numbers(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return an array of objects as numbers; ValueError that names the first cell that is none."""
+    """Return an array of objects as numbers; ValueError that names the first invalid cell."""
     try:
         return y.astype(np.float64)
     except (TypeError, ValueError):
@@ -146,9 +146,9 @@ def _not_a_bit(value: Any, row: int, column: int) -> ValueError:
     value = plain(value)
     remedy = ""
     if is_missing_label(value):
-        remedy = ": write 0 where the row has not got the label, or leave the row out"
+        remedy = ": write 0 if the row lacks the label, or leave the row out"
     elif isinstance(value, str | list | tuple | set):
-        remedy = ": a column of names is given alone, such as y['tags'], and mlca.labels_from takes text apart"
+        remedy = ": pass a column of names alone, such as y['tags'], and split text with mlca.labels_from"
     return ValueError(
         f"Unknown label type: y must be an indicator matrix of 0 and 1, but row {row}, column {column} holds "
         f"{value!r}{remedy}"

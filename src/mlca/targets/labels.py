@@ -1,4 +1,4 @@
-"""The labels that are known, and the labels of rows: what a classifier sees of y."""
+"""The known labels, and the labels of rows: what a classifier needs to know of y."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from mlca.targets.text import is_missing_label
 
 Form: TypeAlias = Literal["indicator", "names"]
 
-# Types whose values need no closer look.
+# Types whose values need no further check.
 _PLAIN_NAMES = frozenset({str, int, bool})
 
 
 class LabelRows(NamedTuple):
     """The labels of some rows: row i has the columns `indices[indptr[i]:indptr[i + 1]]`, ascending.
 
-    `n_labels` labels are known when all rows are learned; `n_before`, whose names do not come from these rows, before.
-    `ids` are what the user calls the rows, None for one without an id.
+    `n_labels` labels are known when all rows are learned, and `n_before` before that, if their names do not come from
+    these rows.
+    `ids` are the row ids that the user gave, None for a row without one.
     """
 
     indptr: NDArray[np.int64]
@@ -64,16 +65,16 @@ class LabelRows(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelSet:
-    """The labels that a classifier knows, in the order of their columns.
+    """The known labels, in the order of their columns.
 
     Attributes
     ----------
     names : tuple
-        One hashable name a column. Columns of an unnamed indicator matrix are called 0, 1, 2, ...
+        One hashable name per column. Columns of an unnamed indicator matrix are called 0, 1, 2, ...
     single : bool
         Whether each row has exactly one label (it was learned from a 1-D y).
     form : {"indicator", "names"} or None
-        How several labels of a row are told; None where each row has one, or where nobody has told yet.
+        The form of several labels per row; None if each row has one, or if the form is not known yet.
     """
 
     names: tuple[Hashable, ...]
@@ -82,7 +83,7 @@ class LabelSet:
 
     @cached_property
     def columns(self) -> dict[Hashable, int]:
-        """The column of each name; not to be changed."""
+        """The column of each name; read-only."""
         return {name: column for column, name in enumerate(self.names)}
 
     def __reduce__(self) -> Any:
@@ -90,7 +91,7 @@ class LabelSet:
 
     @property
     def numbered(self) -> bool:
-        """Whether the names are just the numbers of the columns."""
+        """Whether the names are the numbers of the columns."""
         return self.names == tuple(range(len(self.names)))
 
     def first(self, n: int) -> LabelSet:
@@ -98,12 +99,12 @@ class LabelSet:
         return self if n >= len(self.names) else replace(self, names=self.names[:n])
 
     def to_array(self) -> NDArray[Any]:
-        """Return the names as an array: of their own type if they share one that NumPy keeps, else of objects."""
+        """Return the names as an array: of their own type if they share one that NumPy preserves, else of objects."""
         kinds = {type(name) for name in self.names}
         if len(kinds) == 1 and issubclass(kinds.pop(), str | int | float | bool | np.generic):
             array, names = np.array(self.names), [plain(name) for name in self.names]
             back = array.tolist()
-            # NumPy makes fractions of large whole numbers, and its text forgets a NUL at the end.
+            # NumPy would round large whole numbers, and its text drops a trailing NUL.
             if back == names and isinstance(names[0], type(back[0])):
                 return array
         array = np.empty(len(self.names), dtype=object)
@@ -119,7 +120,7 @@ class LabelSet:
 
 
 def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> dict[Hashable, int]:
-    """Return the column of each label: the known ones, then those that may come."""
+    """Return the column of each label: the known ones, then the declared ones."""
     columns = {} if known is None else dict(known.columns)
     for name in () if classes is None else as_names(classes):
         columns.setdefault(name, len(columns))
@@ -127,7 +128,7 @@ def number_names(known: LabelSet | None, classes: Iterable[Hashable] | None) -> 
 
 
 def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Return what a user listed as `classes`; ValueError if these are no names."""
+    """Return the labels listed in `classes`; ValueError if these are not valid names."""
     if isinstance(classes, str | bytes):
         raise ValueError(f"`classes` must list label names, not {classes!r:.40}; write [{classes!r:.40}]")
     try:
@@ -141,16 +142,16 @@ def as_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def require_name(name: Hashable, where: str) -> None:
-    """Raise ValueError if a label's name says that something is not known, or is a fraction."""
+    """Raise ValueError if a label's name is a missing value or a fraction."""
     if isinstance(name, float) or is_missing_label(name):
         raise ValueError(
             f"{where} names a label {name!r}; a label's name is text or a whole number: leave it out if "
-            "the label is not known, write str(name) if it is a name"
+            "the label is unknown, write str(name) if it is a name"
         )
 
 
 def plain(name: Any) -> Any:
-    """Take a name out of its wrapping: np.int64(3), a member 3 of an enumeration and 3 are the same label.
+    """Return a name without wrappers: np.int64(3), an enumeration member with value 3, and 3 are the same label.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def plain(name: Any) -> Any:
         return name
     if isinstance(name, np.generic):
         return name.item()
-    # Asked by `str` a member of an enumeration would tell its name there, and NumPy would cut that off.
+    # `str` of an enumeration member is its name, and NumPy would truncate it.
     if isinstance(name, str):
         return str.__str__(name)
     return int.__int__(name) if isinstance(name, int) else name

@@ -1,4 +1,4 @@
-"""Labels told by name: one iterable of names a row."""
+"""Labels by name: one iterable of names per row."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from mlca.targets.labels import LabelRows, LabelSet, number_names, plain, require_name
 from mlca.targets.text import is_missing_label
 
-# Types whose values need no closer look.
+# Types whose values need no further check.
 _TRUTHS = frozenset({bool, np.bool_})
 
 
 def is_row_of_names(row: Any) -> bool:
-    """Whether an entry of y may name several labels: text is one name."""
+    """Return whether an entry of y may name several labels: text is one name."""
     return isinstance(row, Iterable) and not isinstance(row, str | bytes)
 
 
@@ -26,12 +26,12 @@ def read_names(
     """Read rows of names; new names become columns in the order of their appearance."""
     if known is not None and known.single:
         raise ValueError(
-            "the model learned one class per row (a 1-D y), so rows of label names do not fit it: give one class a row "
-            "again, such as [name for name, in y] if each row has one"
+            "the model learned one class per row (a 1-D y), so rows of label names do not fit it: use one class per "
+            "row again, such as [name for name, in y] if each row has one"
         )
     if known is not None and known.form == "indicator":
         raise ValueError(
-            "y has one iterable of label names per row, but the model learned an indicator matrix: give columns of "
+            "y has one iterable of label names per row, but the model learned an indicator matrix: use columns of "
             "0 and 1 in the order of classes_, or a DataFrame with the labels as columns"
         )
     columns = number_names(known, classes)
@@ -51,7 +51,7 @@ def read_names(
 
 
 def _names_of_row(row: Any, i: int) -> list[Hashable]:
-    """Return the label names of row i; ValueError if something in it is no name."""
+    """Return the label names of row i; ValueError if one of them is not a valid name."""
     if not is_row_of_names(row):
         remedy = "an empty list where there are none" if is_missing_label(row) else f"[{row!r}] for a single one"
         raise ValueError(f"row {i} of y is {row!r}; every row must be an iterable of label names: {remedy}")
@@ -68,7 +68,7 @@ def _names_of_row(row: Any, i: int) -> list[Hashable]:
 
 
 def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> None:
-    """Raise ValueError unless a dict says True or False, or 1 or 0, of labels that are known or have names.
+    """Raise ValueError unless the values of a dict are True or False, or 1 or 0, and its keys known or valid labels.
 
     Examples
     --------
@@ -80,7 +80,9 @@ def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> Non
     if not _TRUTHS.issuperset(map(type, y.values())):
         for name, value in y.items():
             if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
-                raise ValueError(f"y says {value!r} of the label {name!r}; a dict of labels says True or False of each")
+                raise ValueError(
+                    f"y says {value!r} of the label {name!r}; the values of a dict of labels are True or False"
+                )
     if not y.keys() <= known.keys():
         for name in y:
             require_name(name, "y")
@@ -90,14 +92,14 @@ def _true_keys(row: Mapping[Hashable, Any], i: int) -> list[Hashable]:
     for name, value in row.items():
         if not isinstance(value, bool | np.bool_):
             raise ValueError(
-                f"row {i} of y is a dict with {name!r}: {value!r}; a dict of labels says True or False of each: "
-                "write the names alone, or True where the row has the label"
+                f"row {i} of y is a dict with {name!r}: {value!r}; the values of a dict of labels are True or "
+                "False: write the names alone, or True where the row has the label"
             )
     return [name for name, true in row.items() if true]
 
 
 def _in_order(row: Any) -> Iterable[Any]:
-    """Return a row's names in an order that is the same in every process: a set has none of its own."""
+    """Return a row's names in an order that is the same in every process, since sets have none."""
     if not isinstance(row, set | frozenset):
         return row  # type: ignore[no-any-return]
     return sorted(row, key=lambda name: (type(name).__name__, name if isinstance(name, str) else repr(name)))

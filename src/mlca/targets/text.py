@@ -1,4 +1,4 @@
-"""Labels written as text: a cell such as "sea,sun", or a list that pandas, NumPy or JSON wrote."""
+"""Labels written as text: a cell such as "sea,sun", or a list as pandas, NumPy or JSON writes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-# NumPy prints an array with nothing but spaces between its names or numbers.
+# NumPy prints an array with only spaces between its names or numbers.
 _SPACED_NAMES = re.compile(r"""['"]\s+['"]""")
 _SPACED_NUMBERS = re.compile(r"\[\s*-?\d++(?:\s++-?\d++)*+\s*\]")
 _ENDS = {"[": "]", "(": ")", "{": "}"}
@@ -26,11 +26,10 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
     Parameters
     ----------
     column : iterable
-        One cell a row: names with `sep` between them, or a list that was written as text, as pandas does when it
-        writes a CSV. A cell that is empty, None or NaN is a row without labels; one that holds a list already
-        stays as it is.
+        Each cell holds names with `sep` between them, or a list that was written as text, as pandas does when it writes
+        a CSV. A cell that is empty, None or NaN is a row without labels; a cell that is a list already is unchanged.
     sep : str, default=","
-        What stands between names.
+        The separator between names.
 
     Returns
     -------
@@ -50,7 +49,7 @@ def labels_from(column: Iterable[Any], sep: str = ",") -> list[tuple[Hashable, .
             f"column must hold one cell per row; got the text {column!r:.40}: for a single row write [text]"
         )
     if not sep:
-        raise ValueError("sep is empty; say what stands between the labels, such as ','")
+        raise ValueError("sep is empty; set the separator between labels, such as ','")
     return [_names_of(cell, sep, row) for row, cell in enumerate(column)]
 
 
@@ -64,11 +63,13 @@ def _names_of(cell: Any, sep: str, row: int) -> tuple[Hashable, ...]:
         return tuple(cell)
     if isinstance(cell, int | np.integer) and not isinstance(cell, bool):
         return (int(cell),)
-    raise ValueError(f"row {row} of the column is {cell!r}, which names no labels; write text such as 'sea{sep}sun'")
+    raise ValueError(
+        f"row {row} of the column is {cell!r}, which is not a list of labels; write text such as 'sea{sep}sun'"
+    )
 
 
 def is_missing_label(value: Any) -> bool:
-    """Whether a value says that it is not known: None, NaN of any kind, pandas' NA, or NaT."""
+    """Return whether a value is missing: None, NaN of any kind, pandas' NA, or NaT."""
     if value is None or isinstance(value, float | np.floating):
         return value is None or bool(value != value)
     if isinstance(value, Decimal):
@@ -79,7 +80,7 @@ def is_missing_label(value: Any) -> bool:
 
 
 def list_in_text(text: str) -> list[Any] | None:
-    """Return the list that a text is the writing of; None if it is none.
+    """Return the list that a text represents; None if it is not one.
 
     Examples
     --------
@@ -104,11 +105,11 @@ def list_in_text(text: str) -> list[Any] | None:
 
 
 def _python_list(text: str) -> Any:
-    """Read what Python's or NumPy's `str` made of a list."""
+    """Parse the result of Python's or NumPy's `str` of a list."""
     if _SPACED_NUMBERS.fullmatch(text):
         return [int(word) for word in text[1:-1].split()]
     if _SPACED_NAMES.search(text):
-        text = _with_commas(text)  # or Python would join the neighbours to one name
+        text = _with_commas(text)  # otherwise Python would concatenate adjacent strings
     return ast.literal_eval(text)
 
 

@@ -1,4 +1,4 @@
-"""What the paper prints, as small tables.
+"""The figures printed in the paper, as small tables.
 
 N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi: Multi-label Classification via Adaptive Resonance
 Theory-based Clustering. IEEE TPAMI 45(7), 2023.

@@ -1,11 +1,10 @@
-"""How good a model is while it learns: every row is predicted first and learned afterwards.
+"""Test-then-train evaluation: every row is predicted first and learned afterwards.
 
-`prequential` takes one item of the stream after another. `adapters` gives it to the model in the form
-that the model wants (arrays for scikit-learn's face, dicts for River's) and brings the prediction
-back as a matrix whose columns are all labels named so far; a label that the model has not seen is a
-column of zeros, so it counts as missed. `tally` keeps each row's measures, over the whole stream and
-over its last rows. `alarms` watches the same rows and tells what changes. Every now and then `records` notes
-where things stand.
+`prequential` takes the items of a stream one by one. `adapters` converts them to the form of the model (arrays for
+scikit-learn's interface, dicts for River's) and its predictions to a matrix with a column per label named so far; a
+label that the model has not seen is a column of zeros, so it counts as missed. `tally` keeps each row's measures, over
+the whole stream and over its last rows. `alarms` watches the same rows. `records` stores the state at regular
+intervals.
 """
 
 from mlca.metrics.stream.alarms import Alarm

@@ -1,8 +1,7 @@
-"""One face for the two kinds of model: arrays with `partial_fit`, dicts with `learn_one`.
+"""One interface for two kinds of models: arrays with `partial_fit`, dicts with `learn_one`.
 
-An adapter reads an item of the stream into a `StreamBatch`, in the form that its model wants, and turns the
-model's answers into matrices whose columns are the labels named so far. Reading is the harness's
-work and is not timed; `learn`, `predict` and `scores` are the model's.
+An adapter reads an item of the stream into a `StreamBatch`, in the form of its model, and turns the model's predictions
+into matrices with the labels named so far as columns. Reading is not timed; `learn`, `predict` and `scores` are.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 @dataclass(frozen=True)
 class StreamBatch:
-    """Some rows of a stream: as the model wants them (X, Y), and their labels as matrix columns."""
+    """Some rows of a stream: in the form of the model (X, Y), with their labels as matrix columns."""
 
     X: Any
     Y: Any
@@ -39,7 +38,7 @@ class StreamBatch:
 
 
 class Adapter(Protocol):
-    """What the test-then-train loop needs of a model."""
+    """The interface that the test-then-train loop needs."""
 
     known: LabelSet | None
     """Labels that the model knows before the stream begins; None if it has learned nothing."""
@@ -51,26 +50,26 @@ class Adapter(Protocol):
         """Learn the rows."""
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Ask the model for label sets."""
+        """Predict label sets."""
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Ask the model for scores."""
+        """Predict scores."""
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
-        """Ask the model how new the rows are to it, 0 to 1; None where it cannot tell."""
+        """Return the novelty of the rows, from 0 to 1; None if the model cannot compute it."""
 
     def n_nodes(self) -> int | None:
-        """Return how many nodes the model has; None if it is not made of nodes."""
+        """Return the number of nodes; None if the model has no nodes."""
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Bring predicted label sets to the columns of the batch."""
+        """Map predicted label sets to the columns of the batch."""
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Bring scores to the columns of the batch."""
+        """Map scores to the columns of the batch."""
 
 
 def adapter_of(model: Any) -> Adapter:
-    """Return the adapter that speaks the model's language."""
+    """Return the adapter for a model."""
     if hasattr(model, "partial_fit"):
         return ArrayAdapter(model)
     if hasattr(model, "learn_one"):
@@ -82,7 +81,7 @@ def adapter_of(model: Any) -> Adapter:
 
 
 class ArrayAdapter:
-    """A model with scikit-learn's face: ours, or any whose predictions are indicator matrices."""
+    """Adapter for scikit-learn's interface: our models, or any whose predictions are indicator matrices."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -106,26 +105,26 @@ class ArrayAdapter:
         self._model.partial_fit(batch.X, batch.Y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Ask the model for label sets."""
+        """Predict label sets."""
         return self._model.predict(batch.X)
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Ask the model for scores."""
+        """Predict scores."""
         return self._model.predict_proba(batch.X)
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
-        """Ask the model how new the rows are to it; None where it cannot tell."""
+        """Return the novelty of the rows; None if the model cannot compute it."""
         try:
             return np.asarray(self._model.novelty(batch.X), dtype=np.float64)
-        except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
+        except AttributeError:  # no such method, or a decision of MLCA without it
             return None
 
     def n_nodes(self) -> int | None:
-        """Return how many nodes the model has; None if it is not made of nodes."""
+        """Return the number of nodes; None if the model has no nodes."""
         return getattr(self._model, "n_nodes_", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Put the predicted columns where the labels of the stream are."""
+        """Map the predicted columns to those of the stream's labels."""
         if batch.labels.single:
             answer = np.equal.outer(np.asarray(answer), batch.labels.to_array())
             return label_matrix(answer, "the model's prediction")
@@ -136,20 +135,20 @@ class ArrayAdapter:
         return moved
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Put the scored columns where the labels of the stream are; labels not scored get 0."""
+        """Map the scored columns to those of the stream's labels; labels without a score get 0."""
         known = score_matrix(answer, "the model's probabilities")
         scores = np.zeros(batch.shape)
         scores[:, self._columns(known.shape[1], batch.labels)] = known
         return scores
 
     def _columns(self, width: int, labels: LabelSet) -> NDArray[np.intp]:
-        """Return the stream's column of each of the model's columns."""
+        """Return the stream's column for each of the model's columns."""
         names = range(width) if labels.numbered else np.asarray(self._model.classes_).tolist()
         return np.array(list(_columns_by_name(names, labels).values()), dtype=np.intp)
 
 
 class RiverAdapter:
-    """A multi-label model with River's face: dicts of features in, dicts of labels out."""
+    """Adapter for multi-label models with River's interface: dicts of features in, dicts of labels out."""
 
     known: LabelSet | None = None
 
@@ -157,7 +156,7 @@ class RiverAdapter:
         self._model = model
 
     def read(self, X: Any, Y: Any, known: LabelSet | None) -> StreamBatch:
-        """Read a row of dicts as it is; turn arrays into dicts, features called by number or column."""
+        """Read a row of dicts unchanged; turn arrays into dicts with numbered or named features."""
         if isinstance(X, Mapping):
             if not isinstance(Y, Mapping):
                 raise ValueError(f"the row is a dict, but its labels are a {type(Y).__name__}: {{name: bool}}")
@@ -174,36 +173,36 @@ class RiverAdapter:
             self._model.learn_one(x, y)
 
     def predict(self, batch: StreamBatch) -> Any:
-        """Ask the model for label sets."""
+        """Predict label sets."""
         return [self._model.predict_one(x) for x in batch.X]
 
     def predict_scores(self, batch: StreamBatch) -> Any:
-        """Ask the model for scores."""
+        """Predict scores."""
         return [self._model.predict_proba_one(x) for x in batch.X]
 
     def novelty(self, batch: StreamBatch) -> NDArray[np.float64] | None:
-        """Ask the model how new the rows are to it; None where it cannot tell."""
+        """Return the novelty of the rows; None if the model cannot compute it."""
         try:
             return np.array([self._model.novelty_one(x) for x in batch.X], dtype=np.float64)
-        except AttributeError:  # no such method, or MLCA with a decision that keeps no account of it
+        except AttributeError:  # no such method, or a decision of MLCA without it
             return None
 
     def n_nodes(self) -> int | None:
-        """Return how many nodes the model has, as trees of River tell, too; None if it is not made of nodes."""
+        """Return the number of nodes, also of River's trees; None if the model has no nodes."""
         return getattr(self._model, "n_nodes", None)
 
     def as_labels(self, answer: Any, batch: StreamBatch) -> Truth:
-        """Put what is predicted in the columns of the labels."""
+        """Map predictions to the columns of the labels."""
         return label_matrix(_table(answer, batch.labels).astype(np.bool_), "the model's prediction")
 
     def as_scores(self, answer: Any, batch: StreamBatch) -> Scores:
-        """Put each label's probability of being true in its column; labels not scored get 0."""
+        """Map each label's probability to its column; labels without a score get 0."""
         of_true = [{name: chances.get(True, 0.0) for name, chances in row.items()} for row in answer]
         return score_matrix(_table(of_true, batch.labels), "the model's probabilities")
 
 
 def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
-    """Return a single row with its labels as a batch of one, a batch as it is."""
+    """Return a single row with its labels as a batch of one; a batch unchanged."""
     if sp.issparse(X) or hasattr(X, "columns"):
         return X, Y
     rows = np.asarray(X)
@@ -213,7 +212,7 @@ def _as_batch(X: Any, Y: Any) -> tuple[Any, Any]:
         return rows[np.newaxis], Y
     if hasattr(Y, "__array__"):
         return rows[np.newaxis], np.asarray(Y)[np.newaxis]
-    # An empty list would be read as an indicator matrix of no columns; an empty tuple is a row of no names.
+    # An empty list would be read as an indicator matrix without columns; an empty tuple is a row without labels.
     return rows[np.newaxis], [() if Y == [] else Y]
 
 
@@ -224,7 +223,7 @@ def _require_as_many_rows(X: Any, targets: LabelRows) -> None:
 
 
 def _dict_rows(X: Any) -> Iterator[dict[Hashable, float]]:
-    """Yield each row as {feature: value}; of a sparse matrix what is not zero."""
+    """Yield each row as {feature: value}; for a sparse matrix, only non-zero values."""
     if sp.issparse(X):
         matrix = sp.csr_array(X)
         for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
@@ -243,7 +242,7 @@ def _dict_labels(targets: LabelRows, labels: LabelSet) -> Iterator[dict[Hashable
 
 
 def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[np.float64]:
-    """Return the values of {label: value} rows as a table; labels that a row does not name get 0."""
+    """Return {label: value} rows as a table; labels that a row does not name get 0."""
     table = np.zeros((len(rows), len(labels.names)))
     columns = _columns_by_name((name for row in rows for name in row), labels)
     for i, row in enumerate(rows):
@@ -253,7 +252,7 @@ def _table(rows: Sequence[Mapping[Hashable, Any]], labels: LabelSet) -> NDArray[
 
 
 def _columns_by_name(names: Iterable[Hashable], labels: LabelSet) -> dict[Hashable, int]:
-    """Return the stream's column of each label that a model names, in the model's order."""
+    """Return the stream's column for each label of a model, in the model's order."""
     number = {name: column for column, name in enumerate(labels.names)}
     try:
         return {name: number[name] for name in names}

@@ -1,10 +1,10 @@
-"""What a stream's owner should look at: a measure that falls, a label never seen before, rows unlike all others.
+"""Alarms on a stream: a falling measure, a new label, or unusual rows.
 
-A `Watch` is told each row as it is tested, and answers with alarms. Drift and novelty are judged by ADWIN, the
-adaptive window of Bifet and Gavalda as River has it: it keeps the mean of as much of the recent past as is of one
-kind, and tells when the newest part is of another. Where River is not installed only new labels are told.
+A `Watch` receives each tested row and returns alarms. Drift and novelty are detected by ADWIN, the adaptive window of
+Bifet and Gavalda, in River's implementation: it keeps the mean of the recent past as long as it is stable, and reports
+when the newest part differs. If River is not installed, only new-label alarms are raised.
 
-Of a measure only a fall is an alarm, of novelty only a rise: a model that learns gets better all the time.
+Only a falling measure or a rising novelty is an alarm: a model that learns improves all the time.
 """
 
 from __future__ import annotations
@@ -15,27 +15,29 @@ from typing import Any, Literal
 
 AlarmKind = Literal["drift", "new label", "novelty"]
 
-# A stream begins with some labels; those that come later are new.
+# The labels of this many first rows are not new.
 OPENING_ROWS = 100
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """Something changed.
+    """An alarm.
 
     Attributes
     ----------
     row : int
-        The row at which it was noticed, counted from 0. Drift is noticed some rows after it began.
+        The row at which it was raised, counted from 0. Drift is detected some rows after it began.
     kind : {"drift", "new label", "novelty"}
-        A measure has fallen; a label is true for the first time; rows have become less like those learned.
+        "drift": a measure has fallen; "new label": a label is true for the first time; "novelty": rows have become less
+        like those learned.
     label : hashable or None
-        The label that it is about; None if it is about whole rows.
+        The label concerned; None for whole rows.
     measure : str or None
-        What has moved: of whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; of a label ``"jaccard"``,
-        its hits among the rows where it was true or predicted.
+        The measure that changed: for whole rows ``"exact_match"``, ``"example_f1"`` or ``"novelty"``; for a label
+        ``"jaccard"``, its hits among the rows where it was true or predicted.
     before, after : float or None
-        The mean of the measure before, and now: over ADWIN's window until it noticed, and over what it kept of it.
+        The mean of the measure before and after: over ADWIN's window before the detection, and over the part that it
+        kept.
 
     Examples
     --------
@@ -62,13 +64,13 @@ class Alarm:
 
 
 class Watch:
-    """Raises alarms about a stream whose rows are told one after another.
+    """Raises alarms about a stream of rows.
 
     Parameters
     ----------
     known : collection of labels, optional
-        Labels that are not new, because the model has them already. Without any the labels of the first 100 rows are
-        what the stream begins with, and none of them is new.
+        Labels that the model already knows, which are not new. If there are none, the labels of the first 100 rows are
+        not new.
     """
 
     def __init__(self, known: Collection[Hashable] | None = None) -> None:
@@ -77,7 +79,7 @@ class Watch:
         self._means: dict[tuple[str, Hashable | None], Any] = {}
 
     def labels(self, row: int, true: Sequence[Hashable]) -> Iterator[Alarm]:
-        """Look at the labels of a row."""
+        """Process the labels of a row."""
         for label in true:
             if label not in self._labels:
                 self._labels.add(label)
@@ -85,10 +87,10 @@ class Watch:
                     yield Alarm(row, "new label", label)
 
     def pair(self, row: int, true: Sequence[Hashable], predicted: Sequence[Hashable]) -> Iterator[Alarm]:
-        """Look at the labels of a row and at what was predicted."""
+        """Process the true and predicted labels of a row."""
         hits, either = set(true) & set(predicted), dict.fromkeys((*true, *predicted))
         values: list[tuple[str, Hashable | None, float]] = [("exact_match", None, float(len(hits) == len(either)))]
-        if either:  # as everywhere in mlca: rows without any label have no F1
+        if either:  # as everywhere in mlca, rows without labels have no F1
             values.append(("example_f1", None, 2 * len(hits) / (len(true) + len(predicted))))
         values += [("jaccard", label, float(label in hits)) for label in either]
         for measure, label, value in values:
@@ -97,13 +99,13 @@ class Watch:
                 yield Alarm(row, "drift", label, measure, *moved)
 
     def novelty(self, row: int, value: float) -> Iterator[Alarm]:
-        """Look at how new a row is to the model, 0 to 1."""
+        """Process the novelty of a row, from 0 to 1."""
         moved = self._move("novelty", None, value)
         if moved is not None and moved[1] > moved[0]:
             yield Alarm(row, "novelty", None, "novelty", *moved)
 
     def _move(self, measure: str, label: Hashable | None, value: float) -> tuple[float, float] | None:
-        """Let ADWIN know a value; return the mean before and after if it has changed."""
+        """Add a value to ADWIN; return the mean before and after if it has changed."""
         if (measure, label) not in self._means:
             self._means[measure, label] = _adwin()
         mean = self._means[measure, label]

@@ -30,12 +30,11 @@ def prequential(
     alarms: bool = True,
     on_record: Callable[[Record], object] | None = None,
 ) -> Prequential:
-    """Predict each item of a stream, then learn it, and keep account.
+    """Predict each item of a stream, then learn it, and record measures.
 
-    The label set may grow: by a wider indicator matrix, by a new name, by a new key. A label counts
-    from the item that names it first. The model could not know it there, so its prediction and its
-    score are 0 and it counts as missed. A model that has learned nothing learns the first item
-    without being tested on it.
+    The label set may grow: by a wider indicator matrix, by a new name, by a new key. A label counts from the item that
+    names it first. The model cannot know it there, so it counts as missed, with score 0. An empty model learns the
+    first item without a test.
 
     Parameters
     ----------
@@ -43,20 +42,19 @@ def prequential(
         A classifier of this package, any other with `partial_fit(X, Y)` and `predict(X)` on indicator
         matrices (and `classes_`, if labels come by name), or a multi-label model of River.
     stream : iterable of (X, Y) pairs
-        Batches, or single rows: arrays with indicator matrices or label names; for River's models also
-        {feature: value} with {label: bool}. All items tell labels in the same way. A batch without rows is passed
-        over.
+        Batches, or single rows: arrays with indicator matrices or label names; for River's models also {feature: value}
+        with {label: bool}. All items must have the same form. Batches without rows are skipped.
     every : int, default 1000
-        Rows between two records. A record is taken at the end of the item that completes them, and at
-        the end of the stream.
+        The number of rows between two records. A record is taken at the end of the item that completes them, and at the
+        end of the stream.
     window : int, default 1000
-        Rows that the windowed measures look back on.
+        The number of rows behind the windowed measures.
     scores : bool, default False
-        Also ask for `predict_proba` and keep the ranking measures. It costs a second prediction; label
-        sets come from the model's own `predict` either way, since algorithms decide by different rules.
+        Also call `predict_proba` and compute the ranking measures, which costs a second prediction. Label sets always
+        come from `predict`, since algorithms choose labels by different rules.
     alarms : bool, default True
-        Also watch for drift, new labels and rising novelty. Drift and novelty need River; novelty also a model with
-        `novelty(X)`, and costs a search a row.
+        Also raise alarms about drift, new labels and rising novelty. Drift and novelty need River; novelty also needs a
+        model with `novelty(X)`, and costs one search per row.
     on_record : callable, optional
         Called with each `Record` as it is taken.
 
@@ -67,10 +65,9 @@ def prequential(
 
     Notes
     -----
-    Memory is the size of the model's pickled state: it is what grows with the stream, is the same on
-    every machine, and works for compiled and for plain models. The memory of the process would also
-    hold the stream, the libraries and what the allocator keeps. Models made of many small Python
-    objects take several times their pickled size in memory.
+    Memory is the size of the model's pickled state: it grows with the stream, is the same on every machine, and works
+    for compiled and pure Python models. The memory of the process would also include the stream, the libraries and the
+    allocator. Models made of many small Python objects take several times their pickled size in memory.
 
     Time is the model's own: reading the stream, measuring, watching and recording are not counted.
 
@@ -106,7 +103,7 @@ def _test_then_train(
     appeared: dict[Hashable, int],
     raised: list[Alarm] | None,
 ) -> Iterator[Record]:
-    """Go through the stream, yield a record every now and then, fill in where labels appeared and alarms, if wanted."""
+    """Run the stream, yield records, and fill in the rows of new labels and the alarms."""
     adapter = adapter_of(model)
     labels = adapter.known
     known = () if labels is None else labels.names
@@ -151,7 +148,7 @@ def _test_then_train(
 def _look(
     watch: Watch, first_row: int, batch: StreamBatch, predicted: Truth | None, novelty: NDArray[np.float64] | None
 ) -> Iterator[Alarm]:
-    """Tell the watch about the rows of a batch; of the first one nothing is predicted."""
+    """Pass the rows of a batch to the watch; the first one has no predictions."""
     answers = None if predicted is None else _names_by_row(predicted, batch)
     for i, true in enumerate(_names_by_row(batch.truth(), batch)):
         yield from watch.labels(first_row + i, true)
@@ -199,7 +196,7 @@ class _Stopwatch:
 
 
 def pickled_size(model: Any) -> int | None:
-    """Count the bytes of a model's pickle without making it; None if the model cannot be pickled."""
+    """Return the size of a model's pickle without storing it; None if the model cannot be pickled."""
     sink = _ByteCounter()
     try:
         pickle.Pickler(sink, protocol=5, buffer_callback=sink.add_buffer).dump(model)
@@ -209,7 +206,7 @@ def pickled_size(model: Any) -> int | None:
 
 
 class _ByteCounter:
-    """A file that counts what is written and forgets it; arrays are counted where they lie."""
+    """A file that counts the bytes written and discards them; arrays are counted in place."""
 
     def __init__(self) -> None:
         self.n_bytes = 0
@@ -224,7 +221,7 @@ class _ByteCounter:
 
 
 def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamBatch, first_row: int) -> None:
-    """Enter the labels that are true for the first time, except those that the model knew, in the order of their rows.
+    """Record the labels that are true for the first time, except those that the model knew, by row.
 
     Labels that the model knew have the first columns.
     """
@@ -236,7 +233,7 @@ def _note_first_rows(appeared: dict[Hashable, int], n_known: int, batch: StreamB
 
 
 def _has_no_rows(X: Any, Y: Any) -> bool:
-    """Whether a batch is empty, as that of an hour in which nothing came."""
+    """Return whether a batch has no rows, such as an hour without data."""
     shape: tuple[int, ...] = getattr(X, "shape", ())
     return len(shape) == 2 and shape[0] == 0 and (Y.shape[0] if hasattr(Y, "shape") else len(Y)) == 0
 
@@ -246,7 +243,7 @@ def _as_pair(item: Any) -> tuple[Any, Any]:
         X, Y = item
     except (TypeError, ValueError):
         raise ValueError(
-            f"an item is a pair of rows and their labels, not a {type(item).__name__}: of a whole table make a stream "
-            "by zip(X, Y), row by row, or pass its portions"
+            f"an item is a pair of rows and their labels, not a {type(item).__name__}: turn a table into a stream "
+            "with zip(X, Y), row by row, or pass it in portions"
         ) from None
     return X, Y

@@ -1,4 +1,4 @@
-"""What a test-then-train run leaves behind."""
+"""Results of a test-then-train run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NAN = float("nan")
-# Alarms that are printed; of more, their number.
+# Largest number of alarms that are printed.
 _SHOWN = 12
 
 
@@ -37,7 +37,7 @@ class StreamMeasures:
 
 @dataclass(frozen=True)
 class Record:
-    """Where a run stood after some rows.
+    """The state of a run after some rows.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Record:
     n_labels : int
         Labels named so far.
     n_nodes : int or None
-        How many nodes the model has (`n_nodes_`, `n_nodes` in River), if it has nodes.
+        The number of nodes (`n_nodes_`, `n_nodes` in River), if the model has nodes.
     rows_per_second : float
-        Rows predicted and learned a second of the model's own time, since the previous record.
+        Rows predicted and learned per second of the model's own time, since the previous record.
     model_bytes : int or None
         Size of the model's pickled state; None if it cannot be pickled.
     segments : tuple of (int, float)
-        The model's `segments_`: which parts of the past it trusts; empty if it does not ask.
+        The model's `segments_` with the trust in each; empty if the model has none.
     """
 
     row: int
@@ -67,7 +67,7 @@ class Record:
     segments: tuple[tuple[int, float], ...] = ()
 
     def as_dict(self) -> dict[str, float | int | None]:
-        """Return the numbers by name in one level; windowed measures are called `window_...`."""
+        """Return the numbers by name in one flat dict; windowed measures are called `window_...`."""
         flat: dict[str, Any] = {"row": self.row}
         flat.update(asdict(self.running))
         flat.update({f"window_{name}": value for name, value in asdict(self.windowed).items()})
@@ -87,7 +87,7 @@ class Prequential:
     labels_appeared : dict
         For each label that the model did not know before the stream: the row, counted from 0, where it was first true.
     window : int
-        Rows that the windowed measures look back on.
+        The number of rows behind the windowed measures.
     alarms : tuple of Alarm
         In the order of the stream.
     """
@@ -98,7 +98,7 @@ class Prequential:
     alarms: tuple[Alarm, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the records as a pandas DataFrame, one row a record."""
+        """Return the records as a pandas DataFrame, one row per record."""
         with needing("to_frame", "frames"):
             import pandas as pd
         return pd.DataFrame([record.as_dict() for record in self.records])

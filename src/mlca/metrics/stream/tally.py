@@ -1,4 +1,4 @@
-"""Measures row by row: sums for the whole stream, a ring of the last rows for the window."""
+"""Measures row by row: sums for the whole stream, a ring buffer for the window."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mlca.metrics.stream.records import StreamMeasures
 class Tally:
     """The measures of the rows tested so far.
 
-    Each row is a line of values, NaN where a measure leaves the row out. Micro F1 is a ratio of two
-    sums, so the two are kept like measures of their own.
+    Each row is a line of values, NaN if a measure leaves the row out. Micro F1 is a ratio of two sums, which are kept
+    like measures.
     """
 
     COLUMNS = (

@@ -201,8 +201,10 @@ class Explanation:
             if len(experts) == 1:
                 numbers["expert_weights"] = np.ones(1)
             numbers |= {"none": none, "experts": experts}
-            of_row = (np.array([value]) for value in (none, fallback, threshold))
-            answers = Answers(posterior[None, :], *of_row, novelty=None)
+            none_of_row, fallback_of_row, threshold_of_row = (
+                np.array([value]) for value in (none, fallback, threshold)
+            )
+            answers = Answers(posterior[None, :], none_of_row, fallback_of_row, threshold_of_row, None)
         else:
             numbers |= {"novelty": None, "none": None}
             answers = Answers(numbers["posterior"][None, :], None, None, None, None)

@@ -37,7 +37,8 @@ class Answers(NamedTuple):
     fallback : ndarray of shape (n_rows,) or None
         The label of a row if no label is likely, -1 if it then has none; None where Bayes' rule decides.
     f1_threshold : ndarray of shape (n_rows,) or None
-        The threshold of the best example F1 so far, 0.5 unless `decision="mixed"`; None where Bayes' rule decides. It differs between rows only while another thread learns.
+        The threshold of the best example F1 so far, 0.5 unless `decision="mixed"`; None where Bayes' rule decides.
+        It differs between rows only while another thread learns.
     novelty : ndarray of shape (n_rows,) or None
         How unlike everything learned the row is; None where it was not requested.
     """

@@ -1,6 +1,6 @@
 """Benchmarks are run small: what they measure is there, whatever the machine."""
 
-from mlca.bench.benchmarks import Bench, _bounded
+from mlca.bench.benchmarks import Bench, _bounded, _cells
 from mlca.bench.probes import STATUS
 from mlca.bench.samples import Sample, generated
 from mlca.bench.workloads import decisions, decisions_row_by_row
@@ -26,3 +26,13 @@ def test_decisions_are_compared_in_pairs_of_learning_predicting_and_single_rows(
     for ours, calibrated in pairs:
         assert ours.work == calibrated.work
         assert (ours.who, calibrated.who) == ("MLCA(), CPU time", 'MLCA(decision="calibrated"), CPU time')
+
+
+def test_rows_are_learned_and_predicted_at_two_numbers_of_nodes():
+    bench = Bench()
+    _cells(bench, few=300, many=1200, n_rows=40)
+    assert [line.work.split(" x 32")[0] for line in bench.lines] == [
+        f"{verb} at {n} nodes" for n in ("300", "1,200") for _ in range(2) for verb in ("learn", "predict a single row")
+    ]
+    assert [target.wanted for target in bench.targets] == [2, 1, 2]
+    assert all(target.found > 0 for target in bench.targets)

@@ -4,7 +4,7 @@
 
 Each stream is learned by both in its own order, sorted by label set, and with every row twice; both then predict the
 same test rows. Real datasets have their official splits. Generated streams have N rows, and 3,000 more to test on.
-The table is Markdown, for docs/cells.md.
+The table is Markdown, for docs/scaling.md.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def overlapping(nodes: Floats, asked: Floats) -> Groups:
 def by_words(nodes: Floats, asked: Floats) -> Groups:
     """Group by words: each node is in the cells of its most telling words, which are heavy and rare."""
     telling = nodes.max(axis=0) ** 2 * np.log(len(nodes) / np.maximum((nodes > 0).sum(axis=0), 1))
-    own = np.argsort(-(nodes > 0) * telling, axis=1)[:, :N_WORDS]
+    own = np.argsort(-((nodes > 0) * telling), axis=1)[:, :N_WORDS]
     yield from visited(members(own, nodes.shape[1]), np.where(asked > 0, -telling, np.inf))
 
 

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlca import MLCA, load
+from mlca import MLCA, load, merge
 from mlca.learner.core import Learner
 from mlca.learner.widening import widened
-from mlca.options import CELL_LIMITS, CellLimits
+from mlca.options import CELL_LIMITS, PUBLISHED, CellLimits
+from mlca.reference.node_cells import NodeCells
+from mlca.reference.paper import Node
+from mlca.reference.similarity import LearnedSimilarity
 from tests.learner.algorithm_options import VARIANTS
 from tests.learner.model_comparison import FEW_NODES, assert_same_arrays, learned, parameters_of, state
 from tests.learner.reference_comparison import FORMS, assert_equals_reference, assert_same_state, reference_of
@@ -22,6 +25,11 @@ def stream(n=260, d=4, seed=0):
     cluster = rng.integers(6, size=n)
     X = np.round(rng.normal(0, 2, (6, d))[cluster] + rng.normal(0, 0.6, (n, d)), 2)
     return X, np.column_stack([cluster % 2 == 0, cluster > 3, X[:, 0] > 0]).astype(int)
+
+
+def learn_more(learner, rows, Y):
+    labels = sparse.csr_array(Y)
+    learner.learn(rows, labels.indptr.astype(np.int64), labels.indices.astype(np.int32), Y.shape[1], 1)
 
 
 def n_cells(learner):
@@ -65,6 +73,32 @@ def test_rows_with_missing_values_are_predicted_by_visited_nodes():
     assert_equals_reference(X, Y, MIXED, queries=queries)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_appended_nodes_are_kept_in_cells(form):
+    """4,400 nodes have 66 cells; rows on a grid are often equally near to several centres."""
+    limits, d, q = CellLimits(above=4000, least=100, per_root=2), 6, 2
+    rng = np.random.default_rng(3)
+    X = np.unique(rng.integers(1, 6, (6000, d)), axis=0)[:4405].astype(float)
+    X = X[rng.permutation(len(X))]
+    Y = np.column_stack([X[:, 0] > 2, X[:, 1] + X[:, 2] > 6]).astype(int)
+    options = MIXED | {"vigilance": 0.0}
+    whole, other = (
+        learned(options, FORMS[form](X[a:b]), Y[a:b], cell_limits=limits) for a, b in ((0, 2100), (2100, 4400))
+    )
+    whole.absorb(other, np.arange(q, dtype=np.int32), q, append=True)
+    learn_more(whole, FORMS[form](X[:0]), Y[:0])
+    nodes = [
+        Node(x, 1, {i + 1: 1 for i in np.flatnonzero(y)}, 1.0, k) for k, (x, y) in enumerate(zip(X, Y, strict=True))
+    ]
+    expected = NodeCells(nodes[:4400], LearnedSimilarity(nodes[:4400]), limits)
+    learn_more(whole, FORMS[form](X[4400:]), Y[4400:])
+    for node in nodes[4400:]:
+        expected.join(node)
+    state = whole.state()
+    np.testing.assert_array_equal(state["cells.centres"], expected.centres)
+    np.testing.assert_array_equal(state["cells.nodes"], list(expected.cells.values()))
+
+
 def test_sparse_similarities_have_no_cells():
     X, Y = stream()
     X[np.arange(len(X)) % 5 > 0, 1:] = 0
@@ -76,6 +110,21 @@ def test_search_is_exact_where_there_are_no_cells(other):
     X, Y = stream(120)
     exact, cells = (learned(MIXED | other | {"search": search}, X, Y) for search in ("exact", "cells"))
     assert_same_arrays(exact.state(), cells.state())
+
+
+@pytest.mark.parametrize("search", ["exact", "auto", "cells"])
+@pytest.mark.parametrize("algorithm", PUBLISHED)
+def test_the_paper_s_algorithms_are_always_exact(algorithm, search):
+    model = MLCA.published(algorithm, search=search).fit(*stream(60))
+    assert not model._learner.parameters.has_cells
+
+
+def test_auto_is_cells():
+    auto, cells, exact = (MLCA(search=search).fit(*stream(60)) for search in ("auto", "cells", "exact"))
+    assert auto._learner.parameters == cells._learner.parameters != exact._learner.parameters
+    assert auto.search == "auto" and merge([auto, cells]).n_seen_ == 120
+    with pytest.raises(ValueError, match="search='exact', the first with search='cells'"):
+        merge([auto, exact])
 
 
 def test_visiting_all_cells_is_an_exact_search():
@@ -130,8 +179,7 @@ def test_a_learner_continues_from_its_state(form, options):
     first = learned(MIXED | options, FORMS[form](X[:170]), Y[:170])
     resumed = Learner.from_state(first.parameters, 4, 3, form == "sparse", first.state(), cell_limits=FEW_NODES)
     for learner in (first.copy(), resumed):
-        labels = sparse.csr_array(Y[170:])
-        learner.learn(FORMS[form](X[170:]), labels.indptr.astype(np.int64), labels.indices.astype(np.int32), 3, 1)
+        learn_more(learner, FORMS[form](X[170:]), Y[170:])
         assert_same_arrays(whole.state(), learner.state())
 
 

@@ -12,7 +12,7 @@ from mlca.bench.probes import best_time, exp64, single_time
 from mlca.bench.results import Line, Results, Target
 from mlca.bench.samples import Sample, sample
 from mlca.bench.workloads import RULE
-from mlca.options import SEARCHES
+from mlca.options import Search
 from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
@@ -187,12 +187,13 @@ def run_long() -> Results:
     return bench.results()
 
 
-def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000) -> None:
+def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000, n_rows: int = 2000) -> None:
     """Learn, predict and recompute the similarity in models of many nodes, without learning these row by row."""
+    searches: tuple[Search, ...] = ("exact", "cells")
     learning = []
     for n in (few, many):
-        for search in SEARCHES[1:]:
-            found = workloads.at_nodes(n, search)
+        for search in searches:
+            found = workloads.at_nodes(n, search, n_rows=n_rows)
             who = f"MLCA(search={search!r}), CPU time"
             bench.add(Line(f"learn at {found.n_nodes:,} nodes x 32, generated", who, 1, found.learning))
             bench.add(Line(f"predict a single row at {found.n_nodes:,} nodes x 32", who, 1, found.predicting))

@@ -275,7 +275,7 @@ class AtNodes(NamedTuple):
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
     """Return what a model of n nodes takes: one appended from models of blocks of rows, each row a node."""
     X, Y = clusters(n + n_rows, n_features)
-    n_labels = Y.shape[1]
+    n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])
     for low in range(block, n, block):
         rows = slice(low, min(low + block, n))
@@ -284,7 +284,8 @@ def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, 
     # Nodes that were appended leave the similarity due: learning, even of nothing, computes it.
     rebuilding = _processor_time(lambda: model._learner.learn(X[:0], np.zeros(1, np.int64), _NO_LABELS, n_labels))
     n_nodes, X, Y = model.n_nodes_, X[n:], Y[n:]
-    predicting = _processor_time(lambda: [model.predict(x[None, :]) for x in X[:SINGLE_ROWS]]) / SINGLE_ROWS
+    singly = X[:SINGLE_ROWS]
+    predicting = _processor_time(lambda: [model.predict(x[None, :]) for x in singly]) / len(singly)
     return AtNodes(n_nodes, _processor_time(lambda: model.partial_fit(X, Y)) / n_rows, predicting, rebuilding)
 
 

@@ -23,7 +23,7 @@ X = RNG.normal(0, 1, (1200, 4))
 Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, X[:, 2] + RNG.normal(0, 0.3, 1200) > 0.5]).astype(int)
 CHUNKS = 60  # twenty blocks: two levels of the tree have several models
 # Everything that waits for workers here.
-DEADLINE = 120.0
+DEADLINE = 600.0
 
 
 def blocks(array, chunks=CHUNKS):

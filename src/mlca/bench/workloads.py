@@ -264,7 +264,7 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search 
 
 
 class AtNodes(NamedTuple):
-    """What a model of so many nodes takes, in seconds of processor time."""
+    """What a model of some number of nodes takes, in seconds of processor time."""
 
     n_nodes: int
     learning: float  # per row

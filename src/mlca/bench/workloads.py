@@ -273,7 +273,7 @@ class AtNodes(NamedTuple):
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
-    """Return what a model of n nodes takes: one appended from models of blocks of rows, each row a node."""
+    """Return what a model of n nodes takes: one appended from models of blocks of rows."""
     X, Y = clusters(n + n_rows, n_features)
     n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
@@ -152,6 +152,13 @@ class Life(RuleBasedStateMachine):
 
     # ---- what holds
 
+    @invariant()
+    def the_log_has_the_acknowledged_rows_in_order(self):
+        rows = [(id, x, labels) for _, id, x, labels in log_of(self.server.data) if x is not None]
+        assert [(id, x if self.kind == "table" else x.tolist(), labels) for id, x, labels in rows] == [
+            (id, x, labels) for id, (x, labels) in self.learned.items()
+        ]
+
     def plain(self):
         """Return the model of the rows in one go, and what makes a row what the model takes."""
         rows, labels = [x for x, _ in self.learned.values()], [labels for _, labels in self.learned.values()]
@@ -210,4 +217,4 @@ class Life(RuleBasedStateMachine):
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
 def test_model_of_service_is_that_of_its_rows(fork_server, thorough, monkeypatch):  # noqa: F811
     monkeypatch.setattr(deciding, "FIRST_ROWS", FIRST_ROWS)
-    run_lives(lambda: Life(fork_server), 6, 150, 10, thorough)
+    run_lives(lambda: Life(fork_server), 6, 150, 20, thorough)

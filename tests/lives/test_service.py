@@ -98,12 +98,14 @@ class Life(RuleBasedStateMachine):
         rows = {id: row for part in parts for id, row in part.items()}
         self.take({id: rows[id] for _, id, _, _ in log_of(self.server.data) if id in rows})
 
-    @rule(data=st.data())
-    def keep(self, data):
+    @rule(data=st.data(), labels=LABELS, at_once=st.booleans())
+    def keep(self, data, labels, at_once):
         rows = {id: x for id, (x, _) in self.named(rows_of(data, self.kind, 4)).items()}
         sent = [{"id": id, "x": x} for id, x in rows.items()]
         assert self.server.post("/v1/predict", {"rows": sent, "keep": True})["kept"] == len(rows)
         self.waiting |= rows
+        if at_once:
+            self.label(data, labels)
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), labels=LABELS)

@@ -319,7 +319,9 @@ def test_an_upgrade_that_is_killed_anywhere_leaves_the_log_as_it_was(tmp_path, v
     assert n_statements > 20  # tables, columns, rows and the version
     log = open_log(SQLite(path))
     log.check()
-    assert [row.id for row in read_all(log)] == [row[0] for row in sorted(before, key=lambda row: row[1] or 0) if row[1]]
+    assert [row.id for row in read_all(log)] == [
+        row[0] for row in sorted(before, key=lambda row: row[1] or 0) if row[1]
+    ]
     log.database.close()
 
 

@@ -33,6 +33,8 @@ _AGAIN = frozenset({408, 429, 502, 503, 504})
 # Characters allowed in a host or path; others must be percent-encoded.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+# Fields of the response when rows have been taken.
+_TAKEN = ("position", "learned", "duplicates")
 # Largest response, and the number of bytes read at a time, whatever its header announces.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
 
@@ -124,7 +126,7 @@ class Client:
         dict
             `position` and `generation` of the log, the number of rows `learned`, and the IDs that were `duplicates`.
         """
-        return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]})
+        return self._post("/v1/learn", {"rows": [plain_row(row) for row in rows]}, _TAKEN)
 
     def predict(
         self,
@@ -181,7 +183,7 @@ class Client:
             Each has `id` and `labels`.
         """
         plain = [{"id": row["id"], "labels": plain_names(row["labels"])} for row in rows]
-        return self._post("/v1/labels", {"rows": plain})
+        return self._post("/v1/labels", {"rows": plain}, _TAKEN)
 
     def explain(self, x: Any = None, *, id: str | None = None, top: int = 5) -> dict[str, Any]:
         """Explain the prediction of a row: of `x`, or of a row that the service knows by its ID."""
@@ -208,11 +210,11 @@ class Client:
 
     def row_state(self, id: str) -> str:
         """Return the state of an ID: "unknown", "waiting", "learned" or "forgotten"."""
-        return str(self._ask("GET", f"/v1/rows?id={quote(id, safe='')}")["state"])
+        return str(self._ask("GET", f"/v1/rows?id={quote(id, safe='')}", fields=("state",))["state"])
 
     def model(self) -> dict[str, Any]:
         """Describe the model: parameters, columns, labels with counts, nodes, position."""
-        return self._ask("GET", "/v1/model")
+        return self._ask("GET", "/v1/model", fields=("columns",))
 
     def events(self) -> Iterator[Event]:
         """Yield events without end; a broken stream is reopened and starts with a state."""
@@ -235,17 +237,20 @@ class Client:
         """Return a stream that sends rows in the background, many at a time: see `Batches`."""
         return Batches(self, size, seconds)
 
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return self._ask("POST", path, json.dumps(body, allow_nan=False).encode())
+    def _post(self, path: str, body: dict[str, Any], fields: tuple[str, ...] = ()) -> dict[str, Any]:
+        return self._ask("POST", path, json.dumps(body, allow_nan=False).encode(), fields)
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> dict[str, Any]:
-        """Send a request until its response is final."""
+    def _ask(self, method: str, path: str, body: bytes | None = None, fields: tuple[str, ...] = ()) -> dict[str, Any]:
+        """Send a request until its response is final; raise ServiceError if it lacks one of the fields."""
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:
             status, content, retry_after = self._attempt(method, path, body)
             if status == 200:
-                return _answer(content)
+                answer = _answer(content)
+                if not answer.keys() >= set(fields):
+                    raise _refusal(200, content)
+                return answer
             wait = max(pause, retry_after) * random.uniform(0.5, 1.5)
             if (status and status not in _AGAIN) or time.monotonic() + wait > deadline:
                 raise _refusal(status, content)

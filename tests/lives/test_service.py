@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 pytest.importorskip("uvicorn", reason='needs "mlca[serve]"')
 
@@ -98,12 +98,14 @@ class Life(RuleBasedStateMachine):
         rows = {id: row for part in parts for id, row in part.items()}
         self.take({id: rows[id] for _, id, _, _ in log_of(self.server.data) if id in rows})
 
-    @rule(data=st.data())
-    def keep(self, data):
+    @rule(data=st.data(), labels=LABELS, at_once=st.booleans())
+    def keep(self, data, labels, at_once):
         rows = {id: x for id, (x, _) in self.named(rows_of(data, self.kind, 4)).items()}
         sent = [{"id": id, "x": x} for id, x in rows.items()]
         assert self.server.post("/v1/predict", {"rows": sent, "keep": True})["kept"] == len(rows)
         self.waiting |= rows
+        if at_once:
+            self.label(data, labels)
 
     @precondition(lambda self: self.waiting)
     @rule(data=st.data(), labels=LABELS)
@@ -151,6 +153,13 @@ class Life(RuleBasedStateMachine):
         self.server.start()
 
     # ---- what holds
+
+    @invariant()
+    def the_log_has_the_acknowledged_rows_in_order(self):
+        rows = [(id, x, labels) for _, id, x, labels in log_of(self.server.data) if x is not None]
+        assert [(id, x if self.kind == "table" else x.tolist(), labels) for id, x, labels in rows] == [
+            (id, x, labels) for id, (x, labels) in self.learned.items()
+        ]
 
     def plain(self):
         """Return the model of the rows in one go, and what makes a row what the model takes."""
@@ -210,4 +219,4 @@ class Life(RuleBasedStateMachine):
 @pytest.mark.parametrize("thorough", FEW_AND_MANY)
 def test_model_of_service_is_that_of_its_rows(fork_server, thorough, monkeypatch):  # noqa: F811
     monkeypatch.setattr(deciding, "FIRST_ROWS", FIRST_ROWS)
-    run_lives(lambda: Life(fork_server), 6, 150, 10, thorough)
+    run_lives(lambda: Life(fork_server), 6, 150, 20, thorough)

@@ -1,6 +1,8 @@
 """Checksums of the log: any change of a row is noticed, older logs get them, and damage can be accepted."""
 
+import os
 import shutil
+import signal
 import sqlite3
 import struct
 from pathlib import Path
@@ -15,7 +17,7 @@ from mlca.serve.log_changes import Forget, Keep, Label, Learn
 from mlca.serve.log_upkeep import accept_log
 from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
-from mlca.serve.sqlite import SQLite
+from mlca.serve.sqlite import SQLite, _Session
 from tests.serve.log_streams import fit_log, log_of, make_rows, state_of
 from tests.serve.service_process import until
 
@@ -273,6 +275,53 @@ def test_an_upgrade_that_fails_leaves_the_log_as_it_was(tmp_path, monkeypatch):
     connection.close()
     log = open_log(SQLite(path))
     log.check()
+    log.database.close()
+
+
+def run_and_kill(path, n_statements):
+    """Open a log in a process that kills itself before its n-th statement; return whether it was killed."""
+    process = os.fork()
+    if not process:
+        try:
+            log_upkeep._STEP = 7
+            left = iter(range(n_statements, 0, -1))
+
+            def counted(method):
+                def run(*words):
+                    if next(left) == 1:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return method(*words)
+
+                return run
+
+            for name in ("execute", "execute_many"):
+                setattr(_Session, name, counted(getattr(_Session, name)))
+            open_log(SQLite(path))
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(process, 0)[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_upgrade_that_is_killed_anywhere_leaves_the_log_as_it_was(tmp_path, version):
+    before = load_old_log(tmp_path / "data", version)
+    path, n_statements = tmp_path / "data" / "log.sqlite", 1
+    while run_and_kill(path, n_statements):
+        with sqlite3.connect(path) as connection:
+            if connection.execute("SELECT version FROM mlca_log").fetchone() == (3,):
+                break  # it was committed
+            assert "salt" not in [column[1] for column in connection.execute("PRAGMA table_info(mlca_rows)")]
+            rows = connection.execute("SELECT id, position, x, labels, predicted, at FROM mlca_rows ORDER BY number")
+            assert rows.fetchall() == before
+        connection.close()
+        n_statements += 1
+    assert n_statements > 20  # tables, columns, rows and the version
+    log = open_log(SQLite(path))
+    log.check()
+    assert [row.id for row in read_all(log)] == [
+        row[0] for row in sorted(before, key=lambda row: row[1] or 0) if row[1]
+    ]
     log.database.close()
 
 

@@ -235,6 +235,25 @@ def test_hostile_answer_is_a_service_error(answer, problem):
         Client(url, timeout=5, patience=0.0).row_state("a")
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda client: client.learn([{"x": [1.0], "labels": []}]),
+        lambda client: client.labels([{"id": "a", "labels": []}]),
+        lambda client: client.row_state("a"),
+        lambda client: client.model(),
+    ],
+    ids=["learn", "labels", "row_state", "model"],
+)
+def test_an_answer_that_lacks_its_fields_is_a_service_error(ask):
+    with (
+        hostile_service(OK + b"Content-Length: 2\r\n\r\n{}") as url,
+        Client(url) as client,
+        pytest.raises(ServiceError, match=r"status 200, which is not an answer of mlca serve: \{\}"),
+    ):
+        ask(client)
+
+
 @pytest.mark.parametrize("data", [b"{not json}", b"\xff", b"1", DEEP], ids=["text", "not UTF-8", "a number", "deep"])
 def test_hostile_event_is_a_service_error(data):
     with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="answer of"):

@@ -106,12 +106,16 @@ def test_thresholds_and_objectives_are_those_of_the_same_learner_here(serve):
         ({"threshold": {"unheard of": 0.5}}, "threshold", "'unheard of', which the model does not know"),
         ({"objective": "accuracy"}, "objective", "must be one of"),
         ({"objective": "f1", "threshold": 0.5}, "threshold", "both"),
+        ({"threshold": {"\ud800": 0.5}}, "threshold", "which the model does not know"),
+        ({"threshold": {"x" * 10**6: 0.5}}, "threshold", "threshold names the label"),
+        ({"objective": ["x" * 10**6]}, "objective", "must be one of"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem):
     error = shared.post("/v1/predict", {"rows": [{"x": [0.0, 0.0, 0.0]}]} | wish, status=422)["error"]
     assert error["field"] == field and problem in error["problem"]
+    assert len(error["problem"]) < 500  # what was sent is not sent back
 
 
 def test_requests_that_are_judged_together_get_each_their_own_answer(serve):

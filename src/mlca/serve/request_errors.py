@@ -82,6 +82,6 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def excerpt(name: Any) -> str:
-    """Return the start of a name, which may be anything, in a printable form."""
-    return str(name)[:40].encode(errors="replace").decode()
+def excerpt(text: Any, most: int = 40) -> str:
+    """Return the start of what a request holds, which may be anything, in a printable form."""
+    return str(text)[:most].encode(errors="replace").decode()

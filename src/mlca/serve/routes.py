@@ -19,7 +19,7 @@ from mlca.serve.log_changes import Forget, Keep, Label, Learn
 from mlca.serve.openapi import MOST_POSITION, MOST_SENT, MOST_TOLD, MOST_TOP, describe_routes
 from mlca.serve.predicting import Choice, PredictedRows
 from mlca.serve.request_bodies import parse_object, read_body
-from mlca.serve.request_errors import RequestError, bad_row, unavailable
+from mlca.serve.request_errors import RequestError, bad_row, excerpt, unavailable
 from mlca.serve.request_rows import (
     Columns,
     RequestRows,
@@ -38,6 +38,8 @@ from mlca.validation import check_objective, read_threshold
 
 # Approximate sizes of a row in a response, and of a probability in it.
 _ROW_BYTES, _PROBABILITY_BYTES = 100, 30
+# Characters of an error that quotes the request, which may hold millions.
+_MOST_QUOTED = 400
 
 
 def make_app(service: Service, tokens: Tokens | None) -> Application:
@@ -346,7 +348,7 @@ def _read_choice(plain: dict[str, Any], top: int, facts: Facts) -> Choice:
         if "objective" in plain:
             check_objective(objective, facts.decision)
     except ValueError as error:
-        raise RequestError(422, str(error), "leave it out or correct it", field=field) from None
+        raise RequestError(422, excerpt(error, _MOST_QUOTED), "leave it out or correct it", field=field) from None
     return Choice(top, objective, threshold)
 
 

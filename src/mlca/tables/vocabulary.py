@@ -94,9 +94,9 @@ class Vocabulary:
             else:
                 kept[key] = {word: count - 1 for word, count in words.items() if count > 1}
         if len(n_read) > MOST_FEATURES:
-            kept = sorted(self._read, key=lambda key: (-self._read[key], key))[: MOST_FEATURES // 2]
-            self._read = {key: self._read[key] for key in kept}
-            self._words = {key: self._words[key] for key in kept}
+            most_read = sorted(n_read, key=lambda key: (-n_read[key], key))[: MOST_FEATURES // 2]
+            self._read = {key: n_read[key] for key in most_read}
+            self._words = {key: kept[key] for key in most_read}
 
     def word(self, column: str, place: int, *, surely: bool = False) -> str | None:
         """Return the most frequent word of a feature; None if there is none, or it is not frequent enough.

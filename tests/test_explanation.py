@@ -54,6 +54,7 @@ def test_default_is_the_likeliest_label_or_none():
     empty = MLCA().fit(X, [set() if x < 1 else {"a"} for x in X[:, 0]]).explain([-1.0, 0.0])
     assert not empty.predicted and "Evidence for no label: " in str(empty)
     assert sum(added for _, added in empty.reasons()) == pytest.approx(empty.logits[0])
+    assert {name.split(" ")[0] for name, _ in empty.linear_none} >= {"x0", "x1"}
     assert "<b>no label</b>" in empty._repr_html_()
     with pytest.raises(ValueError, match="not a label of the model"):
         empty.reasons("b")

@@ -587,6 +587,23 @@ class TestOddTables:
         told = " ".join(str(warning.message) for warning in told)
         assert [told.count(f"{name!r} (") for name in ("ticket", "parts", "nothing", "pair")] == [1, 1, 1, 1]
 
+    @pytest.mark.filterwarnings("default:left out")
+    def test_single_rows_report_a_column_once_and_late_columns_too(self):
+        frame = pd.DataFrame(
+            {"a": self.X[:, 0], "ticket": [f"T{i}" for i in range(80)], "code": [f"C{i}" for i in range(40)] * 2}
+        )
+        frame = pd.concat([frame] * 2, ignore_index=True).assign(ticket=[f"T{i}" for i in range(160)])
+        labels = [*self.Y, *self.Y]
+        with pytest.warns(UserWarning, match="left out: 'ticket'") as told:
+            model = MLCA()
+            for row in range(160):
+                model.partial_fit(frame[row : row + 1], labels[row : row + 1])
+        assert len(told) == 1 and "'code'" not in str(told[0].message)
+        with pytest.warns(UserWarning, match="left out: 'late'") as told:
+            model.partial_fit(frame[:20].assign(late=[f"L{i}" for i in range(20)]), labels[:20])
+            model.partial_fit(frame[:20].assign(late=[f"M{i}" for i in range(20)]), labels[:20])
+        assert len(told) == 1
+
 
 class TestShell:
     def test_a_model_of_the_shell_predicts_a_frame(self, tmp_path):

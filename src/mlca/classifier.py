@@ -245,8 +245,7 @@ class MLCA(LearnedModel):
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
             per row, such as ``["sea", "sun", "sun"]``.
         ids : sequence of str or int, optional
-            What you call the rows. `explain` then lists the rows behind each node. Rows are learned one by one, which
-            takes longer.
+            What you call the rows: `explain` lists those behind each node. Training then takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
             exception in it ends the fit; the model keeps the rows learned so far.
@@ -257,15 +256,12 @@ class MLCA(LearnedModel):
 
         Examples
         --------
-        >>> import numpy as np
         >>> from mlca import MLCA
         >>> MLCA().fit([[0.0], [1.0]], [["low"], ["high"]]).predict_labels([[0.9]])
         [{'high'}]
-        >>> X = np.random.default_rng(0).normal(size=(500, 2))
-        >>> model = MLCA().fit(X, X > 0, callback=lambda rows, nodes: print(rows, "rows"))
+        >>> model = MLCA().fit([[0.0]] * 300, [["low"]] * 300, callback=lambda rows, nodes: print(rows, "rows"))
         200 rows
-        400 rows
-        500 rows
+        300 rows
         """
         y = y if ids is None else LabelsWithIds(y, ids)
         if callback is not None or self.verbose is True:
@@ -287,8 +283,7 @@ class MLCA(LearnedModel):
     @contextmanager
     def _reporting(self, X: Any, callback: Callable[[int, int], object] | None) -> Iterator[None]:
         """Context in which progress of the rows learned is reported."""
-        shape = getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 0,)
-        n_rows = shape[0] * self.epochs
+        n_rows = self.epochs * (getattr(X, "shape", None) or (len(X) if hasattr(X, "__len__") else 0,))[0]
         with Progress() if self.verbose is True else nullcontext() as progress:
 
             def report(n_seen: int, n_nodes: int) -> None:
@@ -461,12 +456,9 @@ class MLCA(LearnedModel):
         )
 
     def _known_columns(self, X: Any) -> Any:
-        from mlca.frames import row_of, rows_of
+        from mlca import frames
 
-        # A Series whose index holds names is one row of a frame, as `frame.iloc[0]` gives it.
-        is_series = hasattr(X, "to_frame") and hasattr(X, "index") and X.ndim == 1
-        is_row = is_series and isinstance(next(iter(X.index), None), str)
-        return row_of(self, X) if is_row else rows_of(self, X)
+        return frames.known_rows(self, X)
 
 
 def load(path: str | os.PathLike[str]) -> MLCA:

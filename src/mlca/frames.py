@@ -130,6 +130,13 @@ def _as_numbers(recipe: Recipe | None, X: Any, known: list[str]) -> Any:
     return rows if sparse.issparse(rows) else type(X)(rows, columns=known)
 
 
+def known_rows(model: LearnedModel, X: Any) -> Any:
+    """Return rows as the model takes them; of a Series with names, one row, as `frame.iloc[0]` returns it."""
+    is_series = hasattr(X, "to_frame") and hasattr(X, "index") and X.ndim == 1
+    is_row = is_series and isinstance(next(iter(X.index), None), str)
+    return row_of(model, X) if is_row else rows_of(model, X)
+
+
 def row_of(model: LearnedModel, x: Any) -> Any:
     """Return one row as a table or array of one row; a Series gives values by name."""
     if is_dict(x):

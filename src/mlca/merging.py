@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from mlca.classifier import MLCA
 from mlca.frames import meaning_of_columns
 from mlca.learner.replay import merged
-from mlca.model import forget_row_ids
+from mlca.model import ROW_IDS
 
 How = Literal["replay", "append"]
 
@@ -80,7 +80,7 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     whole._learner = merged([part._learner for part in parts], columns, len(names), append=how == "append")
     whole.labels_ = replace(whole.labels_, names=tuple(names))
     if len(parts) > 1:  # nodes of several parts do not keep their numbers
-        forget_row_ids(whole)
+        whole.__dict__.get("extras_", {}).pop(ROW_IDS, None)
     return whole
 
 

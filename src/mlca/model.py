@@ -479,13 +479,6 @@ def row_ids_of(model: LearnedModel) -> RowIds | None:
     return ids
 
 
-def forget_row_ids(model: LearnedModel) -> None:
-    """Let a model know no ids of rows."""
-    extras = vars(model).get("extras_", {})
-    if ROW_IDS in extras:
-        model.__dict__["extras_"] = {name: value for name, value in extras.items() if name != ROW_IDS}
-
-
 def set_extra(model: LearnedModel, name: str, value: Any) -> None:
     """Attach a JSON value, or an object with `to_json`, to a model; `save` stores it and `load` returns it."""
     kept = value if hasattr(value, "to_json") else json.loads(json.dumps(value, allow_nan=False))

@@ -61,7 +61,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     columns.add_argument("--ignore", action=Gathered, metavar="COLUMNS", help="columns to leave out")
     add_column_kinds(columns)
     columns.add_argument(
-        "--id", metavar="COLUMN", help="row-ID column: not learned, and copied by `predict` (default: none)"
+        "--id",
+        metavar="COLUMN",
+        help="row-ID column: not learned, copied by `predict`, listed by `explain` (default: none)",
     )
     columns.add_argument("--decimal", choices=(".", ","), help="decimal separator (default: detected)")
     parser.add_argument(

@@ -61,6 +61,8 @@ def widened(learner: Learner, n_features: int, unknown: Sequence[int] = (), nomi
 
 def _widen_sparse(state: Arrays, name: str, before: int, values: NDArray[np.float64]) -> None:
     """Append the missing values to the entries of each row; zeros are not stored."""
+    if not np.isnan(values).any():
+        return
     parts = (state[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
     rows = sparse.csr_array(tuple(parts), shape=(len(state[f"{name}.indptr"]) - 1, before))
     missing, n = np.flatnonzero(np.isnan(values)), rows.shape[0]

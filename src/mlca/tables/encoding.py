@@ -91,6 +91,10 @@ def _sparse(parts: Sequence[tuple[Encoded, Any]], shape: tuple[int, int]) -> Any
     rows = np.concatenate([encoded.rows for encoded, _ in parts])
     columns = np.concatenate([places[encoded.places] for encoded, places in parts])
     values = np.concatenate([encoded.values for encoded, _ in parts])
+    if shape[0] == 1:  # without the detour that rows take to find their order
+        order = np.flatnonzero(values != 0)
+        order = order[np.argsort(columns[order])]
+        return sparse.csr_array((values[order], columns[order], np.array([0, len(order)])), shape=shape)
     X = sparse.csr_array((values, (rows, columns)), shape=shape)
     X.eliminate_zeros()
     return X

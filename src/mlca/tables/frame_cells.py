@@ -49,13 +49,13 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
             raise ValueError(f"X must be a table with rows and columns, but has {array.ndim} dimension(s)")
         return TableRows({f"x{place}": array[:, place].tolist() for place in range(array.shape[1])}, len(array))
     by_column, nominal = {}, {}
-    for place, name in enumerate(map(str, X.columns)):
+    for label, column in X.items():
+        name = str(label)
         if learned is not None and name not in learned:
             continue
-        column = X.iloc[:, place]
         by_column[name] = column.tolist()
-        if hasattr(column, "cat"):
-            nominal[name] = tuple(dict.fromkeys(map(as_text, column.cat.categories)))
+        if hasattr(column.dtype, "categories"):
+            nominal[name] = tuple(dict.fromkeys(map(as_text, column.dtype.categories)))
     return TableRows(by_column, len(X), nominal)
 
 

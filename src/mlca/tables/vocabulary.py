@@ -78,12 +78,13 @@ class Vocabulary:
 
     def _count(self, column: Text, text: str) -> None:
         seed, width, name = seed_of(column.name), column.width, column.name
+        n_read, kept = self._read, self._words
         for token in tokens_of(text):
             key = name, place_of(token, width, seed)
-            self._read[key] = self._read.get(key, 0) + 1
-            words = self._words.get(key)
+            n_read[key] = n_read.get(key, 0) + 1
+            words = kept.get(key)
             if words is None:
-                self._words[key] = {token[:LONGEST_WORD]: 1}
+                kept[key] = {token[:LONGEST_WORD]: 1}
                 continue
             token = token[:LONGEST_WORD]
             if token in words:
@@ -91,11 +92,11 @@ class Vocabulary:
             elif len(words) < WORDS_PER_FEATURE:
                 words[token] = 1
             else:
-                self._words[key] = {word: count - 1 for word, count in words.items() if count > 1}
-        if len(self._read) > MOST_FEATURES:
-            kept = sorted(self._read, key=lambda key: (-self._read[key], key))[: MOST_FEATURES // 2]
-            self._read = {key: self._read[key] for key in kept}
-            self._words = {key: self._words[key] for key in kept}
+                kept[key] = {word: count - 1 for word, count in words.items() if count > 1}
+        if len(n_read) > MOST_FEATURES:
+            most_read = sorted(n_read, key=lambda key: (-n_read[key], key))[: MOST_FEATURES // 2]
+            self._read = {key: n_read[key] for key in most_read}
+            self._words = {key: kept[key] for key in most_read}
 
     def word(self, column: str, place: int, *, surely: bool = False) -> str | None:
         """Return the most frequent word of a feature; None if there is none, or it is not frequent enough.

@@ -128,7 +128,7 @@ def rejects_sample_weight(method: Method) -> Method:
         if "sample_weight" in arguments:
             raise TypeError(
                 "sample_weight is not supported, because each copy of a row must be predicted before it is learned; to "
-                "favour a rare label, pass predict(X, threshold={label: 0.2}); rows that did occur several times can be "
+                "favour a rare label, pass predict(X, threshold={label: 0.2}); rows that occurred several times may be "
                 "repeated: rows = np.repeat(np.arange(len(X)), weights), then use X.iloc[rows] of a DataFrame or "
                 "X[rows] of an array, and the same rows of y"
             )

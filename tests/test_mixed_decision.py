@@ -82,9 +82,8 @@ def test_explained_contributions_add_up_to_the_predicted_probabilities(stream, r
         for slot, label in enumerate([None, *explanation.labels]):
             terms = explanation.linear_none if label is None else explanation.linear[label]
             occurred = explanation.frequencies[slot] > 0.01  # of one class per row, "no label" never does
-            assert {name.split(" ")[0] for name, _ in terms} == (
-                {"bias", "x0", "x1", "x2", "x3"} if occurred else set()
-            )
+            expected = {"bias", "x0", "x1", "x2", "x3"} if occurred else set()
+            assert {name.split(" ")[0] for name, _ in terms} == expected
             of_label = reasons[reasons["label"].isna() if label is None else reasons["label"] == label]
             added = dict(zip(of_label["reason"], of_label["contribution"], strict=True))
             assert added.items() >= {(name, value) for name, value in terms if name != "bias"}

@@ -136,7 +136,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_memory_stays_in_proportion_to_the_file(tmp_path, name):
+def test_memory_is_proportional_to_the_file(tmp_path, name):
     read, text = HOSTILE[name]
     path = tmp_path / "hostile"
     path.write_text(text)

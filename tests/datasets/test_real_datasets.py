@@ -79,7 +79,7 @@ def test_rows_without_a_label(name, empty):
     assert np.count_nonzero(load(name).Y.sum(axis=1) == 0) == empty
 
 
-def test_genbase_drops_the_name_of_the_protein_and_says_so():
+def test_genbase_drops_the_name_of_the_protein_with_a_note():
     data = load("genbase")
     assert "protein" not in data.feature_names
     assert "'protein'" in data.DESCR

@@ -98,12 +98,12 @@ def test_blocks_are_found_with_kind_and_line():
     assert (console.commands(), plain.kind) == ([("mlca inspect m", ["said"]), ("mlca completion bash", [])], "")
 
 
-def test_times_are_no_part_of_what_a_command_prints():
+def test_timings_are_ignored_in_command_output():
     assert without_times("300 rows in 0.5 s (1,585 rows/s)") == "300 rows in # s (# rows/s)"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_scripts_use_what_is_public(script):
+def test_scripts_use_the_public_interface(script):
     names = re.findall(r"^::: (mlca[\w.]*)$", api_reference(), re.MULTILINE)
     public = {tuple(name.rsplit(".", 1)) for name in names}
     nodes = ast.walk(ast.parse(script.read_text(encoding="utf-8")))

@@ -67,7 +67,7 @@ def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
-def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
+def test_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
     X, y = stream(600 if kind == "dense" else 250, D, kind)
 
     def make():
@@ -103,7 +103,7 @@ def test_predicting_can_be_interrupted(n_jobs):
     np.testing.assert_array_equal(model.predict_proba(X[:9]), MLCA().fit(X, y).predict_proba(X[:9]))
 
 
-def test_other_threads_learn_on_when_the_main_one_is_interrupted():
+def test_other_threads_continue_when_the_main_one_is_interrupted():
     X, y = stream(400, D)
     model = MLCA(n_jobs=2)
     learning = threading.Thread(target=model.partial_fit, args=(X, y))
@@ -115,7 +115,7 @@ def test_other_threads_learn_on_when_the_main_one_is_interrupted():
     assert_exactly_same(model, MLCA().partial_fit(X, y))
 
 
-def test_a_table_that_brings_a_column_can_be_interrupted():
+def test_table_that_adds_a_column_can_be_interrupted():
     """What the model knows of columns is what it has learned by: it predicts, and goes on."""
     X, y = stream(2500, 40)
     frame = pd.DataFrame(X).add_prefix("x").assign(word=["red", "blue"] * 1250)

@@ -86,7 +86,7 @@ def test_first_missing_value_after_complete_rows_equals_the_reference(stream, ch
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_gaps_in_what_is_asked_leave_the_learner_as_it_is(is_sparse):
+def test_missing_values_in_predictions_do_not_change_the_learner(is_sparse):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(80, 4)), rng.integers(0, 2, (80, 2))
     learner = fitted(

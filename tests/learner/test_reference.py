@@ -193,7 +193,7 @@ def test_more_segments_than_are_kept(variant):
 
 @pytest.mark.parametrize("vigilance", [0.01, 0.35])
 @pytest.mark.parametrize(("n", "d"), [(40, 3), (300, 8), (200, 65)])
-def test_the_numpy_rival_of_the_benchmark_learns_the_same_model(n, d, vigilance):
+def test_numpy_rival_of_the_benchmark_learns_the_same_model(n, d, vigilance):
     rng = np.random.default_rng(d)
     X, Y = rng.normal(0, 1, (n, d)), (rng.random((n, 4)) < 0.3).astype(np.uint8)
     rival, model = PlainNumPy(vigilance).fit(X, Y), state(learned({"vigilance": vigilance}, X, Y))

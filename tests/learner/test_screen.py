@@ -13,13 +13,13 @@ TILE, UNIT, FIT_ERROR, ROOT_FIT_ERROR = probes.TILE, probes.UNIT, probes.FIT_ERR
 ROUNDING = 48 * 2.0**-24
 
 
-def test_the_cubic_is_as_near_as_it_says():
+def test_cubic_is_within_its_stated_error():
     w = np.concatenate([np.linspace(0, 16, 100_001), [100.0, 1e6, 1e30]])
     rough = np.array([probes.rough_kernel_at(1.0, z) for z in np.sqrt(w)])
     assert np.abs(rough - 2.0**-w).max() < FIT_ERROR + ROUNDING
 
 
-def test_the_quartic_is_as_near_as_it_says():
+def test_quartic_is_within_its_stated_error():
     a = np.concatenate([np.linspace(0, 5, 100_001), [100.0, 1e6, 1e30]])
     rough = np.array([probes.rough_root_kernel_at(1.0, z) for z in a])
     assert np.abs(rough - (1 - np.sqrt(1 - 2.0 ** (-a * a)))).max() < ROOT_FIT_ERROR + ROUNDING

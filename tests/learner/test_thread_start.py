@@ -36,7 +36,7 @@ print("equal")
 """
 
 
-def test_learning_and_predicting_continue_with_one_thread_where_no_other_can_be_started():
+def test_learning_and_predicting_continue_if_no_thread_can_be_started():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_THREADS], capture_output=True, text=True, timeout=120, check=False
     )

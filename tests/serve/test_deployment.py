@@ -29,14 +29,14 @@ def commands():
 
 
 @pytest.mark.parametrize("words", commands())
-def test_the_commands_are_those_of_this_version(words):
+def test_documented_commands_match_this_version(words):
     args = build_parser().parse_args(shlex.split(words))
     assert args.command == "serve"
     assert args.data
     assert args.host == "127.0.0.1" or args.tokens
 
 
-def test_systemd_finds_nothing_wrong(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     if not shutil.which("systemd-analyze"):
         pytest.skip("needs systemd-analyze")
     program = tmp_path / "mlca"

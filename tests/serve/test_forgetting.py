@@ -25,7 +25,7 @@ def served_state(server, tmp_path):
     return state_of(tmp_path / "served.mlca"), int(headers["mlca-position"]), int(headers["mlca-generation"])
 
 
-def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
+def test_model_equals_one_that_never_saw_the_rows(serve, tmp_path):
     server = serve()
     rows = make_rows(300)
     server.learn(rows)
@@ -54,7 +54,7 @@ def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
     assert served_state(server, tmp_path) == (expected, 320, 1)
 
 
-def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
+def test_forgotten_rows_leave_the_disk(serve, tmp_path):
     server = serve()
     rows = make_rows(60)
     rows[30] = {"id": "person", "x": [SECRET, -SECRET, 1.0], "labels": ["unmistakable-label"]}
@@ -72,7 +72,7 @@ def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_nothing_of_a_row_that_only_waited_stays_on_the_disk(serve, killed):
+def test_forgotten_waiting_rows_leave_the_disk(serve, killed):
     """The model never knew it, so no generation tells of it; a service that is killed at once erases it later."""
     server = serve()
     waiting, payload = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}, struct.pack("<d", SECRET)
@@ -113,7 +113,7 @@ LiveModel.snapshot = late_or_never
 """
 
 
-def test_downloads_that_nobody_took_leave_no_model_behind(serve):
+def test_abandoned_downloads_are_removed(serve):
     """It would know rows that are forgotten later."""
     server = serve(before=DOWNLOADS)
     server.learn(make_rows(10))
@@ -128,7 +128,7 @@ def test_downloads_that_nobody_took_leave_no_model_behind(serve):
     until(lambda: not list(folder.iterdir()), "removed when it was sent", seconds=20)
 
 
-def test_rows_that_wait_cost_no_generation(serve):
+def test_forgetting_waiting_rows_keeps_the_generation(serve):
     server = serve()
     server.post("/v1/predict", {"rows": [{"id": "a", "x": [1, 2]}], "keep": True})
     assert server.post("/v1/forget", {"ids": ["a"]})["generation"] == 0
@@ -136,7 +136,7 @@ def test_rows_that_wait_cost_no_generation(serve):
     assert (answer["learned"], answer["duplicates"]) == (0, ["a"])
 
 
-def test_all_rows_can_go(serve):
+def test_all_rows_can_be_forgotten(serve):
     server = serve()
     server.learn(make_rows(5))
     server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 5})
@@ -148,7 +148,7 @@ def test_all_rows_can_go(serve):
     assert server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10})["rows"][0]["probabilities"]
 
 
-def test_killed_in_the_middle_of_forgetting(serve, tmp_path):
+def test_killed_while_forgetting(serve, tmp_path):
     server = serve()
     server.learn(make_rows(400))
     server.stop()
@@ -209,7 +209,7 @@ def test_rows_forgotten_faster_than_a_rebuild_takes_are_collected(follower, tmp_
     assert follower.live.facts.generation == follower._log.head.generation == 32
 
 
-def test_how_far_a_rebuild_is_can_be_asked(follower, monkeypatch):
+def test_progress_of_a_rebuild_is_reported(follower, monkeypatch):
     seen = []
     follower._recover()
     read = ForgettingView.read
@@ -234,7 +234,7 @@ log.LogView.read = lambda self, *place: (time.sleep(0.02), read(self, *place))[1
 """
 
 
-def test_a_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
+def test_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
     server = serve(before=SLOW)
     server.learn(make_rows(400))
     until(lambda: server.get("/health/ready")["position"] == 400, "learned")
@@ -255,5 +255,5 @@ def test_a_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path)
 
 
 @pytest.mark.parametrize("ids", [[], "r1", [1], [""], None])
-def test_what_is_no_list_of_ids_is_refused(shared, ids):
+def test_invalid_lists_of_ids_are_rejected(shared, ids):
     shared.post("/v1/forget", {"ids": ids}, 422)

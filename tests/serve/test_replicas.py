@@ -89,7 +89,7 @@ class Stream:
         return False
 
 
-def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_path):
+def test_three_services_survive_a_kill_and_a_database_restart(serve, cluster, tmp_path):
     url = cluster.url("three")
     servers = [serve("--log", url, data=f"data{number}") for number in range(3)]
     ports = [server.port for server in servers]
@@ -123,7 +123,7 @@ def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_pa
     assert servers[1].post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 601})["position"] == 601
 
 
-def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster, tmp_path):
+def test_stopped_service_catches_up_from_a_shared_snapshot(serve, cluster, tmp_path):
     url = cluster.url("snapshots")
     first = serve("--log", url, "--vigilance", "0.3", data="first")
     for start in range(0, 6000, 1000):
@@ -144,7 +144,7 @@ def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster,
     assert served(third, 6000, 1, tmp_path) == (fitted, 6000, 1)
 
 
-def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
+def test_table_is_the_same_model_in_all_services(serve, cluster, tmp_path):
     url = cluster.url("tables")
     servers = [serve("--log", url, data=f"data{number}") for number in range(2)]
     rows = make_table(120)
@@ -157,7 +157,7 @@ def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
     assert servers[0].post("/v1/predict", asked) == servers[1].post("/v1/predict", asked)
 
 
-def test_two_that_begin_a_log_at_once_begin_one(fork_server, serve, cluster):
+def test_two_services_that_create_a_log_share_one(fork_server, serve, cluster):
     url = cluster.url("begun")
     servers = [serve("--log", url, data=f"data{number}", ready=False) for number in range(3)]
     for number, server in enumerate(servers):
@@ -165,7 +165,7 @@ def test_two_that_begin_a_log_at_once_begin_one(fork_server, serve, cluster):
     assert [row[0] for row in log_of(url)] == [1, 2, 3]
 
 
-def test_without_the_database_it_says_so(serve, cluster, tmp_path):
+def test_unreachable_database_is_reported(serve, cluster, tmp_path):
     url = cluster.url("absent")
     server = serve("--log", url)
     server.learn(make_rows(60))
@@ -191,7 +191,7 @@ postgresql._OPTIONS["connect_timeout"] = 2
 """
 
 
-def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
+def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
     """It accepts connections and says nothing. With shorter limits than a service has: the same code."""
     url = cluster.url("hanging")
     server = serve("--log", url, before=IMPATIENT)
@@ -233,7 +233,7 @@ def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
         server.stop()  # the end does not wait for it either
 
 
-def test_a_log_that_has_gone_back_takes_the_model_with_it(serve, cluster, tmp_path):
+def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
     """As after a change to a standby that lacks the last rows: equal positions are equal bits all the same."""
     import psycopg
 
@@ -328,7 +328,7 @@ def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, vers
     assert serve("--log", url, data="second").get("/v1/model")["checksum"] == server.get("/v1/model")["checksum"]
 
 
-def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):
+def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
     """The connection breaks in between: the rows may be there, and here they are."""
     url, cable = cluster.url("doubt"), Cable(cluster.port)
     try:

@@ -249,7 +249,7 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
         ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
-        ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; a dict of labels says True or False"),
+        ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; the values of a dict of labels are True or False"),
         ({"new": 1.0}, {"l": True, "new": None}, "y says None of the label 'new'"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),

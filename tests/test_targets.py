@@ -155,8 +155,8 @@ class TestFramesOfLabels:
     @pytest.mark.parametrize(
         ("cell", "remedy"),
         [
-            (None, "write 0 where"),
-            (pd.NA, "write 0 where"),
+            (None, "write 0 if"),
+            (pd.NA, "write 0 if"),
             (["sea"], "y\\['tags'\\]"),
             ("sea", "labels_from"),
             (7, "7"),

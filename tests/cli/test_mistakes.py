@@ -122,7 +122,7 @@ class TestIds:
 
     def test_label_column_cannot_be_the_id(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
-        refused(answer, "column 'tags' cannot be two things at once")
+        refused(answer, "column 'tags' cannot have two kinds")
 
 
 def test_repeated_header_is_a_faulty_row(call, tmp_path):

@@ -89,7 +89,7 @@ def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     quote = "'" if suffix == ".csv" else ""  # so that no spreadsheet runs it
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")
-    assert code == 1 and "cannot be two things" in err
+    assert code == 1 and "cannot have two kinds" in err
     code, _, err = call(*train, "--id", "nobody")
     assert code == 1 and "no column is called 'nobody'" in err
     code, _, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv", "--id", "temp")
@@ -153,7 +153,7 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
         ("x,t\n1.5,maybe\n" + "1.5,0\n1.5,1\n" * 20, 2, "label 't' must be 0 or 1"),
         ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "no list such as"),
         ("x,y,tags\n1,,a\n" + "soon,2024-01-02,a\n1,2024-01-03,b\n" * 20, 3, "'soon'"),
-        ("day,tags\nthen,a\n" + "2024-01-02,a\n2024-01-03,b\n" * 20, 2, "'then' is no date, as column 'day'"),
+        ("day,tags\nthen,a\n" + "2024-01-02,a\n2024-01-03,b\n" * 20, 2, "'then' is not a date, as column 'day'"),
         ('[1]\n{"x": 1, "tags": "a"}\n', 1, "found a list"),
     ],
 )

@@ -237,7 +237,7 @@ BAD_FILES = {
     "open quote": (GOOD.encode() + b'3,"winter,cold\n4,', "line 4: unexpected end of data"),
     "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),
-    "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or cut off"),
+    "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or truncated"),
     "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is not a number"),
     "infinite": (
         GOOD.encode() + b"1,winter,a\n" * 9 + b"1e999,winter,a\n",
@@ -290,8 +290,8 @@ def test_many_skipped_rows_are_counted_not_named(tmp_path, call):
     ("words", "message"),
     [
         (["--numeric", "season"], "column 'season' has no number"),
-        (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot be two things"),
-        (["--ignore", "tags"], "'tags' cannot be two things"),
+        (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot have two kinds"),
+        (["--ignore", "tags"], "'tags' cannot have two kinds"),
         (["--ignore", "wind"], "no column is called 'wind'"),
         (["--format", "parquet"], "not a Parquet file"),
     ],

@@ -180,5 +180,5 @@ def test_new_classes_of_a_1d_y(stream_model, data):
 
 def test_labels_are_never_removed(stream_model, data):
     stream_model.partial_fit(data.X, data.Y)
-    with pytest.raises(ValueError, match="labels never go away"):
+    with pytest.raises(ValueError, match="labels are never removed"):
         stream_model.partial_fit(data.X, data.Y[:, :2])

@@ -104,7 +104,7 @@ def test_truncated_compressed_variable_is_rejected(tmp_path):
     path = tmp_path / "cut.mat"
     packed = zlib.compress(matrix("data", X))[:-4]  # all of the data, but not the checksum at the end
     path.write_bytes(header() + struct.pack("<II", 15, len(packed)) + packed + matrix("target", Y))
-    with pytest.raises(ValueError, match=r"cut\.mat, byte 128: a compressed variable is cut off"):
+    with pytest.raises(ValueError, match=r"cut\.mat, byte 128: a compressed variable is truncated"):
         read_mat(path)
 
 

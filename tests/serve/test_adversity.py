@@ -63,7 +63,7 @@ def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tm
             taken += rows
             number += 50
         assert status == 503
-        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
         until(lambda: "full" in server.err.read_text(), "told to the operator")
         # It goes on answering, and dies and comes back with what it promised.

@@ -174,7 +174,7 @@ def test_unreachable_database_is_reported(serve, cluster, tmp_path):
     try:
         status, answer, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
         assert (status, headers["Retry-After"]) == (503, "1")
-        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"] == 60
         until(lambda: server.ask("GET", "/health/ready")[0] == 503, "not ready")
         assert server.get("/health/live") == {"live": True}
@@ -336,7 +336,7 @@ def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
         server.learn(make_rows(3))
         cable.cut_at_commit = True
         answer = server.post("/v1/learn", {"rows": make_rows(1, start=3)}, 503)
-        assert "is not known" in answer["error"]["problem"]
+        assert "it is unknown" in answer["error"]["problem"]
         assert "same ids" in answer["error"]["remedy"]
         found = server.learn(make_rows(1, start=3))
         assert (found["position"], found["duplicates"]) == (4, ["r3"])

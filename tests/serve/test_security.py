@@ -292,7 +292,7 @@ def test_token_file_has_hashes_only_and_owner_permissions(tmp_path, capsys):
         main(["serve", "token", "--tokens", str(path), "--name", "b", "--scopes", "root"])
     assert stopped.value.code == 2
     path.write_text('{"format": "mlca tokens", "version": 1, "tokens": [{"name": "x"}]}')
-    with pytest.raises(ValueError, match="no file of tokens"):
+    with pytest.raises(ValueError, match="not a token file"):
         Tokens(path)
 
 

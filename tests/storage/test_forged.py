@@ -298,21 +298,21 @@ ZIPS = {
     "encrypted": (lambda raw: central(local(raw, "tally.npy", 6, "<H", 1), "tally.npy", 8, "<H", 1), "encrypted"),
     "method": (lambda raw: central(raw, "tally.npy", 10, "<H", 99), "compressed members"),
     "overlap": (lambda raw: central(raw, "tally.npy", 42, "<I", 0), "overlap"),
-    "offset": (lambda raw: central(raw, "tally.npy", 42, "<I", 2**32 - 2), "overlap|cut short"),
+    "offset": (lambda raw: central(raw, "tally.npy", 42, "<I", 2**32 - 2), "overlap|truncated"),
     "size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**31), "two sizes|overlap"),
     "both sizes": (
         lambda raw: central(central(raw, "tally.npy", 24, "<I", 2**31), "tally.npy", 20, "<I", 2**31),
         "overlap|between",
     ),
-    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "cut short|two sizes"),
-    "trailing": (lambda raw: raw + b"more", "cut short|behind"),
+    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "truncated|two sizes"),
+    "trailing": (lambda raw: raw + b"more", "truncated|behind"),
     "before": (lambda raw: b"more" + raw, "overlap"),
     "comment": (lambda raw: raw[:-2] + b"\3\0abc", "behind"),
-    "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "cut short"),
+    "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "truncated"),
     "empty": (lambda raw: b"", "not an mlca model"),
     "text": (lambda raw: b"not a model", "not an mlca model"),
     "pickle": (lambda raw: pickle.dumps(MLCA()), r"a pickle, not an mlca model; .* write it with model\.save\(path\)"),
-    "bare end": (lambda raw: raw[-22:], "not an mlca model|cut short|without"),
+    "bare end": (lambda raw: raw[-22:], "not an mlca model|truncated|without"),
 }
 
 

@@ -144,8 +144,8 @@ def read_all(path):
 @pytest.mark.parametrize(
     ("separator", "cells", "problem"),
     [
-        (None, [{"sea": True, "sun": False}], "the labels {'sea': True, 'sun': False} are no list"),
-        ("|", [{"sea": True}], "the labels {'sea': True} are no list"),
+        (None, [{"sea": True, "sun": False}], "the labels {'sea': True, 'sun': False} are not a list"),
+        ("|", [{"sea": True}], "the labels {'sea': True} are not a list"),
     ],
 )
 def test_brackets_are_not_part_of_labels(tmp_path, separator, cells, problem):

@@ -59,7 +59,7 @@ class TestCompressed:
     def test_truncated_compressed_file_is_rejected(self, tmp_path, name, pack):
         path = tmp_path / "file.gz"
         path.write_bytes(pack(text_of(name))[:-6])
-        with pytest.raises(ValueError, match=r"file\.gz, line \d+: the compressed file is damaged or cut off"):
+        with pytest.raises(ValueError, match=r"file\.gz, line \d+: the compressed file is damaged or truncated"):
             READ[name](path)
 
     def test_excessive_expansion_is_rejected(self, tmp_path, name, pack, monkeypatch):

@@ -138,7 +138,7 @@ def test_absent_columns_and_wrong_cells_are_named():
         recipe.transform(FRAME.drop(columns="hours"))
     with pytest.raises(ValueError, match="row 2 of X: 'soon' is not a number within bounds, as column 'hours'"):
         recipe.transform(FRAME.assign(hours=FRAME["hours"].astype(object).where(FRAME.index != 2, "soon")))
-    with pytest.raises(ValueError, match="row 0 of X: 'then' is no date, as column 'opened'"):
+    with pytest.raises(ValueError, match="row 0 of X: 'then' is not a date, as column 'opened'"):
         recipe.transform(FRAME.assign(opened="then"))
 
 

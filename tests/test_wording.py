@@ -10,7 +10,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 COUNTS = Path(__file__).with_name("wording.json")
-FOLDERS = {"docs": ("*.md",), "examples": ("*.py",), "src": ("*.py", "*.hpp", "*.cpp"), "tests": ("*.py",), "build_backend": ("*.py",)}
+FOLDERS = {
+    "docs": ("*.md",),
+    "examples": ("*.py",),
+    "src": ("*.py", "*.hpp", "*.cpp"),
+    "tests": ("*.py",),
+    "build_backend": ("*.py",),
+}
 PHRASES = {
     r"\banew\b": "again, or re-",
     r"\b(?:nobody|everybody|whoever)\b": "name the actor",

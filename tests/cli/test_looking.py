@@ -86,7 +86,7 @@ class TestEvaluate:
         assert call("evaluate", model, test_file, "--prequential", "--picture", "x.txt")[0] == 2
 
     def test_invalid_picture_is_rejected_before_the_work(self, model, test_file, call, tmp_path, monkeypatch):
-        """All that was measured was lost, since it is printed last."""
+        """All measurements would be lost, since the plot is written last."""
         monkeypatch.setattr("mlca.metrics.prequential", None)
         (tmp_path / "folder.png").mkdir()
         (tmp_path / "data.svg").write_bytes(test_file.read_bytes())

@@ -1,4 +1,4 @@
-"""Mistakes that are easily made in a shell: each is refused before anything is lost."""
+"""Common mistakes on the command line: each is rejected before anything is lost."""
 
 import errno
 import json
@@ -52,7 +52,7 @@ def test_model_cannot_be_written_to_a_pipe(table):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize("option", [["--holdout", ".2"], ["--tune"]])
 def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
-    """The second reading would wait for ever, or find nothing when the model is saved already."""
+    """The second pass would wait for ever, or find nothing after the model is saved."""
     os.mkfifo(tmp_path / "pipe.csv")
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
     refused(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
@@ -62,7 +62,7 @@ def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
 
 
 def test_closed_standard_input_is_reported(model, call, monkeypatch):
-    """As programs may be started by others: Python has no stdin then."""
+    """Programs may be started without standard input; Python then has no stdin."""
     monkeypatch.setattr("sys.stdin", None)
     refused(call("predict", model, "-"), "standard input is closed; ")
 
@@ -239,7 +239,7 @@ class TestTrainingOptions:
 
 
 def test_unencodable_labels_are_written_as_escapes(tmp_path):
-    """A file of JSON may hold half of a character, and a terminal may know no Greek."""
+    """JSON may contain half of a surrogate pair, and a terminal may lack Greek letters."""
     lines = [json.dumps({"x": i * i % 7, "tags": ["\ud800", "\u03b1"]}) for i in range(20)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     assert run(["train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca"]).returncode == 0
@@ -269,7 +269,7 @@ def test_full_disk_is_reported_with_its_file(model, table, tmp_path, monkeypatch
 
 
 def test_ctrl_c_while_parsing_arguments(call, monkeypatch):
-    """The commands are imported then, which takes a moment: no traceback for who changes his mind."""
+    """The commands are imported then, which takes a moment: Ctrl-C must not show a traceback."""
 
     def interrupted():
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`mlca predict`: what comes out is what the model says, in every format."""
+"""`mlca predict`: the output equals the model's predictions, in every format."""
 
 import csv
 import json
@@ -135,7 +135,7 @@ def test_failure_leaves_no_partial_file(model, new, call, tmp_path):
 
 
 def test_failure_ends_standard_output(model, call, tmp_path):
-    """Rows before it may have been sent, as docs/cli.md says: whole lines, and an exit code that tells."""
+    """Earlier rows may have been written, as docs/cli.md documents: whole lines, and a failing exit code."""
     path = write_csv(tmp_path / "long.csv", weather_rows(1200, 6))
     _, whole, _ = call("predict", model, path)
     path.write_text(path.read_text() + "oops\n")
@@ -168,7 +168,7 @@ def test_row_without_id_is_not_called_none(model, call, tmp_path):
 
 
 def test_line_ends_in_cells_do_not_end_the_row(model, call, tmp_path):
-    """Before Python 3.13 `csv` leaves a carriage return without quotes, where it ends a row for all who read it."""
+    """Before Python 3.13 `csv` does not quote a carriage return, which ends a row for all readers."""
     ids = ["a\rb", "c\nd", "\re", "f\r\ng", 'h"\r']
     rows = [[*row[:3], name, []] for row, name in zip(weather_rows(5, 3), ids, strict=True)]
     path = write_csv(tmp_path / "new.csv", rows, ["temp", "humidity", "season", "key", "tags"])

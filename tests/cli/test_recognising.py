@@ -1,4 +1,4 @@
-"""What `mlca train` finds out by itself, carries along, keeps apart and tries out."""
+"""`mlca train`: detection of columns, ID columns, held-out rows and tuning."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Names from files are shown, never obeyed: by terminals or by spreadsheets."""
+"""Names from files are escaped for terminals and spreadsheets."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m\r\nlast"
 
 
 def is_raw(text):
-    """Whether a terminal would obey, or a reader be deceived by, anything in a text but its line ends."""
+    """Return whether a text contains control characters or overrides, apart from its line ends."""
     return any(c != "\n" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp", "Cf") for c in text)
 
 

@@ -1,4 +1,4 @@
-"""`mlca update`: goes on exactly, welcomes labels, checks columns, and never leaves half a file."""
+"""`mlca update`: continues exactly, supports new labels, checks columns, and never leaves a partial file."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def test_new_category_is_learned_and_unlike_known_ones_until_then(tmp_path, mode
 
 
 def test_several_files_give_the_model_of_one(tmp_path, call, monkeypatch):
-    """Though a category comes late: it counts from its row on, wherever the files end."""
+    """Even with late categories: they count from their row on, wherever the files end."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
     rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(230, 1))]
     for name, part in (("all", rows), ("first", rows[:100]), ("second", rows[100:170]), ("third", rows[170:])):
@@ -181,7 +181,7 @@ def start(words, **options):
 
 
 def feed(process, path, n_rows):
-    """Write rows to a command and wait until it has done all it can with them; leave the pipe open.
+    """Write rows to a command and wait until it has processed as many as it can; leave the pipe open.
 
     The end of the last line comes alone: it is read by a command that is done with all lines before.
     """
@@ -276,7 +276,7 @@ def test_killed_update_leaves_the_old_model(tmp_path, model):
 @needs_signals
 class TestTwoUpdates:
     def test_concurrent_updates_lose_no_rows(self, tmp_path, model, call):
-        """The first holds the model while its input is open; the second waits, and learns on top of it."""
+        """The first update holds the lock while its input is open; the second waits, and learns on top of it."""
         first = start(["update", model, "-", "--json"])
         feed(first, tmp_path / "a.csv", 100)
         second = start(["update", model, write_csv(tmp_path / "b.csv", weather_rows(50, 3, tags_too=["late"]))])
@@ -328,7 +328,7 @@ def test_links_are_followed_and_a_private_model_keeps_a_private_backup(tmp_path,
 
 
 class TestModelsOfPython:
-    """What was learned in Python goes on in the shell, whatever form its labels had there."""
+    """A model trained in Python continues in the command line, whatever the form of its labels."""
 
     FRAME = pd.DataFrame({"hours": np.arange(60) % 7 / 2, "team": ["u", "v", "w"] * 20})
     FORMS = {  # noqa: RUF012

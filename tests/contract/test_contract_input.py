@@ -1,4 +1,4 @@
-"""What every classifier of the package takes, and how it refuses the rest."""
+"""Inputs that every classifier of the package accepts, and how it rejects others."""
 
 from __future__ import annotations
 

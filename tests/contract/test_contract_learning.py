@@ -1,4 +1,4 @@
-"""What every classifier of the package does with rows and labels."""
+"""Behaviour of every classifier of the package with rows and labels."""
 
 from __future__ import annotations
 

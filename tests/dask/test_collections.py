@@ -1,4 +1,4 @@
-"""Dask collections: prediction by blocks is lazy and typed, learning is partial_fit block after block."""
+"""Dask collections: prediction by blocks is lazy and typed; training equals partial_fit block after block."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def in_parts(frame, starts=(0, 100, 200)):
     return dd.from_map(lambda start: frame.iloc[start : start + 100], starts, meta=frame.iloc[:0])
 
 
-# Prediction
+# Prediction.
 
 
 @pytest.mark.parametrize("chunks", [(70, 4), (300, 4), (100, 3), (1, 2)])

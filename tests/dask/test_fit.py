@@ -1,4 +1,4 @@
-"""`mlca.dask.fit`: blocks are learned on workers, and the result is a function of the blocks alone."""
+"""`mlca.dask.fit`: blocks are learned on workers, and the result depends on the blocks alone."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Downloads from a real server that behaves, and from one that does not."""
+"""Downloads from a real server that behaves well or badly."""
 
 import hashlib
 import multiprocessing
@@ -88,7 +88,7 @@ def test_too_small_content_length_fails_the_checksum(server, target):
     server.answers = [server.understate(CONTENT, 1000)]
     with pytest.raises(DownloadError, match=rf"the downloaded file has sha256 \w+, expected {SHA256[7:]}"):
         download(server.url, target, checksum=SHA256, timeout=SHORT)
-    assert files(target) == []  # nothing of a wrong file is kept to go on with
+    assert files(target) == []  # nothing of a wrong file is kept for resuming
 
 
 @pytest.mark.parametrize("code", [404, 500])

@@ -1,4 +1,4 @@
-"""Drifting streams: the rows asked for, the same for any chunk, with the change where it is said to be."""
+"""Drifting streams: the requested rows, the same for any chunk size, with the change at the documented row."""
 
 import tracemalloc
 from itertools import islice
@@ -78,7 +78,7 @@ def test_without_change_both_halves_are_alike(kind):
 
 @pytest.mark.parametrize("kind", STREAMS)
 def test_change_happens_at_the_documented_rows(kind):
-    """A model of the first concept is right where it holds, and wrong where the other does."""
+    """A model of the first concept is right where it holds, and wrong elsewhere."""
     n = 6000
     X, Y = whole(kind(n, change="none"))
     model = judge(kind).fit(X[: n // 2], Y[: n // 2])

@@ -1,4 +1,4 @@
-"""Damaged files: a result or an error that names file and line, in memory that the file accounts for."""
+"""Damaged files: a result or an error with file and line, in memory proportional to the file."""
 
 import bz2
 import gzip

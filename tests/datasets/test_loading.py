@@ -1,4 +1,4 @@
-"""`load_dataset`: where it looks, what it fetches, what it gives back."""
+"""`load_dataset`: where it searches, what it downloads, what it returns."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""MATLAB files, as SciPy writes them and as damage leaves them."""
+"""MATLAB files, as written by SciPy and after damage."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""The real files: what is read has the published statistics, in the formats that must agree."""
+"""The real files: the data have the published statistics, and different formats agree."""
 
 import os
 from functools import cache

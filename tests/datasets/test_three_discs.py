@@ -1,4 +1,4 @@
-"""The three discs: geometry, and what is known at each stage."""
+"""The three discs: geometry, and the labels known at each stage."""
 
 import numpy as np
 import pytest

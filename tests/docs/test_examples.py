@@ -1,4 +1,4 @@
-"""Every example of README and docs runs, and prints what the page says that it prints.
+"""Every example of README and docs runs, and prints the documented output.
 
 The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
 `mlca` commands of ```console blocks by the command line, which print the lines below them, if there are any. An
@@ -82,7 +82,7 @@ def run_command(command: str, page: Path, block: Block) -> str:
 
 
 def without_times(text: str) -> str:
-    """Return what a command prints without what is never twice the same: seconds and rates."""
+    """Return the output of a command without varying parts: seconds and rates."""
     return re.sub(r"[\d.,]+(?= (?:s|rows/s)\b)", "#", text)
 
 

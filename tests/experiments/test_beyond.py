@@ -1,4 +1,4 @@
-"""What the studies beyond the paper make of outcomes, here made up so that the right answer is known."""
+"""The further studies on outcomes that are made up so that the right answer is known."""
 
 from dataclasses import replace
 

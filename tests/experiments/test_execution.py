@@ -1,4 +1,4 @@
-"""The same tasks in one process, in several, and on a cluster; runs and workers that are killed."""
+"""The same tasks in one process, in several, and on a cluster; killed runs and workers."""
 
 import os
 import signal

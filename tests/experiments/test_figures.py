@@ -1,4 +1,4 @@
-"""Axes of the report's pictures: enough marks to read values by, and no noise blown up to the height of the page."""
+"""Axes of the report's plots: enough ticks to read values, and no noise blown up to the height of the page."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The command, from its words to the report."""
+"""The command, from its arguments to the report."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Learners of other packages, and the controls, each against the same done by hand."""
+"""Learners of other packages, and the controls, each against a direct implementation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the studies make of outcomes, here made up so that the right answer is known."""
+"""The studies on outcomes that are made up so that the right answer is known."""
 
 import numpy as np
 import pytest

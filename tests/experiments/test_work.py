@@ -1,4 +1,4 @@
-"""Tasks done in this process, against the same done by hand."""
+"""Tasks run in this process, against a direct implementation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Arrays that do not fit are refused before a loop runs, by name, and nothing is changed."""
+"""Arrays that do not fit are rejected before a loop runs, by name, and nothing is changed."""
 
 import threading
 from time import perf_counter

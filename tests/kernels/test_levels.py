@@ -1,4 +1,4 @@
-"""Modules of all levels that this processor runs: the same names, the same bits, and the one that was asked for."""
+"""Modules of all levels that this processor supports: the same names, the same bits, and the requested one."""
 
 import ast
 import os

@@ -1,4 +1,4 @@
-"""Copies share the rows of nodes with their model until one of them changes, and nobody sees that."""
+"""Copies share the rows of nodes with their model until one of them changes."""
 
 import copy
 from itertools import product

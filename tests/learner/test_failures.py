@@ -1,4 +1,4 @@
-"""Memory that runs out, at every allocation in turn: the model is that of the rows it has seen, and goes on."""
+"""Failing allocations, each in turn: the model is that of the rows it has seen, and can continue."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ def failing(attempt, step=1, first=0):
 
 
 def with_a_failure(attempt, n):
-    """Let an attempt's allocation n fail; return what it worked on, and whether there were so many."""
+    """Let an attempt's allocation n fail; return what it worked on, and whether there was one."""
     subject, act = attempt()
     native.probes.fail_allocation(n)
     try:

@@ -1,4 +1,4 @@
-"""What docs/inside.md guarantees, for the paper's algorithms and for ours: bit for bit, whatever the stream."""
+"""The guarantees of docs/inside.md, for the paper's algorithms and for ours: bit for bit, on any stream."""
 
 import copy
 import pickle
@@ -106,7 +106,7 @@ def test_columns_may_be_permuted(algorithm, data, random):
         if by_feature:
             np.testing.assert_array_equal(first.pop(name)[..., order], second.pop(name), err_msg=name)
     if "linear.weights" in first:
-        features = np.append(order, -1)[second["linear.features"]]  # the bias is nobody's
+        features = np.append(order, -1)[second["linear.features"]]  # the bias belongs to no feature
         straight_order = np.lexsort((second["linear.values"], second["linear.kinds"], features))
         for name in ("linear.kinds", "linear.weights", "linear.squares"):
             np.testing.assert_array_equal(first[name], second[name][straight_order], err_msg=name)

@@ -1,6 +1,6 @@
-"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and goes on.
+"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and can continue.
 
-Moments are told by the processor time of this process, so that a busy machine does not move them.
+Moments are measured in processor time of this process, so that a busy machine does not move them.
 """
 
 import copy
@@ -21,7 +21,7 @@ D = 300
 
 
 def interrupted(call, after):
-    """Call something and interrupt it after so many seconds of work; return whether that was before its end."""
+    """Call a function and interrupt it after some seconds of work; return whether that was before its end."""
     ended = False
     try:
         signal.setitimer(signal.ITIMER_PROF, after)
@@ -37,14 +37,14 @@ def interrupted(call, after):
 
 @pytest.fixture(autouse=True)
 def alarm_interrupts():
-    """Let the alarm clock press Ctrl-C: the signal arrives as SIGINT would, wherever the main thread is."""
+    """Let the alarm clock raise Ctrl-C: the signal arrives like SIGINT, wherever the main thread is."""
     before = signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     yield
     signal.signal(signal.SIGPROF, before)
 
 
 def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
-    """Interrupt learning at random moments, so many times, and assert that each model is that of whole rows."""
+    """Interrupt learning at random moments, repeatedly, and assert that each model is that of whole rows."""
     start = time.process_time()
     make().partial_fit(X, y)
     duration = time.process_time() - start
@@ -79,7 +79,7 @@ def test_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_int
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
 def test_the_first_window_can_be_interrupted(attributes, kind):
-    """All of it is learned when its last row comes: that row is not taken in, then."""
+    """All of it is learned when its last row arrives, so that row is not accepted."""
     X, y = stream(900, 100, kind)
 
     def make():
@@ -116,7 +116,7 @@ def test_other_threads_continue_when_the_main_one_is_interrupted():
 
 
 def test_table_that_adds_a_column_can_be_interrupted():
-    """What the model knows of columns is what it has learned by: it predicts, and goes on."""
+    """The model's knowledge of columns matches what it has learned: it predicts, and continues."""
     X, y = stream(2500, 40)
     frame = pd.DataFrame(X).add_prefix("x").assign(word=["red", "blue"] * 1250)
     model = MLCA().fit(frame[:500], y[:500])

@@ -34,7 +34,7 @@ def fitted(parameters, rows, Y, n_jobs=1):
 
 
 def queries_of(X):
-    """Return rows to ask about: known ones, ones beside them with unknown categories, and one of nothing but gaps."""
+    """Return rows to predict: known ones, similar ones with unknown categories, and one of missing values only."""
     return np.concatenate([X[:4], X[:3] + 0.25, np.full((1, X.shape[1]), np.nan), np.zeros((1, X.shape[1]))])
 
 

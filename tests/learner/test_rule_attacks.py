@@ -1,7 +1,7 @@
-"""Failures, interrupts and threads under the rules beyond the paper.
+"""Failures, interrupts and threads under the decisions beyond the paper.
 
-Whatever happens, a model is that of the rows it has seen: a similarity that could not be computed when it was due is
-computed by whoever asks, and before the next row is learned.
+In all cases a model is that of the rows it has seen: a similarity that could not be computed when it was due is
+computed by the next reader, and before the next row is learned.
 """
 
 import copy
@@ -37,7 +37,7 @@ def maker(rule, attributes="common", **chosen):
 
 
 def similarity_is_due(model):
-    """Whether a failure came between a row and the similarity that follows from it."""
+    """Return whether a failure came between a row and the recomputation of the similarity."""
     return model.n_seen_ >= model.window and model._learner.settled() is not model._learner
 
 
@@ -151,7 +151,7 @@ def test_the_search_for_a_vigilance_can_be_interrupted(kind):
 
 
 class AllAnswers(Answers):
-    """What a model says after each number of rows, novelty and labels chosen for F1 included."""
+    """The predictions of a model after each number of rows, including novelty and labels chosen for F1."""
 
     def __init__(self, make, X, y, probes):
         super().__init__(make, X, y, probes)
@@ -168,7 +168,7 @@ class AllAnswers(Answers):
 
 
 class HarderHammer(Hammer):
-    """Asks for novelty, for labels and for copies as well."""
+    """Also reads novelty and labels, and makes copies."""
 
     def __init__(self, model, answers, folder):
         super().__init__(model, answers, folder)
@@ -189,7 +189,7 @@ class HarderHammer(Hammer):
 
 @pytest.mark.parametrize("seconds", [0.35, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("rule", ["calibrated", "all", "correntropy all"])
+@pytest.mark.parametrize("rule", ["mixed drift", "mixed cells", "calibrated", "all", "correntropy all"])
 def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):
     n, d = 130, 60
     X, y = stream(n, d, kind)
@@ -203,7 +203,7 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, secon
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
-    """Of so many entries the similarity takes its time, and nobody waits for it: copies are of whole rows anyway."""
+    """With this many entries the similarity takes long, but nothing waits for it: copies are of whole rows anyway."""
     X, y = stream(294, 1600 if kind == "sparse" else 800, kind)
     before = maker("calibrated")().fit(X[:288], y[:288])  # it is due after row 291
     states, model = set(), pickle.loads(pickle.dumps(before))

@@ -1,4 +1,4 @@
-"""Shortcuts of the neighbour search against what they spare: nodes screened out, overlaps counted by bits."""
+"""Shortcuts of the neighbour search against the full computation: screened nodes, overlaps counted by bits."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def attributes_of(row):
 
 
 def overlaps_of(B):
-    """Enter nodes that have the attributes of the rows of B."""
+    """Add nodes that have the features of the rows of B."""
     overlaps = native.probes.BitmapCounts()
     for row in B:
         overlaps.enter(attributes_of(row))
@@ -45,7 +45,7 @@ def test_overlaps_are_the_common_features(seed, d, n_nodes, density):
     B = rng.random((n_nodes, d)) < density
     x = rng.random(d) < density
     overlaps = overlaps_of(B)
-    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not asked for
+    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not searched
         np.testing.assert_array_equal(overlaps.count(attributes_of(x), some), (B & x).sum(axis=1)[:some])
 
 

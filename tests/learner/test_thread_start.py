@@ -1,4 +1,4 @@
-"""Work that asks for threads where the system has none to give."""
+"""Behaviour if the system cannot start threads."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the address space, and reads /proc")
 
-# The stack of a thread, 8 MiB, does not fit any more; what the model needs does.
+# The stack of a thread, 8 MiB, does not fit any more; the memory of the model does.
 WITHOUT_THREADS = """
 import resource, threading
 import numpy as np

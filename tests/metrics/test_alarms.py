@@ -1,4 +1,4 @@
-"""Alarms: raised soon after a change and named, silent where nothing changes."""
+"""Alarms: raised soon after a change with its details, and silent without one."""
 
 import sys
 
@@ -15,7 +15,7 @@ from mlca.river import MLCAClassifier
 
 
 class Oracle:
-    """Knows the labels of every row by its first number; from row `wrong_from` on it errs about one label."""
+    """Knows the labels of every row by its first number; from row `wrong_from` on one label is wrong."""
 
     def __init__(self, Y, wrong_from=10**9, label=0):
         self.Y, self.wrong_from, self.label = Y, wrong_from, label
@@ -32,7 +32,7 @@ class Oracle:
 
 
 class Wary(Oracle):
-    """Also tells how new rows are, as MLCA does: by its second number."""
+    """Also returns the novelty of rows, like MLCA: their second number."""
 
     def novelty(self, X):
         return X[:, 1]
@@ -95,7 +95,7 @@ def test_novelty_alarm_is_raised_only_when_it_rises():
     assert 1000 <= alarm.row < 1200 and alarm.after > alarm.before
     X[:, 1] = X[::-1, 1]
     assert prequential(Wary(Y), batches(X, Y)).alarms == ()
-    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # it cannot tell
+    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # it cannot compute it
 
 
 def test_labels_are_new_after_the_first_rows():

@@ -1,4 +1,4 @@
-"""Probabilities held against what happened."""
+"""Probabilities compared with outcomes."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,9 @@ def test_correct_forecast_has_no_error():
 
 
 def test_certain_forecast_is_in_the_last_bin():
-    assert calibration_error([[0, 1]], [[1.0, 0.95]]) == pytest.approx(0.475)  # of .975, half came true
+    assert calibration_error([[0, 1]], [[1.0, 0.95]]) == pytest.approx(
+        0.475
+    )  # of those with probability 0.975, half are true
 
 
 def test_scores_are_rejected():

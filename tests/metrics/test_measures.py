@@ -1,4 +1,4 @@
-"""Each measure against scikit-learn where the convention is shared, else against a computation by hand."""
+"""Each measure against scikit-learn if the convention is shared, otherwise against a direct computation."""
 
 import itertools
 import math

@@ -89,9 +89,9 @@ def batches(X, Y, size):
 SEA_AND_SUN = [
     ([0.0], ["sea"]),  # only learned
     ([0.1], ["sea"]),  # predicts sea: right
-    ([5.0], ["sea", "sun"]),  # predicts sea: sun is missed, nobody knew it
-    ([5.1], ["sun"]),  # predicts sea and sun: one in vain
-    ([5.2], []),  # predicts sun: in vain
+    ([5.0], ["sea", "sun"]),  # predicts sea: sun is missed, because it is unknown
+    ([5.1], ["sun"]),  # predicts sea and sun: one is wrong
+    ([5.2], []),  # predicts sun: wrong
 ]
 
 
@@ -195,7 +195,7 @@ class TestMeasures:
 
 
 class TestForms:
-    """The same stream, told in every way that is allowed."""
+    """The same stream in every supported form."""
 
     X, Y = blobs(60)
 

@@ -32,7 +32,7 @@ def random_factors(missing=True, penalties=PENALTIES, n_rows=12, n_features=5, n
 
 
 def objective(factors, groups, U, V, W, Z):
-    """Return the objective as the specification writes it: rows in columns, every matrix formed."""
+    """Return the objective as in the specification: rows in columns, every matrix computed."""
     X, Y, V = factors.rows.T, factors.targets.T, V.T
     known = 1.0 if factors.observed is None else factors.observed.T
     weights = factors.penalties
@@ -298,7 +298,7 @@ class TestClassifier:
 
 @pytest.fixture(scope="module")
 def package():
-    """The inputs handed to the authors' package, and the scores that it gave the test rows."""
+    """The inputs given to the authors' package, and its scores of the test rows."""
     if "MLCA_DATA" not in os.environ:
         pytest.skip("MLCA_DATA names no folder of datasets")
     folder = Path(os.environ["MLCA_DATA"]).parent / "oracle"

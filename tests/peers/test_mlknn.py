@@ -108,7 +108,7 @@ def test_query_may_be_its_own_neighbour_but_a_training_row_not():
 
 
 def test_probability_of_one_half_is_predicted():
-    # Half of the rows have the label, and neighbours that tell nothing keep it at that.
+    # Half of the rows have the label, and uninformative neighbours do not change that.
     model = MLkNN(k=3).fit([[0.0], [1.0], [2.0], [3.0]], np.array([[1], [0], [1], [0]]))
     model.likelihood_absent_ = model.likelihood_present_
     assert model.predict_proba([[0.0]]) == 0.5

@@ -282,7 +282,7 @@ class TestUnlabelledStream:
         test, truth, new = blobs(seed + 20, 400, 4)
         predicted = model.predict(test)
         assert f1_score(new, predicted[:, 2]) > 0.8
-        # What the known labels say about the new blob is the classifiers' own guess, kept as it was.
+        # The known labels of the new blob are the classifiers' own predictions, unchanged.
         assert np.array_equal(predicted[~new, :2], truth[~new])
 
     def test_wider_balls_raise_no_false_alarm(self):

@@ -409,7 +409,7 @@ class TestTrust:
 
 
 class TestNamesAreNoFormulas:
-    """Names are drawn as they are written: with dollars, underscores and characters that are none."""
+    """Names are drawn literally: with dollars, underscores and control characters."""
 
     NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
 

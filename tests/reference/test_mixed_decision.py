@@ -1,4 +1,4 @@
-"""The mixed decision of the reference: its parts by themselves, its guarantees, its objectives, and drift."""
+"""The mixed decision of the reference: its parts, its guarantees, its objectives, and drift."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`mlca.reference.MLCA` by itself: no compiled code, the defaults of `mlca.MLCA`, and properties of its predictions."""
+"""`mlca.reference.MLCA`: no compiled code, the defaults of `mlca.MLCA`, and properties of its predictions."""
 
 import inspect
 import subprocess

@@ -1,4 +1,5 @@
-"""Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
+"""Full disks, locked files, cut requests, slow clients, clock changes: the service responds or rejects, and loses
+nothing."""
 
 import contextlib
 import fcntl
@@ -26,7 +27,7 @@ LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application
 
 
 def assert_sound(server, tmp_path, rows):
-    """The log has just these rows, in order, and the model is the one that learned them in one fit."""
+    """The log has exactly these rows, in order, and the model equals one trained on them at once."""
     log = log_of(server.data)
     assert [row[1] for row in log] == [row["id"] for row in rows]
     status, content, _ = server.ask("GET", f"/v1/model/file?min_position={len(rows)}")
@@ -66,7 +67,7 @@ def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tm
         assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
         until(lambda: "full" in server.err.read_text(), "told to the operator")
-        # It goes on answering, and dies and comes back with what it promised.
+        # It continues to respond, and restarts after a kill with all acknowledged rows.
         position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"]
         assert position <= len(taken)
         server.kill()
@@ -80,7 +81,7 @@ def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tm
 
 
 def test_operator_log_on_a_full_disk_stops_nothing_else(fork_server, small_disk, tmp_path):
-    """Lines are lost there; requests, the state that the page follows, and the end are not."""
+    """Lines may be lost there, but not requests, events or the shutdown."""
     server = Server(fork_server, tmp_path / "data")
     server.folder = small_disk
     server.start()
@@ -106,7 +107,7 @@ def test_operator_log_on_a_full_disk_stops_nothing_else(fork_server, small_disk,
 
 
 def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
-    """Standard error is a pipe that is full: predictions, rows and the end go on without it."""
+    """Standard error is a full pipe: predictions, rows and the shutdown continue."""
     os.mkfifo(tmp_path / "serve-data-1.err")
     collector = os.open(tmp_path / "serve-data-1.err", os.O_RDONLY | os.O_NONBLOCK)
     size = fcntl.fcntl(collector, fcntl.F_SETPIPE_SZ, 4096) if hasattr(fcntl, "F_SETPIPE_SZ") else 2**16
@@ -124,7 +125,7 @@ def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
 
 
 def test_file_size_limit_acts_like_a_full_disk(serve, tmp_path):
-    """As quotas are: no right to mount is needed."""
+    """Like a quota; it needs no right to mount."""
     server = serve(limits={"RLIMIT_FSIZE": 300_000})
     os.kill(server.pid, 0)
     taken, number, status = [], 0, 200
@@ -164,7 +165,7 @@ def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
 
 
 def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
-    """With a log on it, with an empty folder, and with none: refused, and as good as before when it can be written."""
+    """With a log, an empty folder, or none: rejected, and as before once the folder can be written."""
     server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     try:
@@ -232,7 +233,7 @@ def test_truncated_request_changes_nothing(shared, cut):
     for linger in (False, True):
         connection = socket.create_connection(("127.0.0.1", shared.port), timeout=30)
         connection.sendall((head.encode() + body)[: len(head) // 2 + cut])
-        if linger:  # as when a cable is pulled: reset in place of the end
+        if linger:  # like a pulled cable: reset instead of an orderly end
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.close()
     assert shared.get("/v1/model")["log_position"] == before
@@ -248,7 +249,7 @@ def test_truncated_request_changes_nothing(shared, cut):
 )
 @pytest.mark.parametrize("more", [b"a" * 1000, b"a\r\nX: "])
 def test_endless_headers_fill_no_memory(serve, begun, more):
-    """60 MB of small headers had become 1.2 GB, before anybody was asked for a token."""
+    """60 MB of small headers had become 1.2 GB before the token was checked."""
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(begun.encode())
@@ -293,7 +294,7 @@ def test_two_hundred_slow_clients_block_nothing(serve, tmp_path):
 
 
 def test_large_body_blocks_nothing(shared):
-    """Others are answered before it is, although it came first."""
+    """Others get their responses before it, although it came first."""
     body = b'{"rows": [' + b"1.25," * (3 * 2**20) + b"0]}"
     head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as large:
@@ -333,7 +334,7 @@ def test_missing_body_raises_timeout(shared, monkeypatch):
     assert caught.value.status == 408
 
 
-# 1970, as on a board without a clock of its own, 2201, 1979, 2033, 2106: another with every look.
+# 1970, as on a board without a clock, 2201, 1979, 2033, 2106: a different time with every call.
 CLOCK = """
 import itertools, time
 from mlca.serve import follower
@@ -346,7 +347,7 @@ follower._SNAPSHOT_ROWS, follower._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
 
 
 def test_clock_jumps_change_nothing(serve, tmp_path):
-    """Back and forth by centuries with every look: order, model, snapshots, waiting, tokens and events go on."""
+    """The clock jumps by centuries with every call: order, model, snapshots, waiting, tokens and events continue."""
     secret = add_token(tmp_path / "tokens.json", "all", ["predict", "learn", "admin"])
     server = serve("--tokens", tmp_path / "tokens.json", before=CLOCK)
     rows = make_rows(120)
@@ -403,7 +404,7 @@ LogMeasures.add = failing
 
 
 def test_failed_model_is_neither_used_nor_saved(serve, tmp_path):
-    """It knows more than its position says: a restart would learn the same rows again."""
+    """The model is ahead of its position: a restart would learn the same rows again."""
     server = serve(before=FAULT)
     server.learn(make_rows(60))
     until(lambda: "learning has stopped: MemoryError" in server.err.read_text(), "told to the operator")
@@ -412,7 +413,7 @@ def test_failed_model_is_neither_used_nor_saved(serve, tmp_path):
         assert (status, headers["Retry-After"]) == (503, "1"), answer
         assert "failed while it learned" in answer["error"]["problem"]
     assert server.ask("GET", "/v1/model/file")[0] == server.ask("GET", "/health/ready")[0] == 503
-    assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is as good as ever
+    assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is intact
     assert server.get("/v1/model")["log_position"] == 70
     server.stop()
     assert not list((server.data / "snapshots").glob("*.mlca"))
@@ -519,7 +520,7 @@ def test_idle_connections_are_closed(serve):
 
 @pytest.mark.slow
 def test_clients_that_do_not_read_are_disconnected(serve):
-    """Each holds an answer of some megabytes: all of them would hold the memory of the machine, for ever."""
+    """Each holds a response of some megabytes: all of them would fill the memory, for ever."""
     server = serve()
     server.learn([{"id": f"l{i}", "x": [i, 1.0], "labels": [f"{n}" * 60 for n in range(1000)]} for i in range(3)])
     rows = [{"x": [1.0, 2.0]}] * 50

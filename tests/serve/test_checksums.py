@@ -1,4 +1,4 @@
-"""Checksums of the log: any change of a row is noticed, older logs get them, and damage can be accepted."""
+"""Checksums of the log: any change of a row is detected, older logs get them, and damage can be accepted."""
 
 import shutil
 import sqlite3
@@ -130,7 +130,7 @@ def test_a_waiting_row_that_was_damaged_is_not_labelled_but_can_be_sent_again(lo
     assert isinstance(rejected, RequestError)
     assert "is damaged" in rejected.problem
     assert log.write([Learn(["w"], packed(9), [("l",)], ONE)])[0].taken == 1
-    assert read_all(log)[-1].predicted is None  # which was not trusted
+    assert read_all(log)[-1].predicted is None  # which was not used
     assert log.check() is None
 
 
@@ -141,7 +141,7 @@ def test_a_prediction_is_kept_when_the_row_is_learned_with_its_x(log):
 
 
 def test_equal_rows_have_different_digests_and_forgetting_erases_the_salt(log, tmp_path):
-    """Or a digest would show that a guess of what was forgotten is right."""
+    """Otherwise a digest would confirm a guess of forgotten content."""
     log.write([Learn(["e", "f"], packed(7, 7), [("l",)] * 2, ONE), Forget(["e"])])
     with log.database.reading() as session:
         (forgotten, other) = session.execute("SELECT digest, salt FROM mlca_rows WHERE id IN ('e', 'f') ORDER BY id")
@@ -332,7 +332,7 @@ def test_flipped_bit_is_detected_on_replay_and_can_be_accepted(serve, tmp_path):
 
 @pytest.mark.parametrize("n_flips", [100, pytest.param(5000, marks=pytest.mark.slow)])
 def test_random_bit_flips_are_detected_or_change_nothing(tmp_path, n_flips):
-    """Also in what SQLite keeps beside the rows: it reports damage, or reads the rows that were written."""
+    """Also in SQLite's own pages: it reports damage, or reads the rows that were written."""
     path = tmp_path / "log.sqlite"
     log = create_log(SQLite(path), {"p": 1}, None, None)
     rows = make_rows(60)

@@ -1,4 +1,4 @@
-"""The client and `mlca send`: nothing twice and nothing lost, whatever happens to the service in between."""
+"""The client and `mlca send`: no duplicates and no losses, whatever happens to the service in between."""
 
 import csv
 import json
@@ -69,7 +69,7 @@ def test_single_text_is_not_split_into_letters(serve):
 
 
 def test_labels_have_the_same_forms_as_in_mlca(serve):
-    """A dict names those that are true, whole numbers are names; what is neither text nor a number is refused."""
+    """A dict means its true keys, whole numbers are names; other types are rejected."""
     server = serve()
     with Client(server.url) as client:
         taken = [{"sea": True, "sun": False}, {"sun": np.True_}, {"sea", "sun"}, np.array(["sea"]), [np.int64(7), 8]]
@@ -104,7 +104,7 @@ def test_labels_have_the_same_forms_as_in_mlca(serve):
 
 
 def test_sets_of_labels_have_the_same_order_in_every_process():
-    """Or else new labels would be other columns each time that the same program sends the same rows."""
+    """Otherwise new labels would be other columns each time the same program sends the same rows."""
     ask = "from mlca.jsonrows import plain_names; print(plain_names({'sun', 'sea', 'fog', 'wind', 'ice', 'rain'}))"
     told = [
         subprocess.run(
@@ -175,7 +175,7 @@ def test_unreachable_service_is_reported_in_time():
      "http://a/b c", "http://a b/", "http://a/\xe9", "http://a:0"],
 )  # fmt: skip
 def test_invalid_address_is_rejected_at_once(url):
-    """Some were tried for a minute, and others refused in the words of a codec."""
+    """Some were tried for a minute, and others failed with a codec error."""
     with pytest.raises(ValueError, match="is not the address of a service; expected something like"):
         Client(url)
 
@@ -198,7 +198,7 @@ def hostile_service(answer):
 
 
 def test_html_page_instead_of_a_response_is_an_error():
-    """As of a proxy that asks for a password, with status 200."""
+    """Like a proxy that asks for a password, with status 200."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -327,7 +327,7 @@ def test_generated_ids_have_file_and_number(serve, table, capsys):
     write.write_text("\n".join(line.rsplit(",", 1)[0] for line in text) + "\n")
     assert send(capsys, write, server, "--predict-first")[1]["sent"] == 50
     assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": 50}
-    # Another file of the same name is another stream.
+    # Another file with the same name is another stream.
     other = table(5, start=900)
     other.write_text("\n".join(line.rsplit(",", 1)[0] for line in other.read_text().splitlines()) + "\n")
     assert send(capsys, other, server)[1]["sent"] == 5
@@ -335,7 +335,7 @@ def test_generated_ids_have_file_and_number(serve, table, capsys):
 
 
 def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
-    """A service that began with a model of named numbers takes nothing else."""
+    """A service that began with a model of named numbers accepts numbers only."""
     first = make_rows(20, start=100)
     frame = pd.DataFrame([row["x"] for row in first], columns=["a", "b", "c"])
     MLCA(recency=True).fit(frame, [tuple(row["labels"]) for row in first]).save(tmp_path / "numbers.mlca")
@@ -348,7 +348,7 @@ def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert code == 1
     assert "line 5: 'b' is not a number" in said
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
-    # The line is corrected later: it is sent then, although those behind it are known.
+    # The line is corrected later: it is then sent, although later ones are known.
     lines[4] = "1,2,3,red,r3"
     path.write_text("\n".join(lines) + "\n")
     assert send(capsys, path, server, "--id", "key")[1] == {"sent": 1, "known": 9, "position": 10}
@@ -358,7 +358,7 @@ def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
 
 
 def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
-    """All that had no value were called None: the first was learned, and the others were told to be known."""
+    """All rows without a value were called None: the first was learned, and the others counted as known."""
     server = serve()
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps({"key": key, "a": 1, "tags": ["x"]}) + "\n" for key in ("r", None, None, "")))
@@ -385,7 +385,7 @@ def test_interrupted_send_resumes(serve, table, capsys):
 
 
 def test_table_of_tickets_is_sent_unchanged(serve, tmp_path, capsys):
-    """Numbers as numbers, text as text, nothing as null; what the service refuses is named by file and line."""
+    """Numbers as numbers, text as text, missing values as null; rejected rows are reported by file and line."""
     server = serve()
     lines = ["key,note,hours,zip,tags", "a,the printer is broken again,1.5,007,printer", "b,,,12,"]
     lines += [f"c{i},my invoice number {i} is wrong,{i},{i:03},invoice" for i in range(1000)]

@@ -1,4 +1,4 @@
-"""What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
+"""The HTTP interface: responses, errors with row, field and remedy, and no partial changes."""
 
 import asyncio
 import gc
@@ -115,7 +115,7 @@ def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem
 
 
 def test_requests_in_one_call_get_their_own_responses(serve):
-    """Clients at once, each with rows and a number of labels of its own, while others let the model learn."""
+    """Concurrent clients, each with its own rows and number of labels, while others send rows to learn."""
     server = serve()
     rows = make_rows(400)
     server.learn(rows[:200])
@@ -190,7 +190,7 @@ def test_bad_row_is_named_and_nothing_is_learned(shared, bad, field, remedy):
 
 
 def test_two_first_requests_agree_on_columns(serve):
-    """Both were checked while there were no columns yet: one decides, the other is refused, and nothing is mixed."""
+    """Both were checked while there were no columns yet: one decides, the other is rejected, and nothing is mixed."""
     server = serve()
     statuses = []
 
@@ -273,7 +273,7 @@ def test_min_position_reads_own_writes(serve):
         position = server.learn(make_rows(3, start=3 * number))["position"]
         answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position})
         assert answer["position"] >= position
-    # A position that does not come is not waited for without end.
+    # Waiting for a position that never comes ends.
     status, answer, headers = server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10**6})
     assert (status, headers["Retry-After"]) == (503, "1")
     assert "position 90" in answer["error"]["problem"]
@@ -287,7 +287,7 @@ def test_invalid_positions_in_addresses_are_rejected(shared, asked):
 
 
 def test_large_requests_are_parsed_like_small_ones(serve):
-    """They are read by other steps, in another thread; the faults are the same, and so are the answers."""
+    """They are read by another thread in other steps; faults and responses are the same."""
     server = serve()
     rows = [{**row, "x": row["x"] + [0.0] * 197} for row in make_rows(300)]
     assert len(json.dumps(rows)) > AT_ONCE

@@ -1,4 +1,4 @@
-"""Rows that must go: from the log, from the files, from the model, as if they had never come."""
+"""Forgotten rows leave the log, the files and the model, as if they had never existed."""
 
 import struct
 
@@ -43,7 +43,7 @@ def test_model_equals_one_that_never_saw_the_rows(serve, tmp_path):
     never = [row for row in rows if row["id"] not in gone]
     fitted = fit_log([(0, r["id"], np.array(r["x"]), r["labels"]) for r in never], tmp_path / "never.mlca")
     assert served_state(server, tmp_path) == (fitted, 300, 1)
-    # A late retry does not bring them back, and what comes afterwards is learned.
+    # A late retry does not restore them, and later rows are learned.
     assert server.learn([rows[7]])["duplicates"] == ["r7"]
     server.learn(make_rows(20, start=300))
     server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 320, "min_generation": 1})
@@ -73,7 +73,8 @@ def test_forgotten_rows_leave_the_disk(serve, tmp_path):
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_forgotten_waiting_rows_leave_the_disk(serve, killed):
-    """The model never knew it, so no generation tells of it; a service that is killed at once erases it later."""
+    """The model never learned it, so the generation does not change; a service that is killed at once erases it
+    later."""
     server = serve()
     waiting, payload = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}, struct.pack("<d", SECRET)
     server.post("/v1/predict", {"rows": [waiting], "keep": True})
@@ -90,7 +91,7 @@ def contents(server):
     return [path.read_bytes() for path in server.data.rglob("*") if path.is_file() and path.suffix != ".part"]
 
 
-# The first download takes longer than anybody waits, the second fails when its file is written.
+# The first download exceeds every timeout, the second fails when its file is written.
 DOWNLOADS = """
 import time
 from mlca.serve import asgi

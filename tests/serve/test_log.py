@@ -1,4 +1,4 @@
-"""The log against a log in plain Python, through any sequence of requests and restarts; and commits that are shared."""
+"""The log against a log in plain Python, with any sequence of requests and restarts; and shared commits."""
 
 import sqlite3
 import tempfile
@@ -191,7 +191,7 @@ def test_failed_commit_is_reported_to_all_and_changes_nothing(log, tmp_path):
 
 
 def test_cancelled_client_does_not_affect_others(log):
-    """As after a minute behind a disk or a database that hangs: later commits must still be made and told."""
+    """After a minute of a hanging disk or database, later commits must still be made and confirmed."""
     committer = Committer(log, pytest.fail)
     gone = committer.submit(Learn(["a"], [payload(1)], [()], ONE))
     assert gone.cancel()

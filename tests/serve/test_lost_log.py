@@ -1,4 +1,5 @@
-"""A log that is missing, cut, older than the snapshots, or another one: nothing starts and nothing changes."""
+"""A log that is missing, truncated, older than the snapshots, or a different one: nothing starts and nothing
+changes."""
 
 import hashlib
 import os
@@ -32,7 +33,7 @@ def empty_log(data):
 
 
 def go_back(data):
-    """As a backup that was taken half way."""
+    """Like an incomplete backup."""
     run_sql(
         data / "log.sqlite",
         "DELETE FROM mlca_rows WHERE position > 100",

@@ -1,4 +1,4 @@
-"""Schemathesis against the running service: what the contract describes is what it does."""
+"""Schemathesis against the running service: it behaves as its OpenAPI description documents."""
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -1,4 +1,4 @@
-"""The page in a real Chromium: it moves while a stream is learned, survives a restart, and lets nothing else run."""
+"""The page in a real Chromium: it updates while a stream is learned, survives a restart, and runs nothing foreign."""
 
 import pytest
 

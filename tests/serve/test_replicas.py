@@ -1,4 +1,5 @@
-"""Three services, one log in a real PostgreSQL: killed, restarted, forgotten from; at equal positions equal bits."""
+"""Three services, one log in a real PostgreSQL: killed, restarted, with forgotten rows; equal bits at equal
+positions."""
 
 import http.client
 import json
@@ -192,7 +193,7 @@ postgresql._OPTIONS["connect_timeout"] = 2
 
 
 def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
-    """It accepts connections and says nothing. With shorter limits than a service has: the same code."""
+    """It accepts connections without responding. With shorter limits than a service has: the same code."""
     url = cluster.url("hanging")
     server = serve("--log", url, before=IMPATIENT)
     rows = make_rows(64)
@@ -212,7 +213,7 @@ def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
             client.join(60)
         assert [(status, headers["Retry-After"]) for status, _, headers in answers] == [(503, "1")] * 2
         assert "the log could not be written" in answers[0][1]["error"]["problem"]
-        # Many who ask about the log keep nobody from what needs none.
+        # Many reads of the log do not delay requests that need none.
         curious = [threading.Thread(target=server.ask, args=("GET", "/v1/rows?id=r1")) for _ in range(12)]
         for thread in curious:
             thread.start()

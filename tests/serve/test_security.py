@@ -1,4 +1,4 @@
-"""Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
+"""Access control: tokens, scopes, hosts, origins, and a log without row data."""
 
 import asyncio
 import json
@@ -30,13 +30,13 @@ ROUTES = [
 OPEN = ["/health/live", "/health/ready", "/openapi.json", "/"]
 
 
-# Answers to wrong tokens are held for a moment only: these tests send many.
+# Responses to wrong tokens are delayed only briefly here: these tests send many.
 SHORT_HOLD = "from mlca.serve import tokens; tokens.HOLD_SECONDS = 0.001"
 
 
 @pytest.fixture(scope="module")
 def guarded(fork_server, tmp_path_factory):
-    """A service that asks for tokens, and a token of each scope."""
+    """A service that requires tokens, and a token of each scope."""
     from tests.serve.service_process import Server
 
     folder = tmp_path_factory.mktemp("guarded")
@@ -135,7 +135,7 @@ def test_wrong_tokens_are_counted_per_address_and_delayed(guard, secret, monkeyp
         while len(held.seconds) < len(held_answers):
             await asyncio.get_running_loop().run_in_executor(None, lambda: None)
         assert set(held.seconds) == {tokens_module.HOLD_SECONDS}
-        # Too many answers to this address are held: no token from there is looked at, not even a right one.
+        # Too many responses to this address are delayed: no token from there is checked, not even a valid one.
         for guessed in ("guess", secret):
             with pytest.raises(RequestError) as caught:
                 await guard.holder(guessed, "192.0.2.1")
@@ -153,7 +153,7 @@ def test_wrong_tokens_are_counted_per_address_and_delayed(guard, secret, monkeyp
 
 
 def test_accepted_token_is_not_locked_out_by_guesses_from_its_address(guard, secret, monkeypatch):
-    """As behind a proxy, whose address all clients share."""
+    """Like behind a proxy, whose address all clients share."""
 
     async def guess():
         held = HeldAnswers()
@@ -225,7 +225,7 @@ def test_explaining_a_row_of_the_log_requires_the_scope_learn(guarded):
         403,
         "this token lacks the scope 'learn', which an explanation by id needs",
     )
-    # Nor does the refusal tell whether there is such a row.
+    # The error does not reveal whether there is such a row.
     assert server.ask("POST", "/v1/explain", {"id": "never"}, token=tokens["predict"])[0] == 403
     both = add_token(path, "both", ["predict", "learn"])
     assert server.ask("POST", "/v1/explain", {"id": "r7"}, token=both)[0] == 200
@@ -329,7 +329,7 @@ def test_without_tokens_only_local_requests_are_accepted(shared, fork_server, tm
 
 
 def send_raw(server, *headers):
-    """Ask for the model with these header lines and no others; return the status."""
+    """Request the model with these header lines and no others; return the status."""
     request = "\r\n".join(["GET /v1/model HTTP/1.1", *headers, "Connection: close", "", ""])
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(request.encode())
@@ -345,7 +345,7 @@ def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
 
 
 def test_security_headers_must_not_be_repeated(guarded):
-    """Which of two would count is for nobody to guess: proxies and servers differ in it."""
+    """It is ambiguous which of two would count: proxies and servers differ."""
     server, tokens, _ = guarded
     right, wrong = f"Authorization: Bearer {tokens['predict']}", "Authorization: Bearer mlca_wrong"
     assert send_raw(server, "Host: x", right) == 200

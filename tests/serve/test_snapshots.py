@@ -1,4 +1,4 @@
-"""Snapshots: whole or not at all, verified, and only ever a short cut."""
+"""Snapshots: atomic, verified, and never required."""
 
 import shutil
 

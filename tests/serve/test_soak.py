@@ -1,4 +1,4 @@
-"""The service under everything at once for a while: memory, threads and descriptors stay level.
+"""The service under mixed load for a while: memory, threads and descriptors stay level.
 
 Half a minute here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
 """

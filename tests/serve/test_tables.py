@@ -1,4 +1,4 @@
-"""Tables at the service: cells of any kind are learned by one recipe, however they come, and nothing trips over it."""
+"""Tables at the service: cells of any kind are learned by one recipe, in any portions."""
 
 import json
 import sqlite3
@@ -214,7 +214,7 @@ def test_table_is_learned_from_the_first_row(serve, tmp_path):
     assert said["note"] == "the printer has a crash"
     assert (said["site"], said["temp"]) == ("Z", "missing")
     assert server.post("/v1/explain", {"id": "t3"})["nodes"][0]["distance"] == 0
-    # Forgotten rows take what they alone brought with them.
+    # Forgotten rows take their own columns and categories with them.
     server.learn([{"id": "person", "x": {"secret": "unmistakable"}, "labels": ["secret"]}])
     assert server.post("/v1/forget", {"ids": ["person", "t7"]})["forgotten"] == 2
     until(lambda: server.get("/v1/model")["generation"] == 1, "rebuilt")
@@ -233,7 +233,7 @@ def test_settled_table_rejects_mismatching_cells(serve, tmp_path):
     rows = make_table(1010, texts=False)
     odd = {"id": "odd", "x": {"temp": "warm", "site": "B"}}
     server.learn(rows[:500])
-    server.post("/v1/predict", {"rows": [odd], "keep": True})  # while nobody can tell that it will not fit
+    server.post("/v1/predict", {"rows": [odd], "keep": True})  # while the mismatch cannot be detected yet
     server.learn(rows[500:1000])
     until(lambda: server.get("/v1/model")["columns"]["settled"], "settled")
     for path in ("learn", "predict"):

@@ -1,4 +1,4 @@
-"""The HTML report in a real Chromium: what readers see, on a wide screen, on a phone, in the dark, on paper."""
+"""The HTML report in a real Chromium: wide, on a phone, in dark mode, and in print."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""Markdown, CSV and the text of the HTML: what goes in comes out again."""
+"""Markdown, CSV and the text of the HTML contain what was put in."""
 
 import csv
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""The build backend: scikit-build-core, with a C++ compiler from PyPI where the machine has none.
+"""The build backend: scikit-build-core, with a C++ compiler from PyPI if the machine has none.
 
 pip calls these functions (PEP 517 and 660). Nothing changes where the variable CXX is set or a compiler is on the
 path. Otherwise `ziglang`, whose binary contains Clang and a C++ library, becomes a requirement of the build.
@@ -38,12 +38,12 @@ COMPILER_FROM_PYPI = "ziglang>=0.13"
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return what building a wheel needs beyond pyproject.toml: CMake, Ninja and a compiler where they are missing."""
+    """Return the requirements of a wheel beyond pyproject.toml: CMake, Ninja and a compiler if they are missing."""
     return backend.get_requires_for_build_wheel(config_settings) + _missing_compiler()
 
 
 def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Return what an editable installation needs beyond pyproject.toml."""
+    """Return the requirements of an editable installation beyond pyproject.toml."""
     return backend.get_requires_for_build_editable(config_settings) + _missing_compiler()
 
 

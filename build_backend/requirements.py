@@ -1,7 +1,7 @@
-"""Print what extras of mlca need, one requirement a line: `python build_backend/requirements.py frames plots`.
+"""Print what extras of mlca need, one per line: `python build_backend/requirements.py frames plots`.
 
-So that packages can be installed while mlca itself is being built. With `--oldest` the lowest version that is allowed
-of each, so that a test can show that it is enough.
+So packages can be installed while mlca itself is being built. With `--oldest`, each has its lowest allowed version, for
+a test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 def requirements(project: dict[str, Any], extras: list[str]) -> set[str]:
-    """Return the requirements of the package and of extras, with those of the extras that they are made of."""
+    """Return the requirements of the package and of extras, including extras of extras."""
     found = set(project["dependencies"])
     for extra in extras:
         for line in project["optional-dependencies"][extra]:

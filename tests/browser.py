@@ -1,4 +1,4 @@
-"""Chromium for tests, and what is asked of a page in it. The conftest of a folder imports the fixtures."""
+"""Chromium for tests, and measurements of a page. The conftest of a folder imports the fixtures."""
 
 import shutil
 
@@ -10,7 +10,7 @@ FLAGS = [
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
 
-# The ratio of WCAG 2 between each text and what lies behind it.
+# The WCAG 2 contrast ratio between each text and its background.
 CONTRASTS = """() => {
   const parse = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
   const luminance = (colour) => parse(colour).slice(0, 3)
@@ -35,7 +35,7 @@ CONTRASTS = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    """A real Chromium; tests that want it are skipped where there is none."""
+    """A real Chromium; tests are skipped without it."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright to drive Chromium")
     if CHROMIUM is None:
         pytest.skip("needs Debian's chromium: apt-get install chromium")

@@ -1,4 +1,4 @@
-"""What all tests share: no deadlines, a Ctrl-C that is heard, and a reason where real datasets are missing."""
+"""Shared by all tests: no deadlines, Ctrl-C, and skipping without real datasets."""
 
 import gc
 import os
@@ -8,18 +8,17 @@ import sys
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before NumPy is there: tests run side by side, one a core, and threads of BLAS that wait for each other would burn the
-# time of all of them (GLOCAL's oracle: 87 s instead of 4).
+# Before NumPy is imported: one test process per core, and threads of BLAS that wait for each other would waste the time
+# of all (GLOCAL's oracle: 87 s instead of 4).
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-# A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: the tests that press it
-# would wait for ever.
+# A shell starts background jobs with Ctrl-C ignored, and children inherit that: the tests that send it would wait for
+# ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Five thousand tests are collected in 6 s instead of 9, in each process, if Python does not look for garbage among them
-# again and again; nor need it look there while they run.
+# Without garbage collection during it, collecting five thousand tests takes 6 s instead of 9, in each process.
 gc.disable()
 
 
@@ -29,8 +28,8 @@ def pytest_collection_finish():
     gc.enable()
 
 
-# No test asserts on time, hypothesis's included: a busy machine is no fault. What a test does not say of the number of
-# examples is half of hypothesis's own in `make test`, and four times as many in `make test-all`.
+# No test asserts on time, including hypothesis's deadline. Unless a test sets the number of examples, it is half of
+# hypothesis's own in `make test`, and four times that in `make test-all`.
 settings.register_profile("mlca", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
 settings.register_profile("thorough", settings.get_profile("mlca"), max_examples=400)
 settings.load_profile("mlca")

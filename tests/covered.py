@@ -1,7 +1,7 @@
-"""Whether each file that is measured is reached: `python tests/covered.py`, after pytest has measured.
+"""Check the coverage of each measured file: `python tests/covered.py`, after pytest has measured.
 
-pytest-cov compares the total alone, in which a file that nobody asks disappears. A file below the limit is a fault
-unless docs/inside.md names it among what the tests do not reach. A workflow of GitHub shows the table with its run.
+pytest-cov checks the total only, which hides single files. A file below the limit is a fault unless docs/inside.md
+lists it among the exceptions. The GitHub workflow shows the table.
 """
 
 import json
@@ -15,7 +15,7 @@ INSIDE = Path(__file__).parents[1] / "docs" / "inside.md"
 
 
 def faults(shares, explained):
-    """Return a sentence for each file whose share is too small and that is not explained."""
+    """Return a message for each file whose share is too small and that is not explained."""
     return [
         f"{name}: the tests reach {share:.1f} %, fewer than {LEAST} %; ask it more, or say why not in {INSIDE.name}"
         for name, share in sorted(shares.items())
@@ -35,7 +35,7 @@ def main():
     if "GITHUB_STEP_SUMMARY" in os.environ:
         with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as summary:
             measured.report(file=summary, output_format="markdown", show_missing=False, skip_covered=False)
-    # A file is called as the page calls it: learner/core.py.
+    # File names are those of the page: learner/core.py.
     shares = {name.rpartition("mlca/")[2]: found["summary"]["percent_covered"] for name, found in files.items()}
     section = INSIDE.read_text(encoding="utf-8").partition("## What the tests do not cover")[2].partition("\n## ")[0]
     return "\n".join(faults(shares, section)) or None

@@ -33,7 +33,7 @@ def mutate(raw, rng):
 
 
 def read_damaged(path, seed, read, n_files, growth, own):
-    """Read damaged copies of a file, in memory in proportion to it, and yield each with what was said of it.
+    """Read damaged copies of a file, in memory in proportion to it, and yield each with the problems found.
 
     `read` takes a path and returns a list of problems, or raises a ValueError; whatever else it raises is a fault.
     It may take `growth` bytes for each byte of the file, and `own` for what it is.

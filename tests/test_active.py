@@ -34,7 +34,7 @@ def stream(n, seed=0):
 
 @FEW
 @given(st.integers(0, 1000), st.integers(1, 40), st.integers(1, 40))
-def test_as_many_different_rows_as_asked_for(seed, n_rows, n):
+def test_returns_the_requested_number_of_distinct_rows(seed, n_rows, n):
     X, Y = stream(100, seed)
     chosen = query(MLCA().fit(X[:60], Y[:60]), X[60 : 60 + n_rows], n)
     assert len(set(chosen.tolist())) == len(chosen) == min(n, n_rows)
@@ -49,7 +49,7 @@ def test_fewer_are_the_first_of_more(seed, n):
     np.testing.assert_array_equal(query(model, X[60:], 10)[:n], query(model, X[60:], n))
 
 
-def test_asking_changes_nothing_and_sparse_rows_are_rows():
+def test_query_changes_nothing_and_accepts_sparse_rows():
     X, Y = stream(200)
     X = np.where(X > 0.7, X, 0.0)
     model = MLCA().fit(X[:100], Y[:100])
@@ -69,7 +69,7 @@ def test_uncertain_rows_come_before_certain_ones():
     assert (query(model, clouds, 3) < 20).all()
 
 
-def test_far_clouds_come_before_near_ones_each_once_and_outliers_last():
+def test_distant_clouds_come_first_and_outliers_last():
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]])
     X = np.repeat(centres, 30, axis=0) + 0.5 * rng.normal(size=(90, 2))
@@ -78,21 +78,21 @@ def test_far_clouds_come_before_near_ones_each_once_and_outliers_last():
     assert sorted(chosen[:2] // 30) == [1, 2]  # one of each unknown cloud, and neither the known one nor the outlier
 
 
-def test_of_many_rows_some_at_even_distances_are_looked_at():
+def test_many_rows_are_sampled_evenly():
     X = np.random.default_rng(0).normal(size=(MOST_CANDIDATES + 500, 2))
     chosen = query(Nodes(X[:10], np.ones((10, 1))), X, 3)
     looked_at = np.linspace(0, len(X) - 1, MOST_CANDIDATES).round().astype(int)
     assert np.isin(chosen, looked_at).all()
 
 
-def test_nothing_to_choose_from_and_nothing_asked_for():
+def test_no_rows_and_zero_requested():
     model = Nodes([[0.0], [1.0]], [[1], [1]])
     assert query(model, np.empty((0, 1)), 3).tolist() == []
     with pytest.raises(ValueError, match="n must be at least 1, not 0"):
         query(model, [[0.0]], 0)
 
 
-def test_masked_cells_are_gaps():
+def test_masked_cells_are_missing():
     X, Y = stream(100)
     model = MLCA().fit(X[:60], Y[:60])
     gaps = np.where(X[60:] > 0.8, np.nan, X[60:])
@@ -101,7 +101,7 @@ def test_masked_cells_are_gaps():
     assert query(model, masked, 5).tolist() == query(model, gaps, 5).tolist()
 
 
-def test_labels_at_odds_with_their_neighbours_are_found():
+def test_labels_that_contradict_their_neighbours_are_found():
     X, Y = stream(600)
     rng = np.random.default_rng(1)
     flipped = rng.random(Y.shape) < 0.05
@@ -127,7 +127,7 @@ def test_a_node_does_not_vote_on_itself():
     assert found.expected < 0.4  # the frequency alone, which its 40 rows of 69 make .58, has three votes
 
 
-def test_many_labels_are_voted_on_in_the_room_of_a_few_tables():
+def test_many_labels_need_little_memory():
     rng = np.random.default_rng(0)
     model = Nodes(rng.normal(size=(400, 2)), rng.integers(0, 2, size=(400, 500)))
     tracemalloc.start()
@@ -139,7 +139,7 @@ def test_many_labels_are_voted_on_in_the_room_of_a_few_tables():
     assert most < 12 * 400 * 500 * 8
 
 
-def test_models_of_few_nodes_and_small_wishes():
+def test_few_nodes_and_small_requests():
     one = Nodes([[0.0, 1.0]], [[1, 0]])
     assert [found.suspicion for found in suspicious_labels(one)] == [0.0, 0.0]
     assert suspicious_labels(one, 0) == []
@@ -151,7 +151,7 @@ def test_models_of_few_nodes_and_small_wishes():
 
 
 @pytest.mark.filterwarnings("error")
-def test_frames_are_asked_by_their_names():
+def test_frames_are_matched_by_name():
     X, Y = stream(100)
     frame = pd.DataFrame(X).add_prefix("x")
     model = MLCA().fit(frame[:60], Y[:60])
@@ -167,7 +167,7 @@ class TestTables:
     LABELS = tuple([f"of {code}"] for code in CATEGORY)
 
     @pytest.mark.filterwarnings("error")
-    def test_a_category_that_is_not_known_comes_before_those_that_are(self):
+    def test_unknown_category_comes_before_known_ones(self):
         frame = pd.DataFrame({"kind": np.array(["", "one", "two", "three"])[self.CATEGORY], "size": self.SIZE})
         known = self.CATEGORY != 2
         model = MLCA().fit(frame[known], [names for names, there in zip(self.LABELS, known, strict=True) if there])
@@ -189,7 +189,7 @@ class TestTables:
         assert suspicious_labels(again, 9) == suspicious_labels(model, 9)
 
     @pytest.mark.filterwarnings("error")
-    def test_gaps_are_ordinary(self):
+    def test_missing_values_are_ordinary_values(self):
         place = 0.1 * self.SIZE + 9.0 * self.CATEGORY
         rows = np.column_stack([place, np.full(120, np.nan), -place])
         rows[::7, 2] = np.nan
@@ -199,6 +199,6 @@ class TestTables:
         assert {found.node for found in suspicious_labels(model, 2)} == {9}
         assert len(query(model, rows, 5)) == 5
 
-    def test_how_many_is_a_whole_number(self):
+    def test_n_must_be_a_whole_number(self):
         with pytest.raises(ValueError, match=r"n must be a whole number, not 2\.5"):
             query(MLCA().fit(self.SIZE[:, None], self.LABELS), self.SIZE[:, None], 2.5)

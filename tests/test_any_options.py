@@ -119,7 +119,7 @@ def assert_all_holds(seed, path):
 
 
 @pytest.mark.parametrize("part", [*range(4), *(pytest.param(part, marks=pytest.mark.slow) for part in range(4, 100))])
-def test_what_is_guaranteed_holds(part, tmp_path):
+def test_guarantees_hold_under_any_options(part, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         for seed in range(20 * part, 20 * part + 20):
@@ -130,7 +130,7 @@ def test_what_is_guaranteed_holds(part, tmp_path):
                 raise
 
 
-def test_a_node_that_is_given_up_has_voted_and_the_file_is_accepted(tmp_path):
+def test_replaced_node_has_voted_and_the_file_is_accepted(tmp_path):
     X, Y = np.arange(120.0)[:, None] ** 2, [{"a"}] * 120
     model = MLCA(similarity="correntropy", decision="bayes", vigilance=0.0, window=2, max_nodes=2).fit(X, Y)
     model.save(tmp_path / "model.mlca")

@@ -6,7 +6,7 @@ from mlca.bench.samples import Sample, generated
 from mlca.bench.workloads import decisions, decisions_row_by_row
 
 
-def test_a_stream_in_bounded_memory_is_told_tenth_by_tenth(capsys):
+def test_long_stream_is_reported_by_tenths(capsys):
     bench = Bench()
     _bounded(bench, 20_000, max_nodes=60, chunk=1000)
     said = capsys.readouterr().err.splitlines()
@@ -18,7 +18,7 @@ def test_a_stream_in_bounded_memory_is_told_tenth_by_tenth(capsys):
         assert memory[0].reached, "less than a MiB of rows and sixty nodes cannot make a process grow"
 
 
-def test_decisions_are_compared_in_pairs_of_learning_predicting_and_single_rows():
+def test_decisions_are_compared_in_learning_predicting_and_single_rows():
     data = generated("yeast")
     few = Sample("few", data.X[:300], data.Y[:300], real=False)
     pairs = [*decisions(few, n_rows=50, repeats=1), decisions_row_by_row(few, n_known=290)]

@@ -46,7 +46,7 @@ class TestInScikitLearn:
         probabilities = cross_val_predict(MLCA(), X, Y, cv=folds, method="predict_proba")
         assert probabilities.shape == Y.shape
 
-    def test_joblib_gives_what_one_process_gives(self, stream):
+    def test_joblib_equals_one_process(self, stream):
         X, Y = stream
         model = MLCA().fit(X, Y)
         parts = Parallel(n_jobs=2)(delayed(model.predict_proba)(part) for part in np.array_split(X, 3))
@@ -76,7 +76,7 @@ class TestInScikitLearn:
         assert not hasattr(clone(model), "labels_")
 
     @pytest.mark.parametrize("n", [30, 300])
-    def test_a_pickled_model_goes_on_learning_as_the_original(self, stream, n):
+    def test_pickled_model_continues_training_as_the_original(self, stream, n):
         X, Y = stream
         model = MLCA(attributes="clustered").fit(X[:n], Y[:n])
         twin = pickle.loads(pickle.dumps(model))
@@ -134,7 +134,7 @@ class TestLabels:
         assert (model.predict(X) == y).mean() > 0.9
         np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 
-    def test_rows_without_label_and_labels_never_positive(self, stream):
+    def test_rows_without_labels_and_labels_never_true(self, stream):
         X, Y = stream
         Y = np.column_stack([Y, np.zeros(len(Y), dtype=int)])
         Y[::3] = 0
@@ -151,7 +151,7 @@ class TestLabels:
 
 
 class TestFeatures:
-    def test_names_are_kept_and_checked(self, stream):
+    def test_names_are_stored_and_checked(self, stream):
         X, Y = stream
         frame = pd.DataFrame(X, columns=list("abcd"))
         model = MLCA().fit(frame, Y)
@@ -168,7 +168,7 @@ class TestFeatures:
         assert model.prototypes_.nnz < X.size
         assert_same_state(model, MLCA(vigilance=0.3).fit(X, Y))
 
-    def test_rows_may_change_form_on_the_way(self, stream):
+    def test_rows_may_change_from_dense_to_sparse(self, stream):
         X, Y = stream
         X = np.where(X > 1, X, 0)
         mixed = MLCA().partial_fit(sparse.csr_array(X[:100]), Y[:100]).partial_fit(X[100:], Y[100:])
@@ -178,7 +178,7 @@ class TestFeatures:
 class TestExplain:
     @pytest.mark.parametrize("vote", ["counts", "frequencies"])
     @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
-    def test_the_posterior_can_be_recomputed_by_hand(self, stream, vote, attributes):
+    def test_posterior_can_be_recomputed_by_hand(self, stream, vote, attributes):
         X, Y = stream
         chosen = {"vigilance": 0.3, "vote": vote, "attributes": attributes, "smoothing": 0.7}
         model = MLCA(similarity="correntropy", decision="bayes", **chosen).fit(X, Y)
@@ -266,7 +266,7 @@ class TestExplain:
                 np.testing.assert_array_equal(told.posterior, model.predict_proba(x[None])[0])
                 assert told.predicted == set(model.predict(x[None]).tolist())
 
-    def test_the_distance_of_the_common_bandwidth_is_the_metric(self, stream):
+    def test_distance_of_the_common_bandwidth_is_a_metric(self, stream):
         X, Y = stream
         model = MLCA(vigilance=0.3, similarity="correntropy", decision="calibrated").fit(X, Y)
         told = model.explain(X[5])
@@ -274,7 +274,7 @@ class TestExplain:
         kernel = np.exp(-((X[5] - model.prototypes_[told.nodes]) ** 2) / (2 * s * s))
         np.testing.assert_allclose(told.distances, np.sqrt((1 - kernel).mean(axis=1)), atol=1e-12)
 
-    def test_it_prints_as_tables(self, stream):
+    def test_explanation_prints_as_tables(self, stream):
         X, Y = stream
         for model, words in ((MLCA(), ("observed", "Novelty")), (MLCA.published(), ("prior", "posterior"))):
             text = str(model.fit(X, Y).explain(X[0]))
@@ -288,7 +288,7 @@ class TestExplain:
         np.testing.assert_array_equal(told.posterior, model.predict_proba(X[:1])[0])
 
     @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
-    def test_names_of_any_length_and_number_leave_it_readable(self, stream, decision):
+    def test_long_and_many_names_stay_readable(self, stream, decision):
         X, _ = stream
         names = ["", " ", "x" * 1000, *(f"label {i}" for i in range(400))]
         model = MLCA(decision=decision).fit(X, [{names[i % len(names)]} for i in range(len(X))])
@@ -297,17 +297,17 @@ class TestExplain:
         assert f"... and {len(model.classes_) + (decision == 'calibrated') - 30} more, less likely" in told
         assert any(line.startswith("''") for line in told) or any(line.endswith("'' 1") for line in told)
 
-    def test_whatever_is_predicted_is_shown(self, stream):
+    def test_all_predicted_labels_are_shown(self, stream):
         X, _ = stream
         names = [f"label {i:02}" for i in range(45)]
         explanation = MLCA().fit(X, [names] * len(X)).explain(X[0])
         assert len(explanation.predicted) == 45 and all(f"\n{name}  " in str(explanation) for name in names)
 
-    def test_a_number_of_hundreds_of_digits_is_refused(self, stream):
+    def test_number_of_hundreds_of_digits_is_rejected(self, stream):
         with pytest.raises(ValueError, match=r"x is not a row of numbers .*too large"):
             MLCA().fit(*stream).explain([1, 2, 3, 10**400])
 
-    def test_several_rows_are_refused(self, stream):
+    def test_several_rows_are_rejected(self, stream):
         X, Y = stream
         with pytest.raises(ValueError, match="one row, got 2"):
             MLCA().fit(X, Y).explain(X[:2])
@@ -362,7 +362,7 @@ BAD_BATCHES = {
 class TestBadInput:
     @pytest.mark.parametrize("fault", BAD_BATCHES)
     @pytest.mark.parametrize("learned", [40, 300])
-    def test_a_bad_batch_is_refused_and_changes_nothing(self, stream, fault, learned):
+    def test_bad_batch_is_rejected_and_changes_nothing(self, stream, fault, learned):
         X, Y = stream
         model, untouched = (MLCA().fit(X[:learned], Y[:learned]) for _ in range(2))
         spoil, message = BAD_BATCHES[fault]
@@ -409,27 +409,27 @@ class TestBadInput:
             MLCA(**{parameter: value}).fit(*stream)
 
     @pytest.mark.parametrize(("n_jobs", "message"), [("two", "whole number"), (0, "-1 for one per core, not 0")])
-    def test_threads_that_are_wrong_after_learning_are_named(self, stream, n_jobs, message):
+    def test_invalid_n_jobs_after_training_is_named(self, stream, n_jobs, message):
         with pytest.raises(ValueError, match=f"n_jobs must be .*{message}"):
             MLCA().fit(*stream).set_params(n_jobs=n_jobs).predict(stream[0])
 
-    def test_parameters_cannot_change_while_learning_goes_on(self, stream):
+    def test_parameters_cannot_change_during_training(self, stream):
         model = MLCA().fit(*stream).set_params(vigilance=0.5)
         with pytest.raises(ValueError, match=r"vigilance was 0\.01 .* is 0\.5"):
             model.partial_fit(*stream)
         assert model.fit(*stream).n_nodes_ < 300
 
     @pytest.mark.parametrize("third", [Fraction(1, 3), np.longdouble(1) / 3])
-    def test_learning_goes_on_with_a_number_that_was_rounded(self, stream, third):
+    def test_training_continues_with_a_rounded_parameter(self, stream, third):
         assert MLCA(vigilance=third, smoothing=third, decision="bayes").fit(*stream).partial_fit(*stream).n_seen_ == 600
 
     @pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_labels", "explain"])
-    def test_nothing_is_predicted_before_learning(self, stream, method):
+    def test_unfitted_model_predicts_nothing(self, stream, method):
         with pytest.raises(ValueError, match="not fitted"):
             getattr(MLCA(), method)(stream[0][:1])
 
     @pytest.mark.parametrize("attribute", ["n_nodes_", "prototypes_", "counts_", "bandwidths_"])
-    def test_nothing_is_known_before_learning(self, attribute):
+    def test_unfitted_model_has_no_attributes(self, attribute):
         assert not hasattr(MLCA(), attribute)
 
     def test_arguments_are_not_modified(self, stream):

@@ -9,7 +9,7 @@ import pytest
 from tests import covered
 
 
-def test_a_file_that_is_hardly_asked_is_named_and_the_table_is_shown(tmp_path):
+def test_file_below_the_limit_is_named(tmp_path):
     pytest.importorskip("coverage", reason="needs pytest-cov")
     (tmp_path / "asked.py").write_text("import hardly\n")
     (tmp_path / "hardly.py").write_text("def unasked():\n    return 1\n")
@@ -28,6 +28,6 @@ def test_a_file_that_is_hardly_asked_is_named_and_the_table_is_shown(tmp_path):
     assert "| asked.py" in shown.read_text() and "| hardly.py" in shown.read_text()
 
 
-def test_a_file_that_the_page_names_is_explained():
+def test_file_named_on_the_page_is_explained():
     assert covered.faults({"learner/core.py": 94.9, "targets/text.py": 95.0}, "* `learner/core.py`: of Windows") == []
     assert len(covered.faults({"learner/core.py": 94.9}, "* `learner/cores.py`: of Windows")) == 1

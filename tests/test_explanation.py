@@ -22,7 +22,7 @@ def descends(numbers):
 
 @pytest.mark.parametrize("parameters", [*DECISIONS, PAPER])
 @pytest.mark.parametrize("seed", range(3))
-def test_everything_is_sorted_as_claimed(parameters, seed):
+def test_explanation_is_sorted_as_documented(parameters, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(150, 3))
     model = MLCA(**parameters).fit(X, (X + rng.normal(size=X.shape)) > 0.3)
@@ -45,7 +45,7 @@ def test_reasons_add_up_to_the_logit():
         assert 1 / (1 + np.exp(-told.logits[place])) == pytest.approx(told.posterior[place - 1])
 
 
-def test_default_is_the_likeliest_label_or_none():
+def test_default_is_the_most_likely_label_or_none():
     model = MLCA().fit(FRAME, TOPICS)
     told = model.explain(FRAME.iloc[[8]])
     likeliest = next(told.labels[place] for place in told.order if told.labels[place] in told.predicted)
@@ -61,7 +61,7 @@ def test_default_is_the_likeliest_label_or_none():
 
 
 @pytest.mark.parametrize("parameters", [{}, PAPER])
-def test_every_form_holds_the_same(parameters):
+def test_all_forms_have_the_same_content(parameters):
     X = np.random.default_rng(0).normal(size=(90, 2))
     model = MLCA(**parameters).fit(X, [{"<b>"} if x < 0 else {"a"} for x in X[:, 0]])
     told = model.explain([-1.0, 0.5])
@@ -85,7 +85,7 @@ def test_ranges_of_numbers_are_named():
     assert len(named) == 1 and low <= 20.0 <= high
 
 
-def test_no_words_are_known_of_models_without_vocabulary():
+def test_models_without_vocabulary_name_no_words():
     model = MLCA().fit(FRAME, TOPICS)
     recipe_of(model).words = Vocabulary()
     told = dict(model.explain(FRAME.iloc[[8]]).values)

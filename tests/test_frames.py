@@ -68,7 +68,7 @@ def whole():
 
 
 class TestMixedFrames:
-    def test_a_frame_is_learned_by_its_recipe(self):
+    def test_frame_is_encoded_by_its_recipe(self):
         model = MLCA(vigilance=0.1).fit(USUAL, TOPICS)
         recipe = Recipe().fit(USUAL)
         rows = recipe.transform(USUAL)
@@ -81,7 +81,7 @@ class TestMixedFrames:
         """Wherever the stream is cut, behind a category that comes late as well."""
         assert_same(in_portions(FRAME, cuts), in_portions(FRAME, []))
 
-    def test_a_seed_that_is_drawn_is_drawn_once_in_whatever_portions_rows_come(self):
+    def test_seed_is_drawn_once_for_all_portions(self):
         frame = NUMBERS.assign(tree=["ash"] * 10 + ["ash", "beech"] * 55)
         models = []
         for cuts in ((0, 120), (0, 5, 20, 120)):
@@ -92,12 +92,12 @@ class TestMixedFrames:
         assert models[0]._learner.parameters == models[1]._learner.parameters
         assert_same(*models, frame)
 
-    def test_categories_that_come_late_might_have_been_known_from_the_start(self):
+    def test_late_categories_equal_known_ones(self):
         declared = FRAME.assign(priority=FRAME["priority"].astype("category"))
         assert_same(in_portions(FRAME, [100]), in_portions(declared, []))
 
     @pytest.mark.parametrize("declared", [(True, True), (False, True), (True, False)])
-    def test_each_table_may_declare_the_categories_that_it_has_itself(self, declared):
+    def test_each_table_may_declare_its_own_categories(self, declared):
         words, sizes = ["ash", "beech"] * 20 + ["beech", "cedar"] * 20, np.arange(80) % 7
         frame, y = pd.DataFrame({"tree": words, "size": sizes}), [[word] for word in words]
         model = MLCA()
@@ -109,7 +109,7 @@ class TestMixedFrames:
         (tree, _) = recipe_of(model).layout.columns
         assert set(tree.values) == {"ash", "beech", "cedar"}
 
-    def test_while_frames_are_held_only_new_rows_are_learned_unless_columns_change(self, monkeypatch):
+    def test_held_frames_are_learned_again_only_if_columns_change(self, monkeypatch):
         frame = pd.DataFrame({"size": np.arange(50) % 7 / 2, "tree": ["ash", "beech"] * 20 + ["alder"] * 10})
         learned, learn, model = [], MLCA._learn, MLCA()
 
@@ -124,7 +124,7 @@ class TestMixedFrames:
         model.partial_fit(frame[40:], [["a"]] * 10)  # the last decision, with another value among the first rows
         assert learned[6:] == [60]
 
-    def test_a_category_that_was_never_learned_is_like_none_of_them(self):
+    def test_unknown_category_is_unlike_all_known_ones(self):
         model, rows = MLCA(vigilance=0.1).fit(FRAME, TOPICS), NEW.copy()
         probabilities = [model.predict_proba(rows.assign(priority=p)) for p in ("never heard of", "nor of this")]
         np.testing.assert_array_equal(*probabilities)
@@ -145,7 +145,7 @@ class TestMixedFrames:
         with pytest.raises(ValueError, match="X lacks the columns 'priority'"):
             whole.predict(NEW.drop(columns="priority"))
 
-    def test_what_cannot_be_learned_changes_nothing(self, whole):
+    def test_rejected_frame_changes_nothing(self, whole):
         model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
         before = model.predict_proba(NEW)
         for frame, topics, message in [
@@ -158,7 +158,7 @@ class TestMixedFrames:
         assert model.n_seen_ == 300
         np.testing.assert_array_equal(model.predict_proba(NEW), before)
 
-    def test_new_columns_values_and_labels_go_on(self):
+    def test_new_columns_values_and_labels_are_supported(self):
         model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
         width = model.n_features_in_
         more = NEW.assign(priority="deferred", floor=np.arange(40) % 7.0)
@@ -169,7 +169,7 @@ class TestMixedFrames:
         model.partial_fit(FRAME, TOPICS)
         assert model.n_seen_ == 640
 
-    def test_what_was_learned_before_a_column_came_has_a_gap_there(self):
+    def test_rows_before_a_late_column_have_missing_values(self):
         model = MLCA(vigilance=0.1).partial_fit(FRAME, TOPICS)
         known = model.n_nodes_
         more = NEW.assign(floor=np.arange(40) % 7.0, lift=["left", "right"] * 20)
@@ -180,7 +180,7 @@ class TestMixedFrames:
         assert np.isnan(nodes[:known, -2:]).mean() > 0.5  # of nodes that the new rows have not moved
         assert not np.isnan(nodes[known:, -2:]).any()
 
-    def test_what_speaks_for_a_label_stays_with_its_column_when_another_comes(self):
+    def test_evidence_stays_with_its_column_when_another_is_added(self):
         frame = FRAME[["hours", "priority"]]
         model = MLCA(vigilance=0.1).partial_fit(frame, TOPICS)
         names, before = recipe_of(model).get_feature_names_out().tolist(), model.background_coef_.toarray()
@@ -189,19 +189,19 @@ class TestMixedFrames:
         assert recipe_of(model).get_feature_names_out().tolist() == [*names, "floor"]
         np.testing.assert_array_equal(model.background_coef_.toarray(), np.pad(before, ((0, 0), (0, 1))))
 
-    def test_a_late_column_gives_nearly_the_model_that_had_known_of_it(self):
+    def test_late_column_gives_nearly_the_model_that_had_known_it(self):
         known = NUMBERS.assign(c=NUMBERS["c"].where(NUMBERS.index >= 60))
         start = MLCA().fit(known, LABELS)
         late = MLCA().partial_fit(NUMBERS[["a", "b"]][:60], LABELS[:60]).partial_fit(NUMBERS[60:], LABELS[60:])
         assert late.n_nodes_ == start.n_nodes_
         assert np.abs(late.predict_proba(NUMBERS) - start.predict_proba(NUMBERS)).mean() < 0.01
 
-    def test_what_the_user_calls_categories_is(self):
+    def test_declared_categories_are_used(self):
         frame = NEW.assign(room=np.arange(40.0) % 5)
         model = MLCA(categorical_features=["room"]).partial_fit(frame, TOPICS[:40]).partial_fit(frame, TOPICS[:40])
         assert {c.name: c.kind for c in recipe_of(model).layout.columns}["room"] == "categorical"
 
-    def test_within_the_first_rows_late_columns_were_known_from_the_start(self):
+    def test_late_columns_within_the_first_rows_equal_known_ones(self):
         late = FRAME[:50].copy()
         late.loc[late.index[:20], "hours"] = None
         portions = MLCA(vigilance=0.1)
@@ -226,7 +226,7 @@ class TestMixedFrames:
         )
         assert whole.score(FRAME, TOPICS) == whole.score(FRAME, indicator) > 0.3
 
-    def test_sample_weight_is_refused_with_a_remedy(self):
+    def test_sample_weight_is_rejected_with_a_remedy(self):
         with pytest.raises(TypeError, match=r"sample_weight.*np\.repeat.*X\.iloc\[rows\] of a DataFrame"):
             MLCA().fit(FRAME, TOPICS, sample_weight=np.ones(300))
 
@@ -236,7 +236,7 @@ class TestStreamsOfFrames:
         "cells",
         [["x", *[1.0, 2.0] * 20], ["soon", *["2024-05-01", "2024-06-01"] * 20], ["u", *[1.0] * 20, 1e200, *[2.0] * 20]],
     )
-    def test_rows_that_were_taken_do_not_keep_later_ones_out(self, cells):
+    def test_accepted_rows_do_not_block_later_ones(self, cells):
         model, refused = MLCA(), []
         with pytest.warns(UserWarning, match="columns stay what the rows before were found to be"):
             for cell in cells:
@@ -246,7 +246,7 @@ class TestStreamsOfFrames:
                     refused.append(cell)
         assert refused == [] and model.n_seen_ == len(cells)
 
-    def test_a_column_of_words_that_all_differ_goes_on(self):
+    def test_column_of_distinct_words_continues(self):
         model = MLCA()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -254,7 +254,7 @@ class TestStreamsOfFrames:
                 model.partial_fit(pd.DataFrame({"word": [f"w{number}"]}), [{"a"}])
         assert model.n_seen_ == 40
 
-    def test_a_refused_row_is_named_by_its_place_in_the_frame(self):
+    def test_rejected_row_is_named_by_its_position_in_the_frame(self):
         frame = USUAL.assign(hours=USUAL["hours"].astype(object))
         frame.loc[200, "hours"] = "soon"
         for learn in (MLCA().fit, MLCA().partial_fit):
@@ -262,11 +262,11 @@ class TestStreamsOfFrames:
                 learn(frame, TOPICS)
 
     @pytest.mark.parametrize("epochs", [0, -1, 1.5, "2", None])
-    def test_a_number_of_passes_that_cannot_be_is_named(self, epochs):
+    def test_invalid_epochs_are_named(self, epochs):
         with pytest.raises(ValueError, match="epochs must be"):
             MLCA(epochs=epochs).fit(FRAME, TOPICS)
 
-    def test_several_passes_see_the_columns_of_one(self):
+    def test_several_epochs_see_the_columns_of_one(self):
         frame = pd.DataFrame(
             {"id": [f"T-{k}" for k in range(50)], "tree": ["ash", "beech"] * 25, "n": np.arange(50) % 7}
         )
@@ -278,7 +278,7 @@ class TestStreamsOfFrames:
         expected = MLCA(epochs=2, categorical_features=[0]).fit(rows, labels)
         np.testing.assert_array_equal(twice.predict_proba(frame), expected.predict_proba(rows))
 
-    def test_what_is_saved_goes_on_as_the_original(self, tmp_path):
+    def test_saved_model_continues_as_the_original(self, tmp_path):
         model = MLCA().partial_fit(pd.DataFrame({"k": ["u", "v"] * 5, "x": np.arange(10.0) % 4}), [{"a"}, {"b"}] * 5)
         model.save(tmp_path / "begun.mlca")
         loaded = load(tmp_path / "begun.mlca")
@@ -287,7 +287,7 @@ class TestStreamsOfFrames:
             each.partial_fit(more, [{"a"}, {"b"}] * 5)
         assert_same(model, loaded, more)
 
-    def test_a_save_that_fails_settles_nothing(self, tmp_path):
+    def test_failed_save_settles_nothing(self, tmp_path):
         begun = pd.DataFrame({"k": ["u", "v"] * 5, "x": np.arange(10.0) % 4}), [{"a"}, {"b"}] * 5
         model, expected = MLCA().partial_fit(*begun), MLCA().partial_fit(*begun)
         with pytest.raises(FileNotFoundError):
@@ -298,7 +298,7 @@ class TestStreamsOfFrames:
         assert model.n_features_in_ == expected.n_features_in_
         assert_same(model, expected, more)
 
-    def test_what_is_held_is_not_changed_by_others(self):
+    def test_held_rows_are_copies(self):
         numbers, trees = np.arange(25.0) % 4, ["ash", "beech", "cedar", "elm", "fir"] * 5
         frame = pd.Series(numbers, copy=False).to_frame("n").assign(tree=trees)
         labels = [{tree} for tree in trees]
@@ -309,7 +309,7 @@ class TestStreamsOfFrames:
         model.partial_fit(late, labels)
         np.testing.assert_array_equal(model.predict_proba(late), expected.predict_proba(late))
 
-    def test_grid_search_and_pipelines_take_frames(self):
+    def test_grid_search_and_pipelines_accept_frames(self):
         model, labels = make_pipeline("passthrough", MLCA()), FRAME["priority"].eq("low").to_numpy(dtype=int)
         assert model.fit(FRAME, labels).predict(NEW).shape == (40,)
         search = GridSearchCV(MLCA(), {"vigilance": [0.01, 0.1]}, cv=2, error_score="raise").fit(FRAME, labels)
@@ -329,7 +329,7 @@ class TestRowsThatAreNotHeld:
         begun.partial_fit(recipe_of(begun).transform(USUAL[:15]), TOPICS[:15])
         assert begun.partial_fit(self.NEW_CATEGORY, TOPICS[40:50]).n_seen_ == 65
 
-    def test_rows_of_numbers_that_were_learned_from_scratch(self):
+    def test_rows_of_numbers_from_a_new_fit(self):
         """As many as are held: they were taken for these, and what `fit` had forgotten came back in their place."""
         more = pd.DataFrame({"size": [101.0, 102.0], "tree": ["ash", "fir"]})
         begun, fresh = MLCA().partial_fit(USUAL[:10], [{"forgotten"}] * 10), MLCA()
@@ -349,7 +349,7 @@ NUMBERS = pd.DataFrame(np.random.default_rng(5).normal(size=(120, 3)), columns=[
 LABELS = [["up"] if a > 0 else ["down"] for a in NUMBERS["a"]]
 
 
-def test_models_that_read_tables_otherwise_are_not_merged():
+def test_models_with_different_recipes_are_not_merged():
     one = MLCA(vigilance=0.1).fit(FRAME[:60], TOPICS[:60])
     other = MLCA(vigilance=0.1).fit(FRAME[60:120], TOPICS[60:120])
     assert one.n_features_in_ == other.n_features_in_
@@ -361,7 +361,7 @@ def test_models_that_read_tables_otherwise_are_not_merged():
 
 
 class TestPlainFrames:
-    def test_numbers_are_what_an_array_is(self):
+    def test_frame_of_numbers_equals_an_array(self):
         framed, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         np.testing.assert_array_equal(framed.predict_proba(NUMBERS), plain.predict_proba(NUMBERS.to_numpy()))
         np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
@@ -387,7 +387,7 @@ class TestPlainFrames:
         with pytest.raises(ValueError, match="X has 4 features, but MLCA is expecting 3"):
             model.predict(pd.DataFrame(np.zeros((2, 4))))
 
-    def test_gaps_are_those_of_an_array(self):
+    def test_missing_values_equal_those_of_an_array(self):
         rng = np.random.default_rng(6)
         gaps = NUMBERS.mask(rng.random(NUMBERS.shape) < 0.2)
         framed = MLCA().partial_fit(gaps[:50], LABELS[:50]).partial_fit(gaps[["c", "a", "b"]][50:], LABELS[50:])
@@ -396,7 +396,7 @@ class TestPlainFrames:
         np.testing.assert_array_equal(framed.prototypes_, plain.prototypes_)
         assert dict(framed.explain(gaps[gaps["b"].isna()].iloc[0]).values)["b"][0] == "missing"
 
-    def test_gaps_and_new_columns_go_on(self):
+    def test_missing_values_and_new_columns_are_supported(self):
         model = MLCA().fit(NUMBERS, LABELS)
         with_gap = NUMBERS.copy()
         with_gap.loc[3, "b"] = None
@@ -410,7 +410,7 @@ class TestNamesOfColumns:
     """Names that are no text are names all the same."""
 
     @pytest.mark.parametrize("names", [[0, 1, 2], [7, 3, 5], ["a", 1, 2.5], [("g", "a"), ("g", "b"), ("h", "a")]])
-    def test_whatever_they_are_columns_are_matched_by_them(self, names):
+    def test_columns_are_matched_by_names_of_any_type(self, names):
         frame = NUMBERS.set_axis(pd.Index(names), axis=1)
         shuffled = frame[[names[2], names[0], names[1]]]
         model = MLCA().partial_fit(frame[:60], LABELS[:60]).partial_fit(shuffled[60:], LABELS[60:])
@@ -422,7 +422,7 @@ class TestNamesOfColumns:
         )
 
     @pytest.mark.parametrize("order", [[2, 0, 1], [1, 0]])
-    def test_numbered_columns_are_in_their_order_wherever_they_stand(self, order):
+    def test_numbered_columns_are_in_numeric_order(self, order):
         rows = np.random.default_rng(0).normal(size=(80, len(order))) * [1, 9, 40][: len(order)]
         frame, labels = pd.DataFrame(rows), [{"a"} if row[0] > 0 else {"b"} for row in rows]
         expected = MLCA().fit(rows, labels).partial_fit(rows, labels).predict_proba(rows)
@@ -446,13 +446,13 @@ class TestNamesOfColumns:
             model.partial_fit(NUMBERS.to_numpy(), LABELS).predict(pd.DataFrame(NUMBERS.to_numpy()))
 
     @pytest.mark.parametrize("words", [False, True])
-    def test_two_of_one_name_are_refused_by_it(self, words):
+    def test_duplicate_columns_are_rejected_by_name(self, words):
         frame = NUMBERS.assign(b="red") if words else NUMBERS
         for names in (["a", "twice", "twice"], ["1", 1, "a"]):
             with pytest.raises(ValueError, match=f"X has two columns called '{'twice' if 'twice' in names else 1}'"):
                 MLCA().fit(frame.set_axis(pd.Index(names), axis=1), LABELS)
 
-    def test_words_where_numbers_were_are_named_with_their_place(self):
+    def test_words_among_numbers_are_named_with_their_position(self):
         words = NUMBERS.assign(b=[1.5] * 7 + ["red"] + [2.5] * 112)
         named, plain = MLCA().fit(NUMBERS, LABELS), MLCA().fit(NUMBERS.to_numpy(), LABELS)
         for ask in (named.predict, named.explain, lambda rows: named.partial_fit(rows, [[]] * len(rows))):
@@ -471,11 +471,11 @@ class TestNamesOfColumns:
 
 
 class TestEmptyTables:
-    def test_no_columns(self):
+    def test_no_columns_are_rejected(self):
         with pytest.raises(ValueError, match="X has no columns"):
             MLCA().fit(pd.DataFrame(index=range(3)), [["a"]] * 3)
 
-    def test_no_rows(self):
+    def test_no_rows_are_rejected(self):
         model = MLCA().partial_fit(FRAME[:50], TOPICS[:50])
         settled = MLCA().fit(FRAME[:80], TOPICS[:80])
         for ask in (
@@ -521,13 +521,13 @@ class TestOddTables:
         model = MLCA().fit(frame, self.Y)
         assert str(model.explain(frame.iloc[3])) == str(model.explain(frame.iloc[[3]]))
 
-    def test_a_dict_is_no_row(self):
+    def test_dict_is_rejected_as_a_row(self):
         with pytest.raises(ValueError, match="x is a dict; pass numbers, a Series or a DataFrame of one row"):
             MLCA().fit(self.X, self.Y).explain({"a": 1.0, "b": 2.0})
         with pytest.raises(ValueError, match=r"x is not a row of numbers \(.*'red'\); pass numbers, a Series"):
             MLCA().fit(self.X, self.Y).explain([1.0, "red"])
 
-    def test_what_is_explained_is_read_as_what_is_predicted(self):
+    def test_explained_row_is_read_like_a_predicted_one(self):
         model = MLCA().fit(self.X, self.Y)
         masked = np.ma.masked_array(self.X[0], [False, True])
         gap = np.array([self.X[0, 0], np.nan])
@@ -537,7 +537,7 @@ class TestOddTables:
         with pytest.raises(ValueError, match="explain takes one row, got 2"):
             model.explain(self.X[:2].tolist())
 
-    def test_masked_cells_are_gaps(self):
+    def test_masked_cells_are_missing(self):
         mask = self.X > 80
         masked = MLCA().fit(np.ma.masked_array(self.X, mask), self.Y)
         gaps = MLCA().fit(np.where(mask, np.nan, self.X), self.Y)
@@ -545,7 +545,7 @@ class TestOddTables:
         with pytest.raises(ValueError, match="NaN"):
             MLkNN().fit(np.ma.masked_array(self.X, mask), self.X > 50)
 
-    def test_an_array_of_dates_is_refused(self):
+    def test_array_of_dates_is_rejected(self):
         with pytest.raises(ValueError, match="array of times; put them into a column"):
             MLCA().fit(np.array(["2024-01-01"] * 80, dtype="datetime64[D]").reshape(-1, 1), self.Y)
 
@@ -568,13 +568,13 @@ class TestOddTables:
         assert str(model.explain(row)) == str(model.explain(frame[:1]))
 
     @pytest.mark.parametrize("orient", ["list", "records"])
-    def test_dicts_are_no_table(self, orient):
+    def test_dicts_are_rejected_as_tables(self, orient):
         frame = pd.DataFrame({"word": ["x", "y"] * 40, "a": self.X[:, 0]})
         with pytest.raises(ValueError, match=r"X holds values by name in dicts; pass pandas.DataFrame\(X\)"):
             MLCA().fit(frame.to_dict(orient), self.Y)
 
     @pytest.mark.filterwarnings("default:left out")
-    def test_what_is_left_out_is_told_once(self):
+    def test_ignored_columns_raise_one_warning(self):
         frame = pd.DataFrame({"a": self.X[:, 0], "word": ["x", "y"] * 40, "ticket": [f"T{i}" for i in range(80)]})
         frame = frame.assign(parts=[["bolt"]] * 80, nothing=None, pair=1j)
         with pytest.warns(UserWarning, match="'ticket' .an id.*'parts' .lists.*'nothing' .no value.*'pair'") as told:
@@ -606,7 +606,7 @@ class TestOddTables:
 
 
 class TestShell:
-    def test_a_model_of_the_shell_predicts_a_frame(self, tmp_path):
+    def test_model_of_the_command_line_predicts_a_frame(self, tmp_path):
         FRAME.assign(tags=["|".join(own) for own in TOPICS]).to_csv(tmp_path / "a.csv", index=False)
         words = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", ".1"]
         assert main([*map(str, words), "--json"]) == 0
@@ -616,7 +616,7 @@ class TestShell:
         model.partial_fit(NEW, [["new"]] * 40)
         assert "new" in model.classes_.tolist()
 
-    def test_a_model_of_python_predicts_a_file(self, tmp_path, capsys):
+    def test_model_of_python_predicts_a_file(self, tmp_path, capsys):
         model = MLCA(vigilance=0.1).fit(FRAME, TOPICS)
         model.save(tmp_path / "m.mlca")
         NEW.to_csv(tmp_path / "new.csv", index=False)

@@ -64,7 +64,7 @@ def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monke
     assert wrong == [] and model.n_seen_ == 23 * ROWS
 
 
-def test_labels_that_frames_bring_while_a_row_is_explained_have_their_names(monkeypatch):
+def test_labels_added_while_a_row_is_explained_have_their_names(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
     frame = frame_of(2)
     model, explain = MLCA(window=10).partial_fit(frame, [["early"]] * ROWS), Learner.explain
@@ -78,7 +78,7 @@ def test_labels_that_frames_bring_while_a_row_is_explained_have_their_names(monk
     assert model.explain(frame.iloc[0]).labels == ("early", "late", "later")
 
 
-def test_a_frame_that_is_refused_leaves_the_model_without_its_columns(monkeypatch):
+def test_rejected_frame_leaves_the_model_without_its_columns(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", ROWS)
     notes = [f"the {tree} was seen by the gate on day {day}" for day, tree in enumerate(frame_of(0)["tree"])]
     table = frame_of(2).assign(note=notes, n1=np.arange(ROWS) * 1e-9)  # beside text, numbers are scaled
@@ -93,7 +93,7 @@ def test_a_frame_that_is_refused_leaves_the_model_without_its_columns(monkeypatc
             np.testing.assert_array_equal(model.predict_proba(known), before)
 
 
-def test_fit_keeps_the_generator_that_it_was_given():
+def test_fit_keeps_the_given_generator():
     generator, frame = np.random.RandomState(0), frame_of(2)
     model = MLCA(random_state=generator).fit(frame, labels_of(frame))
     assert model.random_state is generator
@@ -107,7 +107,7 @@ class TestInterrupts:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
 
-    def test_fit_leaves_the_rows_that_were_learned(self):
+    def test_interrupted_fit_keeps_the_learned_rows(self):
         frame = pd.concat([frame_of(30, seed) for seed in range(300)], ignore_index=True)
         start = time.process_time()
         whole = MLCA().fit(frame, labels_of(frame))
@@ -124,7 +124,7 @@ class TestInterrupts:
         model.partial_fit(rest, labels_of(rest))
         np.testing.assert_array_equal(model.predict_proba(frame[:50]), whole.predict_proba(frame[:50]))
 
-    def test_beginning_again_keeps_the_frames_before(self, monkeypatch):
+    def test_new_start_keeps_the_held_frames(self, monkeypatch):
         known, wider = frame_of(2), frame_of(3, 1)
         model = MLCA().partial_fit(known, labels_of(known))
         before, learn = model.predict_proba(known), MLCA._learn

@@ -61,7 +61,7 @@ def test_names_of_the_package():
         "hamming_loss(table, table)",
     ],
 )
-def test_tables_of_arrow_without_pandas_say_what_is_missing(use):
+def test_arrow_tables_without_pandas_report_what_is_missing(use):
     pytest.importorskip("pyarrow")
     code = f"""
 import sys
@@ -102,7 +102,7 @@ def test_a_read_only_installation_without_any_cache_folder_works(tmp_path):
     assert result.stdout.split() == [here[0], str(package / Path(here[1]).name)]
 
 
-def test_an_installation_without_compiled_modules_says_so(tmp_path):
+def test_installation_without_compiled_modules_is_reported(tmp_path):
     package = installed_elsewhere(tmp_path)
     for module in package.glob("_kernels_*.so"):
         module.unlink()
@@ -131,7 +131,7 @@ def build(kind, source, out, **environment):
     return out / result.stdout.splitlines()[-1]
 
 
-def test_the_sdist_holds_what_building_needs_and_nothing_that_was_built(tmp_path):
+def test_sdist_has_all_sources_and_nothing_built(tmp_path):
     pytest.importorskip("scikit_build_core")
     with tarfile.open(build("sdist", ROOT, tmp_path)) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
@@ -158,7 +158,7 @@ def path_without_compilers(folder):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # 400 seconds of one processor, which others may want
-def test_a_machine_without_a_compiler_takes_one_from_the_package_index(tmp_path):
+def test_machine_without_compiler_gets_one_from_the_package_index(tmp_path):
     """Everything that builds comes from PyPI; the wheel works, and holds no sources."""
     path = path_without_compilers(tmp_path / "bin")
     environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX", "CMAKE_ARGS")}

@@ -106,7 +106,7 @@ def test_where_every_row_is_a_node_only_bandwidths_of_first_windows_differ():
 
 
 @given(st.integers(1, 50), st.integers(1, 50), st.sampled_from(["published", "released"]))
-def test_one_step_of_a_prototype_is_as_many_small_ones(before, count, rule):
+def test_step_of_a_prototype_equals_many_small_ones(before, count, rule):
     """A node of `before` equal rows meets another of `count`, which stands somewhere else."""
     chosen = {"vigilance": 0.9, "window": 2, "rule": rule}
     ends = [
@@ -129,7 +129,7 @@ def test_the_order_of_models_is_the_order_of_the_stream():
     np.testing.assert_array_equal(merge(iter(models)).prototypes_, X)
 
 
-def test_labels_are_brought_together_by_name():
+def test_labels_are_matched_by_name():
     rng = np.random.default_rng(2)
     X = rng.normal(0, 1, (160, 2))
     left = MLCA().fit(X[:80], [{"sea", "sun"} if x[0] > 0 else {"sea"} for x in X[:80]])
@@ -141,14 +141,14 @@ def test_labels_are_brought_together_by_name():
     assert counted == {"sea": 80 + 80 - right_upper, "sun": upper + right_upper, "snow": 80 - right_upper}
 
 
-def test_one_class_per_row_stays_so():
+def test_one_class_per_row_is_kept():
     rng = np.random.default_rng(3)
     X = np.concatenate([rng.normal(0, 1, (100, 2)), rng.normal(9, 1, (100, 2))])
     models = [MLCA().fit(X[:100], ["low"] * 100), MLCA().fit(X[100:], ["high"] * 100)]
     assert merge(models).predict([[0, 0], [9, 9]]).tolist() == ["low", "high"]
 
 
-def test_a_merged_model_goes_on_and_is_saved_like_any_other(tmp_path):
+def test_merged_model_continues_and_is_saved_like_any_other(tmp_path):
     rng = np.random.default_rng(4)
     X, Y = rng.normal(0, 1, (400, 3)), rng.integers(0, 2, (400, 2))
     for attributes in ("common", "individual", "clustered"):
@@ -161,7 +161,7 @@ def test_a_merged_model_goes_on_and_is_saved_like_any_other(tmp_path):
         assert whole.n_seen_ == 400
 
 
-def test_nodes_are_kept_as_the_first_model_has_them():
+def test_storage_of_nodes_follows_the_first_model():
     rng = np.random.default_rng(5)
     X, Y = rng.normal(0, 1, (200, 3)), rng.integers(0, 2, (200, 2))
     thin, dense = MLCA(vigilance=0.1).fit(sparse.csr_array(X[:90]), Y[:90]), MLCA(vigilance=0.1).fit(X[:90], Y[:90])
@@ -188,7 +188,7 @@ def test_sparse_nodes_that_have_moved_are_merged_like_dense_ones(published):
     assert_same_state(merged[0], merged[1])
 
 
-def test_models_that_do_not_fit_together_are_refused_with_the_reason():
+def test_incompatible_models_are_rejected_with_the_reason():
     X = np.random.default_rng(6).normal(0, 1, (60, 2))
     labels = [{"a"}] * 60
     first = MLCA().fit(X, labels)
@@ -213,7 +213,7 @@ def test_models_that_do_not_fit_together_are_refused_with_the_reason():
         merge([first, MLCA().fit(X, ["a"] * 60)])
 
 
-def test_columns_without_names_are_not_taken_for_other_labels_than_names():
+def test_unnamed_columns_are_not_matched_with_names():
     X = np.random.default_rng(0).normal(size=(60, 2))
     named, bare = MLCA().fit(X, [{"sea"}] * 60), MLCA().fit(X, np.ones((60, 2)))
     with pytest.raises(ValueError, match=r"model 1 .*columns without names.*classes=names"):
@@ -233,7 +233,7 @@ def test_seeds_and_threads_may_differ():
 @pytest.mark.data
 @pytest.mark.parametrize("n_parts", [8, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("decision", "loss"), [("calibrated", 0.01), ("mixed", 0.04)])  # weights that were averaged
-def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts, decision, loss):
+def test_exact_match_on_scene_equals_learning_in_sequence(n_parts, decision, loss):
     train, test = load_dataset("scene", subset="train"), load_dataset("scene", subset="test")
     order = np.random.default_rng(0).permutation(train.X.shape[0])
     models = [MLCA(decision=decision).fit(train.X[part], train.Y[part]) for part in np.array_split(order, n_parts)]
@@ -247,7 +247,7 @@ def test_exact_match_on_scene_is_that_of_learning_in_sequence(n_parts, decision,
 
 @FEW
 @given(streams(max_rows=130), paper_options(), st.data())
-def test_append_keeps_all_nodes_and_adds_all_counts_up(stream, chosen, data):
+def test_append_keeps_all_nodes_and_adds_counts(stream, chosen, data):
     X, Y = stream
     chosen["window"] = min(chosen["window"], 5)
     parts = cut(data, X, Y)
@@ -305,7 +305,7 @@ def test_append_in_any_order_keeps_the_same_nodes_in_that_order():
         np.testing.assert_array_equal(whole._learner.state()["recent"][-50:], X[parts[order[-1]]][-50:])
 
 
-def test_append_brings_late_labels_and_missing_values_together():
+def test_append_merges_late_labels_and_missing_values():
     rng = np.random.default_rng(2)
     X = rng.normal(0, 1, (160, 2))
     left = MLCA().fit(X[:80], [{"sea", "sun"} if x[0] > 0 else {"sea"} for x in X[:80]])
@@ -340,7 +340,7 @@ def test_append_to_a_bound_is_an_even_sample_of_all_rows():
     np.testing.assert_array_equal(tree.prototypes_, whole.prototypes_)
 
 
-def test_an_unknown_way_of_merging_is_rejected():
+def test_unknown_way_of_merging_is_rejected():
     with pytest.raises(ValueError, match="how must be 'replay' or 'append'; got 'add'"):
         merge([], how="add")
 
@@ -371,7 +371,7 @@ class TestTheRuleBeyondThePaper:
         assert whole["similarity.tally"][0] == 330 + 330 // 4
 
     @pytest.mark.parametrize("how", ["replay", "append"])
-    def test_the_recent_past_is_that_of_the_parts_in_order(self, models_beyond, how):
+    def test_recent_past_is_that_of_the_parts_in_order(self, models_beyond, how):
         whole, parts = (held(merge(models_beyond, how)), [held(model) for model in models_beyond])
         lives = np.array([1.0, 4.0, 16.0, 64.0])
         rows, counts = np.zeros(4), np.zeros_like(parts[0]["recency.counts"])
@@ -409,7 +409,7 @@ class TestTheRuleBeyondThePaper:
             np.testing.assert_array_equal(whole[name], first[name] + second[name])
 
     @pytest.mark.parametrize("how", ["replay", "append"])
-    def test_it_predicts_and_goes_on_as_a_model_of_the_whole_stream_does(self, stream, models_beyond, tmp_path, how):
+    def test_merged_model_continues_like_one_of_the_whole_stream(self, stream, models_beyond, tmp_path, how):
         X, Y = stream
         merged, in_sequence = merge(models_beyond, how), MLCA(**BEYOND).fit(X, Y)
         assert abs(merged.score(X, Y) - in_sequence.score(X, Y)) < 0.05
@@ -428,7 +428,7 @@ class TestTheRuleBeyondThePaper:
         rows = [np.sum(X[:100, 0] > 0) + np.sum(X[100:, 1] <= 0), np.sum(X[100:, 1] > 0)]
         np.testing.assert_allclose(prior, np.array(rows) / 330, rtol=1e-9)
 
-    def test_a_vigilance_that_each_found_must_be_the_same(self, stream):
+    def test_estimated_vigilances_must_be_equal(self, stream):
         X, Y = stream
         one, same = (MLCA(vigilance="auto").fit(X[:60] ** 3, Y[:60]) for _ in range(2))
         assert merge([one, same]).vigilance_ == one.vigilance_

@@ -37,7 +37,7 @@ def test_objectives_choose_from_the_same_probabilities(stream, objective):
         np.testing.assert_array_equal(model.predict(X), model.predict(X, threshold=0.5))
 
 
-def test_thresholds_of_labels_decide_and_bad_ones_are_rejected(stream):
+def test_thresholds_per_label_apply_and_invalid_ones_are_rejected(stream):
     X, Y = stream
     sets = [[name for name, true in zip("abc", row, strict=True) if true] for row in Y]
     model = MLCA().partial_fit(X, sets, classes=["a", "b", "c"])
@@ -55,7 +55,7 @@ def test_thresholds_of_labels_decide_and_bad_ones_are_rejected(stream):
             model.predict(X, threshold=wrong)
 
 
-def test_the_likeliest_labels_have_their_probabilities(stream):
+def test_most_likely_labels_have_their_probabilities(stream):
     X, Y = stream
     model = MLCA().fit(X, Y)
     p = model.predict_proba(X)
@@ -155,7 +155,7 @@ def test_segments_are_followed_only_on_demand(stream):
     assert MLCA().fit(X, Y)._learner.segments() == ()
 
 
-def test_answers_can_be_cut(stream):
+def test_sparse_probabilities_are_cut_off(stream):
     X, Y = stream
     answers = MLCA().fit(X, Y).predict_details(X)
     np.testing.assert_array_equal(answers.between(2, 5).probabilities, answers.probabilities[2:5])

@@ -20,7 +20,7 @@ def table():
     return X, Y
 
 
-def test_columns_may_be_told_by_number_by_mask_and_by_name(table):
+def test_columns_may_be_given_by_number_mask_or_name(table):
     pd = pytest.importorskip("pandas")
     X, Y = table
     X = np.nan_to_num(X)
@@ -31,7 +31,7 @@ def test_columns_may_be_told_by_number_by_mask_and_by_name(table):
     np.testing.assert_array_equal(named.predict_proba(pd.DataFrame(X, columns=list("abcd"))), expected)
 
 
-def test_which_number_stands_for_a_category_does_not_matter(table):
+def test_number_of_a_category_does_not_matter(table):
     X, Y = table
     other = X.copy()
     for column, numbers in ((2, [7.5, -2.0, 0.0, 1e9, 3.0]), (3, [1.0, 0.0, 2.0, 4.0, 3.0])):
@@ -43,7 +43,7 @@ def test_which_number_stands_for_a_category_does_not_matter(table):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_a_model_with_gaps_is_kept_and_goes_on(table, tmp_path, form):
+def test_model_with_missing_values_is_saved_and_continues(table, tmp_path, form):
     X, Y = table
     model = MLCA(categorical_features=[2, 3]).fit(form(X[:100]), Y[:100])
     model.save(tmp_path / "model.mlca")
@@ -56,13 +56,13 @@ def test_a_model_with_gaps_is_kept_and_goes_on(table, tmp_path, form):
     assert np.isnan(weights.data if sparse.issparse(weights) else weights).any()
 
 
-def test_a_row_of_nothing_but_gaps_gets_the_labels_frequencies(table):
+def test_row_of_missing_values_gets_the_labels_frequencies(table):
     X, Y = table
     model = MLCA().fit(X, Y)
     np.testing.assert_allclose(model.predict_proba(np.full((1, 4), np.nan))[0], Y.mean(axis=0))
 
 
-def test_gaps_are_asked_of_what_is_known_by_then(table):
+def test_missing_values_are_predicted_by_current_knowledge(table):
     """A learner that has met no gap answers rows with gaps by another of the same knowledge, which must keep up."""
     X, Y = table
     learned = np.nan_to_num(X)
@@ -74,13 +74,13 @@ def test_gaps_are_asked_of_what_is_known_by_then(table):
     assert found.shape == (150, 3) and found[:, 2].any()
 
 
-def test_what_speaks_for_a_label_is_told_of_the_column_of_a_category(table):
+def test_evidence_of_a_category_is_shown_for_its_column(table):
     X, Y = table
     scores = MLCA(categorical_features=[2, 3]).fit(X, Y).background_coef_.toarray()
     assert scores.shape == (2, 4) and np.abs(scores).argmax(axis=1).tolist() == [0, 2] and scores[1, 2] > 0
 
 
-def test_models_with_and_without_gaps_are_merged(table):
+def test_models_with_and_without_missing_values_are_merged(table):
     X, Y = table
     parts = [MLCA().fit(np.nan_to_num(X[:75]), Y[:75]), MLCA().fit(X[75:], Y[75:])]
     for order in (parts, parts[::-1]):
@@ -89,7 +89,7 @@ def test_models_with_and_without_gaps_are_merged(table):
         assert np.isfinite(merged.predict_proba(X)).all()
 
 
-def test_other_categories_than_before_are_refused_and_change_nothing(table):
+def test_other_categories_than_before_are_rejected_and_change_nothing(table):
     X, Y = table
     model = MLCA(categorical_features=[2, 3]).fit(X, Y)
     before = model.predict_proba(X)
@@ -111,12 +111,12 @@ def test_other_categories_than_before_are_refused_and_change_nothing(table):
         ([1, "a"], "give columns by number"),
     ],
 )
-def test_columns_that_are_not_there_are_refused(table, told, message):
+def test_missing_columns_are_rejected(table, told, message):
     with pytest.raises(ValueError, match=message):
         MLCA(categorical_features=told).fit(*table)
 
 
-def test_infinity_is_no_gap(table):
+def test_infinity_is_not_a_missing_value(table):
     X, Y = table
     X = X.copy()
     X[3, 1] = np.inf

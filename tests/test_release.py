@@ -37,7 +37,7 @@ def test_files_that_workflows_name_exist():
         assert named and [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_actions_of_others_are_named_by_their_commit():
+def test_actions_are_pinned_to_commits():
     """A tag can be moved to other code, which would then run where PyPI trusts what runs."""
     for path in WORKFLOWS:
         used = re.findall(r"uses: (?!\./)(\S+)", path.read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def test_wheels_are_built_for_the_first_python_and_for_the_first_with_a_stable_i
     assert built == [f"cp{SUPPORTED[0].replace('.', '')}-*", f"{PROJECT['tool']['scikit-build']['wheel']['py-api']}-*"]
 
 
-def test_tools_that_judge_are_pinned():
+def test_linters_are_pinned():
     """`make lint`, `make types` and the hooks before a commit are the same programs."""
     dev = PROJECT["project"]["optional-dependencies"]["dev"]
     for tool in ("ruff", "mypy", "check-jsonschema"):
@@ -62,21 +62,21 @@ def test_tools_that_judge_are_pinned():
     ("tag", "said"),
     [("v0.0.1", f"the tag is v0.0.1, the version {mlca.__version__}"), (f"v{mlca.__version__}", "")],
 )
-def test_nothing_is_published_under_another_version_or_from_another_place(tag, said):
+def test_other_version_or_repository_is_not_published(tag, said):
     answer = backend("release.py", tag, "https://example.org/somebody/else")
     assert answer.returncode == 1
     assert said in answer.stderr
     assert "it must be https://example.org/somebody/else" in answer.stderr
 
 
-def test_the_oldest_versions_are_those_that_the_package_allows():
+def test_oldest_versions_are_the_lowest_allowed():
     lowest, allowed = (backend("requirements.py", *words, "frames", "cli").stdout for words in (["--oldest"], []))
     assert "numpy>=2.0\n" in allowed and lowest == allowed.replace(">=", "==")
     lines = allowed.splitlines()
     assert {"pandas>=2.2.2", "rich>=13.7"} < set(lines) and len(set(lines)) == len(lines)
 
 
-def test_an_extra_brings_what_the_extras_that_it_names_bring():
+def test_extras_of_extras_are_included():
     alone, together = (
         backend("requirements.py", *words).stdout for words in (["experiments"], ["plots", "cli", "frames"])
     )

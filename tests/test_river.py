@@ -59,7 +59,7 @@ def test_passes_rivers_own_check(check):
 
 @FEW
 @given(streams(max_rows=130), any_options())
-def test_a_row_equals_partial_fit_on_the_same_row(stream, chosen):
+def test_row_equals_partial_fit_on_the_same_row(stream, chosen):
     X, Y = stream
     rows = as_rows(X, Y)
     model, expected = MLCAClassifier(**chosen), MLCA(**chosen)
@@ -110,7 +110,7 @@ def test_order_of_features_and_zeros_left_out_do_not_matter(stream, chosen, rand
 
 @FEW
 @given(streams(max_rows=90), paper_options(), st.data())
-def test_features_that_appear_while_the_first_window_fills_were_known_from_the_start(stream, chosen, data):
+def test_features_within_the_first_window_equal_known_ones(stream, chosen, data):
     X, Y = stream
     last = min(chosen["window"], len(X)) - 1
     births = sorted(data.draw(st.lists(st.integers(0, last), min_size=X.shape[1], max_size=X.shape[1])))
@@ -125,7 +125,7 @@ def test_features_that_appear_while_the_first_window_fills_were_known_from_the_s
 
 @FEW
 @given(streams(max_rows=90), paper_options())
-def test_a_feature_that_appears_later_is_a_column_of_zeros_so_far(stream, chosen):
+def test_later_feature_is_a_column_of_zeros_before(stream, chosen):
     X, Y = stream
     assume(len(X) >= 2)
     chosen["window"] = min(chosen["window"], len(X))
@@ -201,7 +201,7 @@ def test_missing_values_are_those_of_an_array(missing):
     assert many.predict_proba_many(frames[0][:9]).to_numpy().tolist() == expected.predict_proba(X[:9]).tolist()
 
 
-def test_features_never_learned_are_ignored_in_prediction():
+def test_unknown_features_are_ignored_in_prediction():
     rows = as_rows(np.random.default_rng(0).normal(0, 1, (80, 3)), np.ones((80, 1), int))
     model = learned(rows)
     x = rows[0][0]
@@ -209,7 +209,7 @@ def test_features_never_learned_are_ignored_in_prediction():
     assert "unknown" not in model._features
 
 
-def test_labels_may_appear_late_and_be_left_out():
+def test_labels_may_appear_late_and_be_omitted():
     rng = np.random.default_rng(0)
     X = rng.normal(0, 1, (120, 3))
     Y = np.column_stack([X[:, 0] > 0, (X[:, 1] > 0) & (np.arange(120) > 60)]).astype(int)
@@ -220,7 +220,7 @@ def test_labels_may_appear_late_and_be_left_out():
     assert late.predict_one(rows[0][0]) == early.predict_one(rows[0][0])
 
 
-def test_a_label_that_is_only_ever_false_is_known():
+def test_label_that_is_always_false_is_known():
     model = learned([({"a": 1.0}, {"never": False}), ({"a": 2.0}, {"never": False})])
     assert model.predict_one({"a": 1.0}) == {"never": False}
     chances = model.predict_proba_one({"a": 1.0})["never"]
@@ -228,7 +228,7 @@ def test_a_label_that_is_only_ever_false_is_known():
     assert chances[False] + chances[True] == 1.0
 
 
-def test_before_anything_is_learned_nothing_is_predicted():
+def test_unfitted_model_predicts_nothing():
     assert MLCAClassifier().predict_one({"a": 1.0}) == {}
     assert MLCAClassifier().predict_proba_one({}) == {}
 
@@ -249,7 +249,7 @@ def test_rows_without_features_are_rows_of_zeros():
         ({"a": -1e200}, {"l": True}, "within 1e"),
         ({"a": 10**400}, {"l": True}, "within 1e"),
         ({"new": 1.0}, {"l"}, r"y is a set; labels come as a dict \{label: bool\}"),
-        ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; a dict of labels says True or False"),
+        ({"new": 1.0}, {"l": "no"}, "y says 'no' of the label 'l'; the values of a dict of labels are True or False"),
         ({"new": 1.0}, {"l": True, "new": None}, "y says None of the label 'new'"),
         ({"new": 1.0}, {float("nan"): True}, "y names a label nan"),
         ({"new": 1.0}, {1.5: False}, "y names a label 1.5"),
@@ -257,7 +257,7 @@ def test_rows_without_features_are_rows_of_zeros():
         (pd.Series({"a": 1.0}), {"l": True}, r"x is a Series; features come as a dict"),
     ],
 )
-def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message):
+def test_invalid_row_is_named_and_changes_nothing(x, y, message):
     model = learned([({"a": 1.0}, {"l": True}), ({"a": 2.0}, {"m": True})])
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match=message):
@@ -265,7 +265,7 @@ def test_a_row_that_cannot_be_learned_is_named_and_changes_nothing(x, y, message
     assert pickle.dumps(model) == before
 
 
-def test_frames_with_columns_of_labels_without_a_name_are_refused():
+def test_label_columns_without_names_are_rejected():
     model = learned([({"a": 1.0}, {"l": True})])
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match="y names a label nan"):
@@ -273,7 +273,7 @@ def test_frames_with_columns_of_labels_without_a_name_are_refused():
     assert pickle.dumps(model) == before
 
 
-def test_numbers_of_every_kind_are_welcome():
+def test_numbers_of_any_type_are_supported():
     rows = [({"a": np.float32(1.5), "b": np.int64(2), "c": True, "d": np.bool_(False)}, {"l": True})]
     plain = [({"a": 1.5, "b": 2.0, "c": 1.0, "d": 0.0}, {"l": True})]
     assert_same_state(inside(learned(rows)), inside(learned(plain)))
@@ -284,7 +284,7 @@ def test_parameters_are_checked_at_once():
         MLCAClassifier(vigilance=1.5)
 
 
-def test_a_pickled_model_goes_on_exactly():
+def test_pickled_model_continues_exactly():
     rng = np.random.default_rng(2)
     rows = as_rows(rng.normal(0, 1, (100, 3)), rng.integers(0, 2, (100, 2)))
     model = learned(rows[:70], vigilance=0.2)
@@ -301,7 +301,7 @@ class TestMany:
         model.learn_many(self.X, self.Y)
         return model
 
-    def test_many_rows_are_one_after_another(self):
+    def test_learn_many_equals_single_rows(self):
         rows = [(x, y) for x, y in zip(self.X.to_dict("records"), self.Y.to_dict("records"), strict=True)]
         assert_same_state(inside(self.model()), inside(learned(rows, vigilance=0.1)))
 
@@ -337,14 +337,14 @@ class TestMany:
             (X, Y["l"], "y is a Series; many rows come as a DataFrame"),
         ],
     )
-    def test_what_cannot_be_learned_changes_nothing(self, X, Y, message):
+    def test_rejected_rows_change_nothing(self, X, Y, message):
         model = self.model()
         before = pickle.dumps(model)
         with pytest.raises(ValueError, match=message):
             model.learn_many(X, Y)
         assert pickle.dumps(model) == before
 
-    def test_features_called_true_and_false_are_no_mask(self):
+    def test_features_called_true_and_false_are_not_a_mask(self):
         known, renamed = MLCAClassifier(), MLCAClassifier()
         X, Y = self.X[["a", "b"]], self.Y
         known.learn_many(X, Y)
@@ -370,7 +370,7 @@ class TestMany:
         with pytest.raises(ValueError, match="nothing is learned yet"):
             MLCAClassifier().explain_one(x)
 
-    def test_a_saved_model_goes_on_exactly(self, tmp_path):
+    def test_saved_model_continues_exactly(self, tmp_path):
         model = self.model()
         model.save(tmp_path / "model.mlca")
         twin = MLCAClassifier.load(tmp_path / "model.mlca")
@@ -395,7 +395,7 @@ class TestMany:
             each.learn_one({"a": 31.0}, {"l": True})
         assert_same_state(inside(model), inside(twin))
 
-    def test_what_a_file_cannot_hold_is_refused(self, tmp_path):
+    def test_unsupported_names_are_rejected_on_saving(self, tmp_path):
         with pytest.raises(ValueError, match="nothing is learned yet"):
             MLCAClassifier().save(tmp_path / "model.mlca")
         with pytest.raises(ValueError, match="feature 7 has no text"):
@@ -421,7 +421,7 @@ def test_in_a_pipeline_progressive_validation_scores_what_a_loop_scores():
 
 
 @pytest.mark.parametrize("module", ["mlca.river", "mlca.river_metrics"])
-def test_without_river_the_error_says_what_to_install(module):
+def test_missing_river_is_reported_with_the_extra(module):
     code = f"import sys; sys.modules['river'] = None; import {module}"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert answer.stderr.splitlines()[-1] == f'ImportError: {module} needs river: pip install "mlca[river]"'

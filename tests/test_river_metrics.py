@@ -58,7 +58,7 @@ def test_equals_the_measure_of_the_whole_stream(kind, stream):
 @each_metric
 @FEW
 @given(stream=rows, more=rows)
-def test_what_is_reverted_is_as_never_counted(kind, stream, more):
+def test_reverted_row_has_no_effect(kind, stream, more):
     metric = kind()
     for true, predicted in more + stream:
         metric.update(true, predicted)
@@ -76,7 +76,7 @@ def test_what_is_reverted_is_as_never_counted(kind, stream, more):
 @each_metric
 @FEW
 @given(stream=rows)
-def test_a_weight_of_two_is_the_row_twice(kind, stream):
+def test_weight_of_two_equals_two_rows(kind, stream):
     metric = kind()
     for true, predicted in stream:
         metric.update(true, predicted, w=2.0)
@@ -84,7 +84,7 @@ def test_a_weight_of_two_is_the_row_twice(kind, stream):
 
 
 @each_metric
-def test_a_label_that_comes_late_counts_as_missed_where_rivers_raise(kind):
+def test_late_label_counts_as_missed_where_river_raises(kind):
     late = [({"calm": True}, {"calm": True}), ({"calm": True, "storm": True}, {"calm": True})]
     rivers = metrics.multioutput.MicroAverage(metrics.F1())
     rivers.update(*late[0])
@@ -146,6 +146,6 @@ def test_equals_rivers_own_where_every_label_is_known_from_the_start():
     assert value(MicroF1, stream) == pytest.approx(micro.get())
 
 
-def test_labels_that_are_no_dict_are_refused():
+def test_labels_that_are_not_dicts_are_rejected():
     with pytest.raises(ValueError, match="labels are a list"):
         MicroF1().update({"a": True}, ["a"])

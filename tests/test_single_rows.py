@@ -99,7 +99,7 @@ def matrices(draw):
 @example(X=np.full((1, WIDTH + 1), 1e200), n_targets=2, kind="numbers")
 @example(X=np.full((1, WIDTH), 1e200), n_targets=1, kind="named")
 @settings(max_examples=50)
-def test_a_plain_array_is_what_any_other_form_of_it_is(models, X, n_targets, kind):
+def test_array_equals_all_other_forms(models, X, n_targets, kind):
     model = models[kind]
     Y = np.array([1, 0])[:n_targets] if kind == "classes" else np.eye(N_LABELS, dtype=np.uint8)[:n_targets]
     for name, call in calls_on(X, Y).items():
@@ -141,7 +141,7 @@ def test_ones_of_any_type(models, X):
         np.ones((1, WIDTH), complex),
     ],
 )
-def test_what_is_no_row_is_refused(models, X):
+def test_invalid_rows_are_rejected(models, X):
     for call in calls_on(X, np.eye(N_LABELS)[:1]).values():
         result, _, after = outcome(models["numbers"], call)
         assert issubclass(result[0], ValueError | TypeError)
@@ -155,7 +155,7 @@ def test_none_is_a_missing_value(models):
         np.testing.assert_array_equal(method(models["numbers"], nothing), expected)
 
 
-def test_scikit_learn_may_be_told_to_assume_finite_numbers(models):
+def test_assume_finite_is_respected(models):
     X = np.full((1, WIDTH), 1e200)
     with sklearn.config_context(assume_finite=True), pytest.raises(ValueError, match="beyond 1e"):
         models["numbers"].predict(X)
@@ -197,7 +197,7 @@ KNOWN = [
     classes=st.sampled_from([None, ("a", "b", "c", "d"), ("a", "b", "c", "d", "e")]),
 )
 @settings(max_examples=150)
-def test_one_row_of_an_indicator_is_read_as_several_and_as_sparse_ones(values, n, width, kind, known, classes):
+def test_one_row_of_an_indicator_equals_several_and_sparse_ones(values, n, width, kind, known, classes):
     with np.errstate(invalid="ignore"):
         row = np.array(values[:width]).astype(kind)
     alone = target_outcome(np.stack([row] * n), known, classes)
@@ -217,7 +217,7 @@ def target_outcome(y, known, classes):
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), min_size=1, max_size=6), st.integers(0, 3))
-def test_names_row_by_row_are_names_together(rows, n_classes):
+def test_names_row_by_row_equal_names_together(rows, n_classes):
     classes = list("fedc"[:n_classes])
     together, all_rows = read_targets([set(row) for row in rows], LabelSet((), form="names"), classes)
     labels, indices = LabelSet((), form="names"), []
@@ -300,7 +300,7 @@ NAMES = [["a", "b"], [0, 1], [10**30, -7], [True, 0], [(1, 2), None], [Shout("a"
         ((0.0, None), False),
     ],
 )
-def test_only_plain_numbers_are_filled_in(names, values, is_usual):
+def test_fast_path_takes_plain_numbers_only(names, values, is_usual):
     # Equal text and whole numbers need not be the same objects; all else must be.
     others = [pickle.loads(pickle.dumps(name)) if type(name) in (str, int) else name for name in names]
     features = {name: column for column, name in enumerate(names)}
@@ -313,7 +313,7 @@ def test_only_plain_numbers_are_filled_in(names, values, is_usual):
     assert usual_row({}, {}) is None
 
 
-def test_equal_names_of_another_type_take_the_long_way():
+def test_equal_names_of_another_type_take_the_slow_path():
     features = {1: 0, "b": 1}
     for name in (True, 1.0, np.int64(1), Fraction(1)):
         assert usual_row({name: 1.0, "b": 2.0}, features) is None
@@ -336,7 +336,7 @@ def test_equal_names_of_another_type_take_the_long_way():
 @example(x={}, y={"x": True}, kind="new")
 @example(x={"c": 1.0, "a": 2.0, "b": 3.0}, y={"x": True}, kind="grown")
 @settings(max_examples=100)
-def test_a_dict_is_what_any_other_mapping_is(rivers, x, y, kind):
+def test_dict_equals_any_other_mapping(rivers, x, y, kind):
     for method, arguments in (("learn_one", (y,)), ("predict_one", ()), ("predict_proba_one", ())):
         short, long = ({**x}, OrderedDict(x))
         models = [copy.deepcopy(rivers[kind]) for _ in range(2)]
@@ -376,7 +376,7 @@ def test_one_row_takes_few_python_calls(models):
     assert len(predicting := python_calls(lambda: model.predict_proba(x))) < 14, predicting
 
 
-def test_rows_one_by_one_are_the_same_rows_together(models):
+def test_rows_one_by_one_equal_the_same_rows_together(models):
     rng = np.random.default_rng(8)
     X, Y = rng.normal(0, 1, (40, WIDTH)), rng.integers(0, 2, (40, N_LABELS))
     for kind in ("numbers", "waiting", "sparse"):
@@ -389,7 +389,7 @@ def test_rows_one_by_one_are_the_same_rows_together(models):
         )
 
 
-def test_rows_cut_from_an_array_in_fortran_order_take_the_short_way(monkeypatch):
+def test_rows_of_a_fortran_ordered_array_take_the_fast_path(monkeypatch):
     X = np.random.default_rng(1).normal(size=(30, WIDTH))
     Y = [("a",) if row[0] > 0 else ("b",) for row in X]
     expected = MLCA().partial_fit(X, Y)

@@ -47,7 +47,7 @@ def rows_of(y, known=None, classes=None):
 
 class TestFormOfTheFirstBatch:
     @pytest.mark.parametrize("first", FORMS)
-    def test_it_is_kept(self, first):
+    def test_form_is_kept(self, first):
         y, form = FORMS[first]
         labels, rows = read_targets(y)
         assert (labels.form, labels.single) == (form, form is None)
@@ -57,7 +57,7 @@ class TestFormOfTheFirstBatch:
 
     @pytest.mark.parametrize("second", FORMS)
     @pytest.mark.parametrize("first", FORMS)
-    def test_another_one_is_refused_with_what_to_write(self, first, second):
+    def test_other_form_is_rejected_with_a_remedy(self, first, second):
         (y, form), (z, other) = FORMS[first], FORMS[second]
         # A column of numbers is a 1-D y to scikit-learn, and the model learned one.
         if form == other or (first, second) == ("numbers", "one column"):
@@ -66,17 +66,17 @@ class TestFormOfTheFirstBatch:
         with pytest.raises(ValueError, match=r"learned|rows of 0 and 1|write all alike"):
             read_targets(z, labels)
 
-    def test_lists_of_0_and_1_are_names_where_names_were_told(self):
+    def test_lists_of_0_and_1_are_names_after_names(self):
         labels, _ = read_targets([[3, 1], [0]])
         assert rows_of([[0, 1], [1, 0]], labels)[1] == [[1, 0], [1, 0]]
 
-    def test_lists_of_0_and_1_are_no_names_where_names_are_text(self):
+    def test_lists_of_0_and_1_are_not_names_after_text(self):
         labels, _ = read_targets(NAMES)
         with pytest.raises(ValueError, match=r"names such as \['sea'\].*classes_"):
             read_targets([[0, 1], [1, 0]], labels)
 
     @pytest.mark.parametrize("y", [pd.Series([1, None], dtype="Int64"), np.array([1.0, np.nan]), ["sea", None]])
-    def test_a_gap_is_no_class(self, y):
+    def test_missing_value_is_not_a_class_in_a_later_batch(self, y):
         with pytest.raises(ValueError, match=r"row 1 of y is .*NaN.*leave such rows out"):
             read_targets(y)
 
@@ -85,7 +85,7 @@ class TestFormOfTheFirstBatch:
         with pytest.warns(match="1d array"):
             assert read_targets(np.array([[0], [1]]), labels)[0].single
 
-    def test_a_label_set_of_an_old_file_takes_the_form_that_comes(self):
+    def test_label_set_of_an_old_file_accepts_any_form(self):
         old = LabelSet(("sea", "sun"))
         assert rows_of(NAMES, old) == (LabelSet(("sea", "sun"), form="names"), NAMES)
         assert rows_of(INDICATOR, old)[0].form == "indicator"
@@ -119,12 +119,12 @@ class TestAmbiguity:
         with pytest.raises(ValueError, match=r"ambiguous.*np\.array\(y\).*set\(row\) for row in y"):
             read_targets(y)
 
-    def test_both_ways_to_say_it(self):
+    def test_message_shows_both_spellings(self):
         y = [[0], [1], [1]]
         assert rows_of(np.array(y))[1] == [[], [0], [0]]
         assert rows_of([set(row) for row in y])[1] == [[0], [1], [1]]
 
-    def test_what_is_known_settles_it(self):
+    def test_known_form_resolves_ambiguity(self):
         indicator, _ = read_targets(np.array([[0], [1]]))
         names, _ = read_targets([{0}, {5}])
         assert rows_of([[0], [1]], indicator)[1] == [[], [0]]
@@ -139,7 +139,7 @@ class TestAmbiguity:
 
 class TestFramesOfLabels:
     @pytest.mark.parametrize("name", [None, float("nan"), 1.5, np.float32(2), pd.NaT])
-    def test_gaps_and_floats_are_no_names_of_columns(self, name):
+    def test_missing_values_and_floats_are_not_column_names(self, name):
         frame = pd.DataFrame([[1, 0], [0, 1]])
         frame.columns = pd.Index(["sea", name], dtype=object)
         with pytest.raises(ValueError, match="a column of y names a label"):
@@ -155,21 +155,21 @@ class TestFramesOfLabels:
     @pytest.mark.parametrize(
         ("cell", "remedy"),
         [
-            (None, "write 0 where"),
-            (pd.NA, "write 0 where"),
+            (None, "write 0 if"),
+            (pd.NA, "write 0 if"),
             (["sea"], "y\\['tags'\\]"),
             ("sea", "labels_from"),
             (7, "7"),
         ],
     )
-    def test_a_cell_that_is_no_bit_is_named(self, cell, remedy):
+    def test_cell_other_than_0_and_1_is_named(self, cell, remedy):
         frame = pd.DataFrame({"sea": [1, 0, 1], "tags": pd.Series([True, cell, False], dtype=object)})
         with pytest.raises(ValueError, match=f"row 1, column 1 holds .*{remedy}"):
             read_targets(frame)
 
 
 class TestNames:
-    def test_a_nul_at_the_end_of_a_name_is_part_of_it(self):
+    def test_trailing_nul_is_part_of_a_name(self):
         assert read_targets([["sea\0"], ["sea"]])[0].to_array().tolist() == ["sea\0", "sea"]
         labels, rows = read_targets(["sea\0", "sea", "sea\0"])  # a class a row
         assert (labels.names, rows.indices.tolist()) == (("sea", "sea\0"), [1, 0, 1])
@@ -181,7 +181,7 @@ class TestNames:
         assert {type(name) for name in told} == {int}
 
     @pytest.mark.parametrize("form", [list, tuple, pd.Series])
-    def test_members_of_enumerations_are_what_they_stand_for(self, form):
+    def test_enumeration_members_are_their_values(self, form):
         text = Enum("Tag", {"RED": "red", "REED": "reed"}, type=str)
         number = Enum("Code", {"LOW": 3, "HIGH": 7}, type=int)
         for members in (text, number):
@@ -193,34 +193,34 @@ class TestNames:
             assert {type(name) for name in labels.names} == {type(values[0])}
             assert labels.to_array().dtype.kind in "Ui"
 
-    def test_a_dict_means_its_true_keys(self):
+    def test_dict_means_its_true_keys(self):
         assert rows_of([{"sea": True, "sun": False}, {"sun": np.bool_(True)}, {}])[1] == [["sea"], ["sun"], []]
 
     @pytest.mark.parametrize("value", [1, 0.7, "yes", None])
-    def test_a_dict_of_anything_else_is_refused(self, value):
+    def test_dict_with_other_values_is_rejected(self, value):
         with pytest.raises(ValueError, match=r"row 1 of y is a dict with 'sea'"):
             read_targets([{"sea": True}, {"sea": value}])
 
     @pytest.mark.parametrize("name", [None, float("nan"), np.nan, 1.5, np.float32(2), pd.NA, pd.NaT])
-    def test_gaps_and_floats_are_no_names(self, name):
+    def test_missing_values_and_floats_are_not_label_names(self, name):
         with pytest.raises(ValueError, match="row 1 of y names a label"):
             read_targets([["sea"], ["sun", name]])
 
     @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
-    def test_a_gap_is_no_row_of_names(self, gap):
+    def test_missing_value_is_not_a_row_of_names(self, gap):
         with pytest.raises(ValueError, match=r"row 1 of y is .*empty list"):
             read_targets(pd.Series([["sea"], gap]))
 
     @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
-    def test_a_gap_is_no_class(self, gap):
+    def test_missing_value_is_not_a_class(self, gap):
         with pytest.raises(ValueError, match=r"row 1 of y is .*no class"):
             read_targets(["sea", gap, "sun"])
 
-    def test_text_among_numbers_is_refused(self):
+    def test_text_among_numbers_is_rejected(self):
         with pytest.raises(ValueError, match="the class 1 beside '1'"):
             read_targets(["1", 1])
 
-    def test_a_word_is_no_list_of_classes(self):
+    def test_word_is_not_a_list_of_classes(self):
         with pytest.raises(ValueError, match=r"`classes` must list label names, not 'hot'; write \['hot'\]"):
             read_targets([["hot"]], None, classes="hot")
 
@@ -230,13 +230,13 @@ class TestNames:
         with pytest.raises(ValueError, match="`classes`"):
             read_targets(NAMES, labels, ["sea", "sun", float("nan")])
 
-    def test_classes_that_come_later_stand_behind_in_the_order_of_their_coming(self):
+    def test_late_classes_are_appended_in_order_of_appearance(self):
         labels, _ = read_targets(["m", "k"])
         later, rows = rows_of(["z", "b", "k", "z"], labels)
         assert later.names == ("k", "m", "z", "b")
         assert rows == [["z"], ["b"], ["k"], ["z"]]
 
-    def test_numbered_labels_take_no_names_for_columns(self):
+    def test_numbered_labels_accept_no_column_names(self):
         numbered, _ = read_targets(INDICATOR)
         with pytest.raises(ValueError, match="to_numpy"):
             read_targets(pd.DataFrame(INDICATOR, columns=["sea", "sun"]), numbered)
@@ -265,7 +265,7 @@ class TestText:
             read_targets(["a,b", "b,c"], labels)
             read_targets(["a", "b"])
 
-    def test_lists_that_became_text_are_refused(self):
+    def test_lists_converted_to_text_are_rejected(self):
         with pytest.raises(ValueError, match="labels_from"):
             read_targets(["['a', 'b']", "[]"])
 
@@ -280,7 +280,7 @@ class TestText:
     def test_labels_from(self, column, expected):
         assert labels_from(column) == expected
 
-    def test_labels_from_refuses_what_is_no_label(self):
+    def test_labels_from_rejects_values_that_are_not_labels(self):
         with pytest.raises(ValueError, match=r"row 1 of the column is 1\.5"):
             labels_from(["sea", 1.5])
         with pytest.raises(ValueError, match="sep is empty"):
@@ -291,7 +291,7 @@ class TestText:
             labels_from("sea,sun")
 
     @given(st.lists(st.text(max_size=6), max_size=5))
-    def test_whatever_pandas_and_numpy_wrote_is_read(self, names):
+    def test_lists_written_by_pandas_and_numpy_are_read(self, names):
         assert list_in_text(str(names)) == names
         assert list_in_text(str(tuple(names))) == names
         assert list_in_text(str(set(names))) == sorted(set(names), key=repr)
@@ -300,7 +300,7 @@ class TestText:
     @pytest.mark.parametrize(
         "text", ["sea", "[sea]", "[1, 2", "{'a': 1}", "(((((", "['a' + 'b']", "[__import__('os')]", ""]
     )
-    def test_what_is_no_list_is_none(self, text):
+    def test_text_that_is_not_a_list_is_not_split(self, text):
         assert list_in_text(text) is None
 
     def test_numbers_of_an_array(self):
@@ -324,17 +324,17 @@ class TestExactMatch:
         ids=["names", "array", "lists", "sparse", "shuffled frame", "Series", "dicts"],
     )
     @pytest.mark.parametrize("form", ["names", "indicator", None])
-    def test_any_form_of_the_truth(self, y, form):
+    def test_any_form_of_the_truth_is_accepted(self, y, form):
         predicted = np.array([[1, 0], [0, 1], [0, 0]])
         assert exact_share(y, LabelSet(("sea", "sun"), form=form), predicted) == pytest.approx(2 / 3)
 
-    def test_a_label_that_the_model_does_not_know_is_missed(self):
+    def test_unknown_label_counts_as_missed(self):
         predicted = np.array([[1, 0], [0, 1]])
         assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted) == 0.5
         assert exact_share([["sea", "wind"], ["sun"]], self.KNOWN, predicted, weights=[3, 1]) == 0.25
 
     @pytest.mark.parametrize("weights", [[1], [[1, 1]], [0, 0], [-1, 2], [np.nan, 1]])
-    def test_weights_that_are_none(self, weights):
+    def test_invalid_weights_are_rejected(self, weights):
         with pytest.raises(ValueError, match="sample_weight"):
             exact_share([["sea"], ["sun"]], self.KNOWN, np.eye(2), weights=weights)
 
@@ -344,7 +344,7 @@ class TestExactMatch:
         with pytest.raises(ValueError, match="X has 2 rows but y has 3"):
             exact_share(["sun", "wind", "sea"], known, np.array(["sun", "sun"]))
 
-    def test_a_frame_without_a_known_label_is_refused(self):
+    def test_frame_without_a_known_label_is_rejected(self):
         with pytest.raises(ValueError, match=r"lacks the columns of known labels \['sun'\]"):
             exact_share(pd.DataFrame({"sea": [1, 0]}), self.KNOWN, np.zeros((2, 2)))
 
@@ -360,7 +360,7 @@ class TestExactMatch:
         (NAMES, ["sea", "sun", "sea"], "`classes` names a label twice"),
     ],
 )
-def test_what_is_no_target_is_refused_by_name(y, classes, message):
+def test_invalid_targets_are_rejected_by_name(y, classes, message):
     with pytest.raises(ValueError, match=message):
         read_targets(y, None, classes)
 
@@ -368,14 +368,14 @@ def test_what_is_no_target_is_refused_by_name(y, classes, message):
 class TestClassesOfAnIndicatorMatrix:
     KNOWN = read_targets(INDICATOR, None, ["sea", "sun", "wind"])[0]
 
-    def test_the_same_call_may_be_made_again(self):
+    def test_same_call_can_be_repeated(self):
         labels, rows = read_targets(INDICATOR, self.KNOWN, ["sea", "sun", "wind"])
         assert labels.names == ("sea", "sun", "wind") and rows.indices.tolist() == [0, 0, 1]
         with pytest.raises(ValueError, match="y has 2 columns, but 3 labels are known"):
             read_targets(INDICATOR, self.KNOWN)
 
     @pytest.mark.parametrize("classes", [["sun", "sea", "wind"], ["sun", "wind"]])
-    def test_columns_in_another_order_are_not_taken_for_the_known_ones(self, classes):
+    def test_reordered_columns_are_not_confused_with_the_known_ones(self, classes):
         with pytest.raises(ValueError, match="`classes` must begin with the known labels"):
             read_targets(INDICATOR, self.KNOWN, classes)
 
@@ -390,38 +390,38 @@ class TestTables:
         assert rows_of(table.select(["sun", "sea"]), labels) == (labels, NAMES)
 
     @pytest.mark.parametrize("n_rows", [2, 3])
-    def test_labels_called_true_and_false_are_no_mask(self, n_rows):
+    def test_labels_called_true_and_false_are_not_a_mask(self, n_rows):
         labels, rows = rows_of(pd.DataFrame(INDICATOR[:n_rows], columns=[True, False]))
         assert labels.names == (True, False)
         assert rows == [[True], [True, False], []][:n_rows]
 
 
 @pytest.mark.parametrize("y", [INDICATOR, np.array([3, 7, 3])])
-def test_masked_labels_are_not_known(y):
+def test_masked_labels_are_rejected(y):
     with pytest.raises(ValueError, match="y has masked cells"):
         read_targets(np.ma.masked_equal(y, y.max()))
     assert read_targets(np.ma.asarray(y))[0] == read_targets(y)[0]
 
 
-def test_a_sparse_y_with_a_column_beyond_its_last_is_refused():
+def test_sparse_y_with_a_column_out_of_range_is_rejected():
     y = sparse.csr_array(INDICATOR)
     y.indices[0] = 10_000
     with pytest.raises(ValueError, match="must be < 2"):
         read_targets(y)
 
 
-def test_a_cell_of_a_sparse_y_that_is_stored_twice_is_their_sum():
+def test_duplicate_cells_of_a_sparse_y_are_summed():
     y = sparse.csr_array((np.ones(4), [0, 0, 1, 0], [0, 2, 4]))
     with pytest.raises(ValueError, match=r"row 0, column 0 holds 2\.0"):
         read_targets(y)
 
 
-def test_a_sparse_y_stays_as_it_is():
+def test_sparse_y_is_not_modified():
     y = sparse.csr_array((np.array([1, 0, 1]), [1, 0, 1], [0, 2, 3]))
     assert rows_of(y)[1] == [[1], [1]]
     assert y.data.tolist() == [1, 0, 1] and y.indices.tolist() == [1, 0, 1] and y.nnz == 3
 
 
-def test_truth_in_no_form_at_all_is_refused_as_targets_are():
+def test_invalid_truth_is_rejected_like_targets():
     with pytest.raises(ValueError, match="one entry per row"):
         read_truth("sea", LabelSet(("sea", "sun")))

@@ -41,7 +41,7 @@ def line_of(call):
         lambda: GridSearchCV(MLCA(), {"smoothing": [2.0]}, cv=2).fit(X, np.eye(2)[[0, 1] * 15]),
     ],
 )
-def test_the_line_is_the_users(call):
+def test_warning_shows_the_line_of_the_user(call):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         call()
@@ -49,7 +49,7 @@ def test_the_line_is_the_users(call):
 
 
 @pytest.mark.parametrize(("name", "value"), [("vote", "frequencies"), ("n_neighbors", 5), ("smoothing", 2.0)])
-def test_parameters_without_effect_are_told(name, value):
+def test_parameters_without_effect_raise_a_warning(name, value):
     with pytest.warns(UserWarning, match=f'{name}={value!r} has no effect unless decision="bayes"') as told:
         idle = MLCA(**{name: value}).fit(X, TAGS).partial_fit(X, TAGS)
     assert len(told) == 1

@@ -10,7 +10,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 COUNTS = Path(__file__).with_name("wording.json")
-FOLDERS = {"docs": ("*.md",), "examples": ("*.py",), "src": ("*.py", "*.hpp", "*.cpp"), "tests": ("*.py",)}
+FOLDERS = {
+    "docs": ("*.md",),
+    "examples": ("*.py",),
+    "src": ("*.py", "*.hpp", "*.cpp"),
+    "tests": ("*.py",),
+    "build_backend": ("*.py",),
+}
 PHRASES = {
     r"\banew\b": "again, or re-",
     r"\b(?:nobody|everybody|whoever)\b": "name the actor",
@@ -19,7 +25,11 @@ PHRASES = {
     r"\bso many\b": "that many, or the number",
     r"(?<!there )\b(?:is|are) no (?!longer|more|less|better|worse|different)[a-z]": "is not a",
     r"\b(?:rows?|list|line|set|one|thread|label) a (?:core|row|second|node|call|column)\b": "per",
-    r"\bare (?:always )?welcome\b": "supported",
+    r"\b(?:is|are) (?:always )?welcome\b": "supported",
+    r"\b(?:beyond measure|at hand|to be had)\b": "beyond the limit, available",
+    r"\bspeaks? (?:most )?(?:for|against)\b": "evidence for, evidence against",
+    r"\b(?:keeps?|kept) (?:its|their) word\b|\bof one's own\b": "say what it does",
+    r"\bwho (?:asks?|wants?|comes?|began)\b": "name the actor",
 }
 # Places that name the phrases themselves, or quote others.
 EXEMPT = {"tests/test_wording.py"}
@@ -27,7 +37,7 @@ EXEMPT = {"tests/test_wording.py"}
 
 def counted() -> dict[str, int]:
     """Return the number of odd phrases by file, without files that have none."""
-    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    files = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "pyproject.toml")]
     files += [path for folder, kinds in FOLDERS.items() for kind in kinds for path in (ROOT / folder).rglob(kind)]
     found = {}
     for path in sorted(files):

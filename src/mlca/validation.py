@@ -1,7 +1,7 @@
-"""Checks of parameters: each names the parameter, what it must be and what it is.
+"""Checks of parameters; each message has the parameter, the expected value and the found one.
 
-First the checks that every estimator uses, then which features are categories, then all parameters of MLCA, and that
-training continues with those that it began with.
+First the checks that every estimator uses, then categorical features, then all parameters of MLCA, and last that they
+stay the same while training continues.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlca.options import CHOICES, COLUMN_KINDS, OBJECTIVES, decision_for, withou
 Init = TypeVar("Init", bound=Callable[..., None])
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# Names that a message lists.
+# Number of names that a message lists.
 _SHOWN_NAMES = 5
 
 _IS = {"above": operator.gt, "at least": operator.ge, "below": operator.lt, "at most": operator.le}
@@ -139,7 +139,7 @@ def rejects_sample_weight(method: Method) -> Method:
 
 @contextmanager
 def _hint(hint: str) -> Iterator[None]:
-    """Add what else is allowed to the message of a check."""
+    """Add the other allowed values to the message of a check."""
     try:
         yield
     except ValueError as error:
@@ -156,7 +156,7 @@ def _is_finite(value: Real) -> bool:
 def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> None:
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     if broken := {word for word, bound in given.items() if not _IS[word](value, bound)}:
-        # Limits of the machine are stated only where they are exceeded.
+        # Limits of the machine are mentioned only if they are exceeded.
         stated = {word: bound for word, bound in given.items() if word in broken or bound < 2**31}
         wanted = " and ".join(f"{word} {bound}" for word, bound in stated.items())
         raise ValueError(f"{name} must be {wanted}, not {value!r}")
@@ -181,7 +181,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     Raises
     ------
     ValueError
-        If a column is not there, or there are no names to find it by.
+        If a column does not exist, or there are no names to find it by.
 
     Examples
     --------
@@ -205,17 +205,17 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
 
 
 def check_categories(columns: Any) -> None:
-    """Raise ValueError unless this can name columns, whatever columns there are."""
+    """Raise ValueError unless this is a valid way to name columns, for any table."""
     if columns is not None and not (isinstance(columns, str) and columns == "from_dtype"):
         _entries(columns)
 
 
 def require_same_categories(before: tuple[int, ...], now: tuple[int, ...]) -> None:
-    """Raise ValueError if other columns are categories than those that learning began with."""
+    """Raise ValueError if the categorical columns differ from those of earlier training."""
     if now != before:
         raise ValueError(
-            f"categorical_features were columns {list(before)} when learning began and are {list(now)} now; a model "
-            "goes on with those that it has: set them back, or call fit to start afresh"
+            f"categorical_features were columns {list(before)} when training began and are {list(now)} now;  "
+            "training continues with the old ones only: restore them, or call fit to start again"
         )
 
 
@@ -227,14 +227,14 @@ def _entries(columns: Any) -> list[bool | int | str]:
         if len(kinds) <= 1 and kinds <= {bool, int, str}:
             return entries
     raise ValueError(
-        f'categorical_features is {columns!r:.80}: give columns by number, by name or as a mask, "from_dtype" or None'
+        f'categorical_features is {columns!r:.80}: pass columns by number, by name or as a mask, "from_dtype" or None'
     )
 
 
 def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | None) -> int:
     if isinstance(entry, str):
         if names is None:
-            raise ValueError(f"categorical_features names {entry!r}, but X has no names: give numbers of columns")
+            raise ValueError(f"categorical_features names {entry!r}, but X has no names: pass numbers of columns")
         if entry not in names:
             raise ValueError(f"categorical_features names {entry!r}, which is not among the columns of X")
         return list(names).index(entry)
@@ -247,7 +247,7 @@ def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
     """Raise ValueError on an invalid parameter of MLCA; warn of changed ones that have no effect."""
     vigilance = settings["vigilance"]
     if not isinstance(vigilance, str) or vigilance != "auto":
-        with _hint('"auto" chooses it by the first rows'):
+        with _hint('"auto" estimates it from the first rows'):
             check_real("vigilance", vigilance, at_least=0, below=1)
     check_whole("n_neighbors", settings["n_neighbors"], at_least=2, at_most=MOST_NEIGHBORS)
     check_whole("window", settings["window"], at_least=2, at_most=MOST_WINDOW)
@@ -294,14 +294,14 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 
 def require_same_parameters(settings: Any, learned: Any) -> None:
-    """Raise ValueError if settings differ from the parameters that learning began with, which were checked then.
+    """Raise ValueError if settings differ from those of earlier training.
 
     Parameters
     ----------
     settings : object
         A model; its parameters are attributes.
     learned : dataclass instance
-        The parameters that its learner has.
+        The parameters of its learner.
     """
     names, values_of = _compared(learned.__class__)
     if values_of(settings) == values_of(learned):
@@ -311,17 +311,17 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
         if name == "vigilance" and before is None:
             before = "auto"
         if isinstance(before, float) and not isinstance(now, int) and isinstance(now, Real):
-            now = float(now)  # as when learning began: a third, say, was rounded
+            now = float(now)  # converted as in the first call: one third was rounded, for example
         if now != before:
             raise ValueError(
-                f"{name} was {before!r} when learning began and is {now!r} "
-                "now; a model goes on with the parameters that it has: set it back, or call fit to start afresh"
+                f"{name} was {before!r} when training began and is {now!r} "
+                "now; training continues with the old value only: restore it, or call fit to start again"
             )
 
 
 @cache
 def _compared(kind: Any) -> tuple[tuple[str, ...], operator.attrgetter[tuple[Any, ...]]]:
-    """Return the parameters that must stay the same, and a function that reads them.
+    """Return the parameters that must stay the same, with a function to read them.
 
     The seed is drawn once, and `require_same_categories` compares categories, which can be written in many ways.
     """

@@ -1,4 +1,4 @@
-"""Commands run in this process, and a trained model."""
+"""Fixtures that run commands in this process, and a trained model."""
 
 import json
 
@@ -10,7 +10,7 @@ from tests.cli.weather_table import weather_rows, write_csv
 
 @pytest.fixture
 def call(capsys):
-    """Run a command in this process: exit code, output, and what it said beside it."""
+    """Run a command in this process; return exit code, standard output and standard error."""
 
     def call_main(*words):
         capsys.readouterr()
@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
 
 @pytest.fixture
 def model(trained, tmp_path):
-    """A copy of the model, to be changed."""
+    """A copy of the model that may be changed."""
     copy = tmp_path / "model.mlca"
     copy.write_bytes(trained.read_bytes())
     return copy

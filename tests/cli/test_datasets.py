@@ -26,7 +26,7 @@ def flags(tmp_path, monkeypatch):
     return folder
 
 
-def test_list_computes_statistics_and_tells_what_is_not_at_hand(flags, capsys):
+def test_list_computes_statistics_and_marks_missing_datasets(flags, capsys):
     assert main(["datasets", "list"]) == 0
     lines = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()[1:]}
     assert lines["flags"] == ["194", "0", "19", "7", "1.500", "0.2143", "2"]
@@ -52,14 +52,14 @@ def test_info(flags, capsys):
     assert json.loads(capsys.readouterr().out)["distinct_label_sets"] == 2
 
 
-def test_info_about_what_is_not_at_hand(flags, capsys):
+def test_info_about_missing_dataset(flags, capsys):
     assert main(["datasets", "info", "genbase"]) == 0
     out = capsys.readouterr().out
     for part in ("not downloaded; run mlca datasets fetch genbase", "By hand: get", "'protein'"):
         assert part in out
 
 
-def test_fetch_of_what_is_at_hand(flags, capsys):
+def test_fetch_of_existing_dataset_prints_its_folder(flags, capsys):
     assert main(["datasets", "fetch", "flags"]) == 0
     assert capsys.readouterr().out == f"flags: {flags}\n"
     assert main(["datasets", "fetch", "flags", "--json"]) == 0
@@ -67,14 +67,14 @@ def test_fetch_of_what_is_at_hand(flags, capsys):
 
 
 @pytest.mark.parametrize("words", [["info", "iris"], ["fetch", "flags", "iris"]])
-def test_unknown_names_are_told_before_anything_is_done(flags, capsys, words):
+def test_unknown_names_are_rejected_before_any_work(flags, capsys, words):
     assert main(["datasets", *words]) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("mlca datasets: no dataset is called 'iris'")
 
 
-def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags, call):
+def test_bad_file_is_reported_in_one_line(flags, call):
     (flags / "flags.arff").write_text(FLAGS.replace("a,a", "a,z", 1))
     code, out, err = call("datasets", "info", "flags")
     assert (code, out) == (1, "")
@@ -82,6 +82,6 @@ def test_a_bad_file_is_told_in_one_line_without_a_traceback(flags, call):
     assert err.count("\n") == 1
 
 
-def test_help_loads_nothing_heavy():
+def test_help_imports_nothing_heavy():
     code = "import sys; from mlca.cli import build_parser; build_parser(); print('numpy' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"

@@ -25,7 +25,7 @@ def test_file(tmp_path):
 
 
 class TestEvaluate:
-    def test_measures_are_those_of_the_library_and_unknown_labels_are_missed(self, model, test_file, call, call_json):
+    def test_measures_equal_the_library_and_unknown_labels_count_as_missed(self, model, test_file, call, call_json):
         facts = call_json("evaluate", model, test_file)
         names = [*load(model).classes_.tolist(), "storm"]
         truth = np.array([[name in tags for name in names] for *_, tags in TEST_ROWS])
@@ -69,24 +69,24 @@ class TestEvaluate:
         assert len(curve) == 3 and set(curve) <= set("▁▂▃▄▅▆▇█")
         assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
-    def test_the_curve_may_look_back_on_fewer_rows(self, model, test_file, call, call_json):
+    def test_curve_window_may_be_shorter(self, model, test_file, call, call_json):
         facts = call_json("evaluate", model, test_file, "--prequential", "--curve-window", "500")
         assert facts["window"] == 500
         assert [record["row"] for record in facts["records"]] == [100, 200, 300, 400, 450]
         assert call("evaluate", model, test_file, "--prequential", "--curve-window", "4")[0] == 2
 
-    def test_a_long_curve_has_a_short_table(self, model, tmp_path, call):
+    def test_long_curve_has_short_table(self, model, tmp_path, call):
         path = write_csv(tmp_path / "long.csv", weather_rows(4300, 6))
         _, out, _ = call("evaluate", model, path, "--prequential")
         rows = [int(line.split()[0]) for line in out.splitlines()[2:] if line[:8].strip().isdigit()]
         assert len(rows) <= 20 and rows[-1] == 4300
 
-    def test_a_picture_needs_a_curve(self, model, test_file, call):
+    def test_picture_requires_prequential(self, model, test_file, call):
         assert call("evaluate", model, test_file, "--picture", "x.png")[0] == 2
         assert call("evaluate", model, test_file, "--prequential", "--picture", "x.txt")[0] == 2
 
-    def test_a_picture_that_cannot_be_is_told_before_the_work(self, model, test_file, call, tmp_path, monkeypatch):
-        """All that was measured was lost, since it is printed last."""
+    def test_invalid_picture_is_rejected_before_the_work(self, model, test_file, call, tmp_path, monkeypatch):
+        """All measurements would be lost, since the plot is written last."""
         monkeypatch.setattr("mlca.metrics.prequential", None)
         (tmp_path / "folder.png").mkdir()
         (tmp_path / "data.svg").write_bytes(test_file.read_bytes())
@@ -111,7 +111,7 @@ class TestInspect:
         assert facts["growth"] == [{"rows": 300, "nodes": loaded.n_nodes_, "labels": 3}]
         assert facts["file_bytes"] == model.stat().st_size and facts["memory_bytes"] > 1000
 
-    def test_what_contributes_and_what_speaks_for_a_label_is_told_by_column(self, model, call_json, call):
+    def test_inspect_shows_importance_and_evidence_by_column(self, model, call_json, call):
         facts = call_json("inspect", model)
         contributions = facts["contributions"]
         assert set(contributions) == {"temp", "humidity", "season"} and sum(contributions.values()) == pytest.approx(1)
@@ -125,13 +125,13 @@ class TestInspect:
         _, out, _ = call("inspect", model)
         assert all(word in out for word in ("importance", "novelty", "evidence for (+) and against (-) the label"))
 
-    def test_the_papers_algorithm_weighs_nothing(self, tmp_path, call, call_json):
+    def test_published_algorithm_has_no_feature_weights(self, tmp_path, call, call_json):
         MLCA.published("MLCA-I").fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         facts = call_json("inspect", tmp_path / "m.mlca")
         assert facts["nearest_within"] == facts["labels"][0]["speaks"] == {}
         assert call("inspect", tmp_path / "m.mlca")[0] == 0
 
-    def test_typical_nodes_are_told_in_the_users_terms(self, model, call_json, call):
+    def test_typical_nodes_are_shown_in_user_terms(self, model, call_json, call):
         loaded = load(model)
         beach = next(label for label in call_json("inspect", model)["labels"] if label["label"] == "beach")
         column = loaded.classes_.tolist().index("beach")
@@ -143,7 +143,7 @@ class TestInspect:
         _, out, _ = call("inspect", model)
         assert "season summer" in out and "2 numeric, 1 categorical: 3 features" in out
 
-    def test_typical_is_a_node_of_many_rows_with_the_label_and_few_without(self, tmp_path, call, call_json):
+    def test_typical_node_has_many_rows_with_the_label_and_few_without(self, tmp_path, call, call_json):
         path = write_csv(tmp_path / "a.csv", weather_rows(600, 4))
         words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", "0.35", "--attributes", "individual"]
         assert call("train", path, *words)[0] == 0
@@ -157,19 +157,19 @@ class TestInspect:
         }
         assert [found[name] for name in loaded.classes_.tolist()] == typical
 
-    def test_a_model_of_python(self, tmp_path, call):
+    def test_inspect_accepts_model_trained_in_python(self, tmp_path, call):
         MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
         code, out, _ = call("inspect", tmp_path / "m.mlca")
         assert code == 0 and "names and kinds are unknown" in out
 
-    def test_something_else_is_refused(self, tmp_path, call):
+    def test_file_that_is_not_a_model_is_rejected(self, tmp_path, call):
         (tmp_path / "m.mlca").write_text("no model")
         code, _, err = call("inspect", tmp_path / "m.mlca")
         assert code == 1 and "m.mlca: not an mlca model" in err
 
 
 class TestExplain:
-    def test_the_explanation_is_the_models_and_values_are_the_users(self, model, test_file, call, call_json):
+    def test_explanation_equals_the_model_with_user_values(self, model, test_file, call, call_json):
         facts = call_json("explain", model, "--row", "17", test_file)
         row = as_matrix(TEST_ROWS)[16]
         expected = load(model).explain(row)
@@ -192,12 +192,12 @@ class TestExplain:
         _, out, _ = call("explain", model, "--row", "17", test_file)
         assert str(expected) in out and "season" in out
 
-    def test_rows_that_are_not_there(self, model, test_file, call):
+    def test_missing_row_number_is_rejected(self, model, test_file, call):
         code, _, err = call("explain", model, "--row", "451", test_file)
         assert code == 1 and "there is no row 451; the last that can be read is 450" in err
         assert call("explain", model, "--row", "0", test_file)[0] == 2
 
-    def test_xc_attributes_have_numbers(self, tmp_path, call):
+    def test_xc_features_are_shown_by_number(self, tmp_path, call):
         (tmp_path / "a.xc").write_text("60 5 2\n" + "0 1:1 3:2\n1 2:4\n" * 30)
         assert call("train", tmp_path / "a.xc", "--out", tmp_path / "m.mlca")[0] == 0
         code, out, _ = call("explain", tmp_path / "m.mlca", "--row", "2", tmp_path / "a.xc")
@@ -222,7 +222,7 @@ def test_the_bash_completion_is_valid_bash_and_completes(tmp_path, call):
     assert done.stdout.split() == ["train"], done.stderr
 
 
-def test_every_help_loads_nothing_heavy():
+def test_every_help_imports_nothing_heavy():
     code = (
         "import sys\n"
         "from mlca.cli import main\n"
@@ -239,7 +239,7 @@ def test_every_help_loads_nothing_heavy():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="terminals are POSIX's")
-def test_a_terminal_sees_progress_and_a_live_curve(model, test_file, tmp_path):
+def test_terminal_shows_progress_and_live_curve(model, test_file, tmp_path):
     import pty
 
     commands = [
@@ -263,7 +263,7 @@ def test_a_terminal_sees_progress_and_a_live_curve(model, test_file, tmp_path):
     assert b"exact match" in seen and any(bar.encode() in seen for bar in "▁▂▃▄▅▆▇█")
 
 
-def test_extras_that_are_missing_are_named(tmp_path, model, test_file):
+def test_missing_extras_are_named(tmp_path, model, test_file):
     """Run with an interpreter that finds neither pyarrow, rich, shtab, uvicorn nor Matplotlib."""
     for name in ("pyarrow", "rich", "shtab", "matplotlib", "uvicorn"):
         (tmp_path / "without").mkdir(exist_ok=True)
@@ -289,7 +289,7 @@ def test_extras_that_are_missing_are_named(tmp_path, model, test_file):
     assert not (tmp_path / "reproduced").exists()
 
 
-def test_a_failure_is_one_line_and_no_traceback(tmp_path, call):
+def test_failure_is_one_line_without_traceback(tmp_path, call):
     code, out, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv")
     assert (code, out) == (1, "")
     assert err.count("\n") == 1 and "m.mlca" in err

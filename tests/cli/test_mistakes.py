@@ -1,4 +1,4 @@
-"""Mistakes that are easily made in a shell: each is refused before anything is lost."""
+"""Common mistakes on the command line: each is rejected before anything is lost."""
 
 import errno
 import json
@@ -33,7 +33,7 @@ def refused(answer, message, code=1):
 
 
 @pytest.mark.parametrize("other_name", [os.symlink, os.link])
-def test_the_table_is_not_overwritten_by_what_is_made_of_it(table, model, call, tmp_path, other_name):
+def test_output_never_overwrites_the_input_table(table, model, call, tmp_path, other_name):
     other_name(table, tmp_path / "link.csv")
     before = table.read_bytes()
     for out in (table, tmp_path / "link.csv"):
@@ -43,7 +43,7 @@ def test_the_table_is_not_overwritten_by_what_is_made_of_it(table, model, call, 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there is no /dev/stdout")
-def test_a_model_does_not_go_into_a_pipe(table):
+def test_model_cannot_be_written_to_a_pipe(table):
     done = run(["train", table, "--labels", "tags", "--out", "/dev/stdout"])
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"/dev/stdout: a device, a FIFO or a socket, which cannot be replaced by a file" in done.stderr
@@ -51,8 +51,8 @@ def test_a_model_does_not_go_into_a_pipe(table):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize("option", [["--holdout", ".2"], ["--tune"]])
-def test_a_pipe_is_not_read_twice(table, call, tmp_path, option):
-    """The second reading would wait for ever, or find nothing when the model is saved already."""
+def test_pipe_cannot_be_read_twice(table, call, tmp_path, option):
+    """The second pass would wait for ever, or find nothing after the model is saved."""
     os.mkfifo(tmp_path / "pipe.csv")
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", *option]
     refused(call("train", tmp_path / "pipe.csv", *words), f"{option[0]} reads the file twice, and {tmp_path}")
@@ -61,21 +61,21 @@ def test_a_pipe_is_not_read_twice(table, call, tmp_path, option):
     assert call("train", tmp_path / "pipe.csv", *words[:4])[0] == 0
 
 
-def test_standard_input_that_is_closed_is_told_so(model, call, monkeypatch):
-    """As programs may be started by others: Python has no stdin then."""
+def test_closed_standard_input_is_reported(model, call, monkeypatch):
+    """Programs may be started without standard input; Python then has no stdin."""
     monkeypatch.setattr("sys.stdin", None)
     refused(call("predict", model, "-"), "standard input is closed; ")
 
 
 class TestLabelsElsewhere:
-    def test_a_learned_column_cannot_become_the_labels(self, table, model, call):
+    def test_learned_column_cannot_become_the_labels(self, table, model, call):
         before = model.read_bytes()
         for command in ("update", "evaluate"):
             message = "the model learned from 'season', or copies it as an ID, so it cannot hold the labels"
             refused(call(command, model, table, "--labels", "season"), message)
         assert model.read_bytes() == before
 
-    def test_what_held_the_labels_before_is_not_learned(self, model, call, tmp_path):
+    def test_previous_label_column_is_not_learned(self, model, call, tmp_path):
         both = write_csv(
             tmp_path / "both.csv", [[*row[:3], "|".join(row[3]), row[3]] for row in ROWS], [*HEADER, "other"]
         )
@@ -91,7 +91,7 @@ class TestLabelsElsewhere:
         assert call("update", model, both, "--labels", "tags")[0] == 0
         assert load(model).n_seen_ == 540 and load(model).prototypes_.shape[1] == 3
 
-    def test_labels_that_a_frame_had_as_a_column_of_lists(self, tmp_path, call):
+    def test_label_column_of_lists_from_a_frame(self, tmp_path, call):
         pd = pytest.importorskip("pandas")
         frame = pd.DataFrame(ROWS, columns=HEADER)
         with pytest.warns(UserWarning, match="left out: 'tags'"):
@@ -103,14 +103,14 @@ class TestLabelsElsewhere:
 
 class TestIds:
     @pytest.mark.parametrize("name", ["row", "labels", "probabilities", "novelty"])
-    def test_one_that_is_called_as_a_column_of_the_predictions(self, model, call, tmp_path, name):
+    def test_id_named_like_an_output_column_is_rejected(self, model, call, tmp_path, name):
         rows = [[i, *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, [name, *HEADER])
         message = f"--id {name}: `predict` writes a column of this name"
         refused(call("predict", model, path, "--id", name, "--json"), message)
         refused(call("train", path, "--labels", "tags", "--id", name, "--out", tmp_path / "m.mlca"), message)
 
-    def test_one_that_is_not_there(self, table, model, call, tmp_path):
+    def test_missing_id_column_is_rejected(self, table, model, call, tmp_path):
         refused(call("predict", model, table, "--id", "ticket"), "no column is called 'ticket'; there are 'temp'")
         rows = [[f"T{i}", *row] for i, row in enumerate(ROWS)]
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
@@ -120,12 +120,12 @@ class TestIds:
         code, out, err = call("predict", model, path, "--id", "ticket")
         assert code == 0 and out.startswith("row,ticket,labels,") and "not used" not in err
 
-    def test_the_labels_are_no_id(self, table, call, tmp_path):
+    def test_label_column_cannot_be_the_id(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--id", "tags", "--out", tmp_path / "m.mlca")
-        refused(answer, "column 'tags' cannot be two things at once")
+        refused(answer, "column 'tags' cannot have two kinds")
 
 
-def test_the_header_of_a_second_file_is_no_row(call, tmp_path):
+def test_repeated_header_is_a_faulty_row(call, tmp_path):
     (tmp_path / "joined.csv").write_text("colour,tags\nred,a\nblue,b\n" * 10)
     words = ["train", tmp_path / "joined.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
     refused(call(*words), "line 4: the row repeats the names of the columns; were two files joined?")
@@ -133,7 +133,7 @@ def test_the_header_of_a_second_file_is_no_row(call, tmp_path):
     assert load(tmp_path / "m.mlca").n_seen_ == 20 and set(load(tmp_path / "m.mlca").classes_) == {"a", "b"}
 
 
-def test_a_file_that_is_not_there_is_named(model, call, tmp_path):
+def test_missing_file_is_named(model, call, tmp_path):
     for words in (["predict", model, tmp_path / "no.csv"], ["predict", tmp_path / "no.csv", model]):
         answer = refused(
             call(*words), f"mlca predict: {tmp_path / 'no.csv'}: No such file or directory; check the name"
@@ -153,12 +153,12 @@ def test_a_file_that_is_not_there_is_named(model, call, tmp_path):
         (["update", "--wait", "abc"], "argument --wait: 'abc' is not a number of seconds"),
     ],
 )
-def test_what_is_no_number_is_told_in_words(call, words, message):
+def test_invalid_number_is_reported_plainly(call, words, message):
     refused(call(*words), message, code=2)
 
 
 class TestOptionsGivenTwice:
-    def test_columns_are_gathered(self, call, tmp_path):
+    def test_repeated_column_options_are_combined(self, call, tmp_path):
         header = ["wind", "site", "temp", "tag_a", "tag_b", "tag_c"]
         rows = [[i % 7, i % 3, i % 5, i % 2, int(i % 3 == 0), [str(int(i % 5 == 0))]] for i in range(30)]
         path = write_csv(tmp_path / "flags.csv", rows, header)
@@ -180,52 +180,52 @@ class TestOptionsGivenTwice:
             ["send", "t.csv", "--batch", "100", "--batch", "100"],
         ],
     )
-    def test_one_value_is_not_replaced_by_another(self, call, words):
+    def test_repeated_single_value_option_is_rejected(self, call, words):
         refused(call(*words), f"argument {words[-2]}: given twice, but takes one value", code=2)
 
-    def test_what_is_meant_by_default_is_not_gathered(self, tmp_path, call):
+    def test_default_value_is_not_combined_with_a_given_one(self, tmp_path, call):
         words = ["serve", "token", "--tokens", tmp_path / "tokens", "--name", "me"]
         assert call(*words, "--scopes", "learn", "--scopes", "admin")[0] == 0
         assert json.loads((tmp_path / "tokens").read_text())["tokens"][0]["scopes"] == ["admin", "learn"]
 
-    def test_datasets_of_an_experiment_are_gathered(self):
+    def test_repeated_dataset_options_are_combined(self):
         words = ["reproduce", "comparison", "--datasets", "scene", "yeast", "--datasets", "emotions"]
         assert build_parser().parse_args(words).datasets == ["scene", "yeast", "emotions"]
 
 
 class TestTrainingOptions:
-    def test_too_few_rows_to_tune_on(self, call, tmp_path):
+    def test_too_few_rows_for_tuning_are_rejected(self, call, tmp_path):
         few = write_csv(tmp_path / "few.csv", ROWS[:1])
         words = ["train", few, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune"]
         refused(call(*words), "none of these has a label (rows: 1); give more rows")
         write_csv(few, ROWS[:15])
         assert call(*words)[0] == 0
 
-    def test_a_share_that_keeps_nothing_apart_saves_nothing(self, table, call, tmp_path):
+    def test_holdout_without_rows_is_rejected_and_saves_nothing(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".0001")
         refused(answer, "--holdout 0.0001 holds out none of the 80 rows; use a larger share")
         assert not (tmp_path / "m.mlca").exists()
 
     @pytest.mark.parametrize("option", [["--vigilance", ".2"], ["--attributes", "individual"]])
-    def test_what_is_tuned_is_not_chosen_beside_it(self, table, call, tmp_path, option):
+    def test_tune_excludes_the_options_that_it_chooses(self, table, call, tmp_path, option):
         answer = call("train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", *option)
         refused(answer, "--tune chooses --vigilance and --attributes", code=2)
 
     @pytest.mark.parametrize("option", [["--vote", "frequencies"], ["--neighbors", "5"], ["--smoothing", "2"]])
-    def test_what_bayes_alone_asks_for_is_not_ignored(self, table, call, tmp_path, option):
+    def test_options_without_effect_are_rejected(self, table, call, tmp_path, option):
         words = ["train", table, "--labels", "tags", "--out", tmp_path / "m.mlca", *option]
         refused(call(*words), f"{option[0]} has no effect without --decision bayes or --published", code=2)
         assert not (tmp_path / "m.mlca").exists()
         for remedy in (["--decision", "bayes"], ["--published", "MLCA"]):
             assert call(*words, *remedy)[0] == 0
 
-    def test_tuning_keeps_to_the_published_variant(self, table, call_json, tmp_path):
+    def test_tune_keeps_the_published_variant(self, table, call_json, tmp_path):
         words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--tune", "--published", "MLCA-I"]
         facts = call_json("train", table, *words)
         assert {trial["attributes"] for trial in facts["tuning"]} == {"individual"}
         assert load(tmp_path / "m.mlca").attributes == "individual"
 
-    def test_an_empty_separator(self, table, call, tmp_path):
+    def test_empty_separator_is_rejected(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--separator", "", "--out", tmp_path / "m.mlca")
         refused(answer, "--separator is empty; say what stands between labels")
 
@@ -238,8 +238,8 @@ class TestTrainingOptions:
         )
 
 
-def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
-    """A file of JSON may hold half of a character, and a terminal may know no Greek."""
+def test_unencodable_labels_are_written_as_escapes(tmp_path):
+    """JSON may contain half of a surrogate pair, and a terminal may lack Greek letters."""
     lines = [json.dumps({"x": i * i % 7, "tags": ["\ud800", "\u03b1"]}) for i in range(20)]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     assert run(["train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca"]).returncode == 0
@@ -252,7 +252,7 @@ def test_labels_that_the_output_cannot_write_are_escapes(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_what_has_no_room_is_named(model, table, tmp_path, monkeypatch, call):
+def test_full_disk_is_reported_with_its_file(model, table, tmp_path, monkeypatch, call):
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run([sys.executable, "-m", "mlca", "inspect", model], stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 1
@@ -268,8 +268,8 @@ def test_what_has_no_room_is_named(model, table, tmp_path, monkeypatch, call):
     assert (code, err) == (1, f"mlca predict: {tmp_path / 'p.csv'}: No space left on device\n")
 
 
-def test_ctrl_c_before_the_words_are_read(call, monkeypatch):
-    """The commands are imported then, which takes a moment: no traceback for who changes his mind."""
+def test_ctrl_c_while_parsing_arguments(call, monkeypatch):
+    """The commands are imported then, which takes a moment: Ctrl-C must not show a traceback."""
 
     def interrupted():
         raise KeyboardInterrupt
@@ -286,19 +286,19 @@ class TestClosedStreams:
         command = shlex.join([sys.executable, "-m", "mlca", *map(str, words)])
         return subprocess.run(f"{command} {stream}", shell=True, capture_output=True, timeout=120)
 
-    def test_input(self, model, table, tmp_path):
+    def test_closed_standard_input(self, model, table, tmp_path):
         before = model.read_bytes()
         done = self.closing("<&-", "update", model, "-")
         assert (done.returncode, model.read_bytes()) == (1, before)
         assert done.stderr.startswith(b"mlca update: standard input is closed; name a file"), done.stderr
 
-    def test_output(self, model, table, tmp_path):
+    def test_closed_standard_output(self, model, table, tmp_path):
         words = ["predict", model, table, "--out", tmp_path / "p.csv"]
         done = self.closing(">&-", *words)
         assert done.returncode == 1 and not (tmp_path / "p.csv").exists()
         assert done.stderr.startswith(b"mlca predict: standard output is closed; send it somewhere"), done.stderr
 
-    def test_errors(self, model, table, tmp_path):
+    def test_closed_standard_error(self, model, table, tmp_path):
         expected = run(["predict", model, table])
         done = self.closing("2>&-", "predict", model, table)
         assert (done.returncode, done.stdout) == (0, expected.stdout)
@@ -319,7 +319,7 @@ PACKED = {
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_files_that_are_packed_or_written_otherwise_are_told_so(call, tmp_path, kind):
+def test_compressed_or_foreign_files_are_reported(call, tmp_path, kind):
     content, message = PACKED[kind]
     (tmp_path / "a.csv").write_bytes(content)
     refused(call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"), message)

@@ -1,4 +1,4 @@
-"""`mlca predict`: what comes out is what the model says, in every format."""
+"""`mlca predict`: the output equals the model's predictions, in every format."""
 
 import csv
 import json
@@ -39,7 +39,7 @@ def more_likely_than(p):
     return lambda order, own, predicted: order[own[order] > p]
 
 
-def test_json_lines_hold_the_exact_probabilities(model, new, call, tmp_path):
+def test_json_lines_have_exact_probabilities(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.jsonl")[0] == 0
     found = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [row["row"] for row in found] == list(range(1, 41))
@@ -60,7 +60,7 @@ def labels_of(out):
     return [set(json.loads(line)["labels"]) for line in out.splitlines()]
 
 
-def test_thresholds_of_labels_and_of_all_others(model, new, call):
+def test_thresholds_per_label_and_for_all_others(model, new, call):
     loaded, X = load(model), as_matrix(ROWS)
     first, *others = loaded.classes_.tolist()
     _, out, _ = call("predict", model, new, "--json", "--threshold", "0.2", "--threshold", f"{first}=0.9")
@@ -70,7 +70,7 @@ def test_thresholds_of_labels_and_of_all_others(model, new, call):
 
 
 @pytest.mark.parametrize("objective", ["exact", "f1", "hamming"])
-def test_objective_of_one_call_and_of_the_trained_model(objective, model, new, call, tmp_path):
+def test_objective_of_a_call_and_of_the_model(objective, model, new, call, tmp_path):
     expected = load(model).set_params(objective=objective).predict_labels(as_matrix(ROWS))
     _, out, _ = call("predict", model, new, "--json", "--objective", objective)
     assert labels_of(out) == expected
@@ -80,14 +80,14 @@ def test_objective_of_one_call_and_of_the_trained_model(objective, model, new, c
     assert load(tmp_path / "m.mlca").objective == objective
 
 
-def test_objective_that_the_decision_does_not_have_is_rejected(new, call, tmp_path):
+def test_unsupported_objective_is_rejected(new, call, tmp_path):
     path = write_csv(tmp_path / "train.csv", weather_rows(60, 1))
     assert call("train", path, "--labels", "tags", "--out", tmp_path / "m.mlca", "--decision", "calibrated")[0] == 0
     code, _, err = call("predict", tmp_path / "m.mlca", new, "--objective", "f1")
     assert code == 1 and 'objective="f1" needs decision="mixed"' in err
 
 
-def test_csv_and_the_most_likely(model, new, call, tmp_path):
+def test_csv_and_most_likely_labels(model, new, call, tmp_path):
     assert call("predict", model, new, "--out", tmp_path / "p.csv", "--top", "2")[0] == 0
     with (tmp_path / "p.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -98,7 +98,7 @@ def test_csv_and_the_most_likely(model, new, call, tmp_path):
     np.testing.assert_allclose([float(row["novelty"]) for row in rows], novelty, rtol=1e-3)
 
 
-def test_the_papers_algorithm_tells_no_novelty(new, call, tmp_path):
+def test_published_algorithm_has_no_novelty(new, call, tmp_path):
     path = write_csv(tmp_path / "train.csv", weather_rows(60, 1))
     words = ["--labels", "tags", "--out", tmp_path / "m.mlca", "--published", "MLCA"]
     assert call("train", path, *words)[0] == 0
@@ -117,7 +117,7 @@ def test_no_label_column_is_needed_and_the_summary_is_json(model, call_json, tmp
     assert facts["unseen"] == {"season=monsoon": 40}
 
 
-def test_skipped_rows_keep_their_numbers_free(model, new, call, tmp_path):
+def test_numbers_of_skipped_rows_are_left_out(model, new, call, tmp_path):
     lines = new.read_text().splitlines()
     new.write_text("\n".join([lines[0], "oops", *lines[1:]]))
     code, out, err = call("predict", model, new, "--on-error", "skip")
@@ -126,7 +126,7 @@ def test_skipped_rows_keep_their_numbers_free(model, new, call, tmp_path):
     assert "line 2: the row has 1 cells" in err
 
 
-def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
+def test_failure_leaves_no_partial_file(model, new, call, tmp_path):
     (tmp_path / "p.csv").write_text("old")
     new.write_text(new.read_text() + "oops\n")
     assert call("predict", model, new, "--out", tmp_path / "p.csv")[0] == 1
@@ -134,8 +134,8 @@ def test_a_failure_leaves_no_half_file(model, new, call, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "new.csv", "p.csv"]
 
 
-def test_a_failure_ends_what_goes_to_standard_output(model, call, tmp_path):
-    """Rows before it may have been sent, as docs/cli.md says: whole lines, and an exit code that tells."""
+def test_failure_ends_standard_output(model, call, tmp_path):
+    """Earlier rows may have been written, as docs/cli.md documents: whole lines, and a failing exit code."""
     path = write_csv(tmp_path / "long.csv", weather_rows(1200, 6))
     _, whole, _ = call("predict", model, path)
     path.write_text(path.read_text() + "oops\n")
@@ -144,14 +144,14 @@ def test_a_failure_ends_what_goes_to_standard_output(model, call, tmp_path):
     assert whole.startswith(out) and out.endswith("\n") and len(out) < len(whole)
 
 
-def test_a_file_that_does_not_fit_gives_no_output(model, call, tmp_path):
+def test_mismatching_file_produces_no_output(model, call, tmp_path):
     (tmp_path / "other.csv").write_text("temp,season\n1,winter\n")
     code, out, err = call("predict", model, tmp_path / "other.csv")
     assert (code, out) == (1, "")
     assert "missing column 'humidity' (numeric)" in err
 
 
-def test_labels_that_hold_every_separator_but_one(tmp_path, call):
+def test_separator_is_one_that_no_label_contains(tmp_path, call):
     (tmp_path / "a.jsonl").write_text('{"x": 1, "tags": ["a|b", "c;d"]}\n{"x": 2, "tags": ["e"]}\n' * 30)
     assert call("train", tmp_path / "a.jsonl", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
     _, out, _ = call("predict", tmp_path / "m.mlca", tmp_path / "a.jsonl", "--top", "3")
@@ -159,7 +159,7 @@ def test_labels_that_hold_every_separator_but_one(tmp_path, call):
     assert sorted(rows[0]["labels"].split(",")) == ["a|b", "c;d", "e"]
 
 
-def test_a_row_without_an_id_is_not_called_none(model, call, tmp_path):
+def test_row_without_id_is_not_called_none(model, call, tmp_path):
     path = tmp_path / "new.jsonl"
     rows = [{"temp": 1, "humidity": 50, "season": "winter", "key": key} for key in (7, None, float("nan"))]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -167,8 +167,8 @@ def test_a_row_without_an_id_is_not_called_none(model, call, tmp_path):
     assert [row["key"] for row in csv.DictReader((tmp_path / "p.csv").open())] == ["7", "", ""]
 
 
-def test_line_ends_in_cells_end_no_row(model, call, tmp_path):
-    """Before Python 3.13 `csv` leaves a carriage return without quotes, where it ends a row for all who read it."""
+def test_line_ends_in_cells_do_not_end_the_row(model, call, tmp_path):
+    """Before Python 3.13 `csv` does not quote a carriage return, which ends a row for all readers."""
     ids = ["a\rb", "c\nd", "\re", "f\r\ng", 'h"\r']
     rows = [[*row[:3], name, []] for row, name in zip(weather_rows(5, 3), ids, strict=True)]
     path = write_csv(tmp_path / "new.csv", rows, ["temp", "humidity", "season", "key", "tags"])
@@ -180,13 +180,13 @@ def test_line_ends_in_cells_end_no_row(model, call, tmp_path):
     assert not (tmp_path / "p.csv").read_bytes().endswith(b"\r\n")
 
 
-def test_wrong_words_are_told_by_exit_code_2(model, new, call):
+def test_wrong_arguments_exit_with_code_2(model, new, call):
     assert call("predict", model, new, "--out", "p.xlsx")[0] == 2
     assert call("predict", model, new, "--top", "0")[0] == 2
     assert call("predict", model, new, "--top", "2", "--threshold", "0.1")[0] == 2
 
 
-def test_a_pipe_from_end_to_end_that_is_closed_early(model, new):
+def test_pipeline_that_is_closed_early_ends_quietly(model, new):
     read, write = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-m", "mlca", "predict", str(model), "-"],

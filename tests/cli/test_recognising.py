@@ -1,4 +1,4 @@
-"""What `mlca train` finds out by itself, carries along, keeps apart and tries out."""
+"""`mlca train`: detection of columns, ID columns, held-out rows and tuning."""
 
 import json
 import os
@@ -45,7 +45,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_same_rows_written_otherwise_give_the_same_model(tmp_path, call, name):
+def test_same_rows_in_other_notation_give_the_same_model(tmp_path, call, name):
     FILES[name](tmp_path / "a.csv")
     code, out, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
     assert code == 0, err
@@ -53,7 +53,7 @@ def test_the_same_rows_written_otherwise_give_the_same_model(tmp_path, call, nam
     assert ("decimal commas" in out) == ("commas" in name)
 
 
-def test_every_kind_of_column_is_told_and_ids_are_left_out(tmp_path, call):
+def test_kinds_of_columns_are_printed_and_ids_left_out(tmp_path, call):
     frame, topics = tickets(200, 1)
     frame.assign(tags=["|".join(own) for own in topics]).to_csv(tmp_path / "a.csv", index=False)
     code, out, _ = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
@@ -74,7 +74,7 @@ def test_every_kind_of_column_is_told_and_ids_are_left_out(tmp_path, call):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-def test_ids_are_carried_through_and_not_learned(tmp_path, call, suffix):
+def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     rows = [[f"=no{i}", *row] for i, row in enumerate(ROWS)]
     write_csv(tmp_path / "a.csv", rows, header=["name", *HEADER])
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
@@ -89,14 +89,14 @@ def test_ids_are_carried_through_and_not_learned(tmp_path, call, suffix):
     quote = "'" if suffix == ".csv" else ""  # so that no spreadsheet runs it
     assert found["name"].tolist() == [f"{quote}=no{i}" for i in range(230)]
     code, _, err = call(*train, "--id", "name", "--numeric", "name")
-    assert code == 1 and "cannot be two things" in err
+    assert code == 1 and "cannot have two kinds" in err
     code, _, err = call(*train, "--id", "nobody")
     assert code == 1 and "no column is called 'nobody'" in err
     code, _, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv", "--id", "temp")
     assert code == 1 and "carried, not learned" in err
 
 
-def test_rows_are_kept_apart_and_measured(tmp_path, call, call_json):
+def test_held_out_rows_are_measured(tmp_path, call, call_json):
     write_csv(tmp_path / "a.csv", ROWS)
     words = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
     facts = call_json(*words, "--holdout", ".2")
@@ -113,7 +113,7 @@ def test_rows_are_kept_apart_and_measured(tmp_path, call, call_json):
     assert call("train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca", "--holdout", ".2")[0] == 1
 
 
-def test_missing_values_of_rows_kept_apart_are_not_counted(tmp_path, call_json):
+def test_missing_values_of_held_out_rows_are_not_counted(tmp_path, call_json):
     apart = [is_kept_apart(number, 0.2) for number in range(1, 231)]
     rows = [
         ["", h, "monsoon", tags] if held else [t, h, s, tags] for (t, h, s, tags), held in zip(ROWS, apart, strict=True)
@@ -153,11 +153,11 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
         ("x,t\n1.5,maybe\n" + "1.5,0\n1.5,1\n" * 20, 2, "label 't' must be 0 or 1"),
         ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "no list such as"),
         ("x,y,tags\n1,,a\n" + "soon,2024-01-02,a\n1,2024-01-03,b\n" * 20, 3, "'soon'"),
-        ("day,tags\nthen,a\n" + "2024-01-02,a\n2024-01-03,b\n" * 20, 2, "'then' is no date, as column 'day'"),
+        ("day,tags\nthen,a\n" + "2024-01-02,a\n2024-01-03,b\n" * 20, 2, "'then' is not a date, as column 'day'"),
         ('[1]\n{"x": 1, "tags": "a"}\n', 1, "found a list"),
     ],
 )
-def test_every_bad_cell_is_named_also_in_the_first_row(tmp_path, call, content, line, problem):
+def test_every_bad_cell_is_named_even_in_the_first_row(tmp_path, call, content, line, problem):
     path = tmp_path / ("a.jsonl" if content.startswith("[") else "a.csv")
     path.write_text(content)
     labels = "t" if ",t\n" in content else "tags"
@@ -166,7 +166,7 @@ def test_every_bad_cell_is_named_also_in_the_first_row(tmp_path, call, content, 
     assert code == 1 and f"{path}, line {line}: " in err and problem in err, err
 
 
-def test_the_time_left_allows_for_rows_that_cost_more_and_more():
+def test_time_left_accounts_for_increasing_cost_per_row():
     """If the cost of a row grows with the rows before it, the second half takes three times the first."""
     cost = GrowingCost()
     for percent in range(1, 51):
@@ -180,7 +180,7 @@ def test_the_time_left_allows_for_rows_that_cost_more_and_more():
 
 
 @pytest.mark.parametrize("command", ["inspect", "predict"])
-def test_a_pipe_that_is_closed_ends_quietly(model, tmp_path, command):
+def test_closed_pipe_ends_quietly(model, tmp_path, command):
     more = [write_csv(tmp_path / "a.csv", weather_rows(3000, 2))] if command == "predict" else []
     words = [sys.executable, "-m", "mlca", command, str(model), *map(str, more)]
     reading, writing = os.pipe()
@@ -190,7 +190,7 @@ def test_a_pipe_that_is_closed_ends_quietly(model, tmp_path, command):
     assert done.returncode == 0 and b"Broken" not in done.stderr and b"Traceback" not in done.stderr
 
 
-def test_a_model_of_python_has_names_in_the_shell(tmp_path, call):
+def test_model_from_python_shows_names(tmp_path, call):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(80, 2)), columns=["width", "height"])
     MLCA().fit(frame, [{"wide"} if w > 0 else {"narrow"} for w in frame["width"]]).save(tmp_path / "m.mlca")
     code, out, _ = call("inspect", tmp_path / "m.mlca")

@@ -1,4 +1,4 @@
-"""Names from files are shown, never obeyed: by terminals or by spreadsheets."""
+"""Names from files are escaped for terminals and spreadsheets."""
 
 import csv
 import io
@@ -21,19 +21,19 @@ EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m\r\nlast"
 
 
 def is_raw(text):
-    """Whether a terminal would obey, or a reader be deceived by, anything in a text but its line ends."""
+    """Return whether a text contains control characters or overrides, apart from its line ends."""
     return any(c != "\n" and unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp", "Cf") for c in text)
 
 
 @given(st.text(st.characters(exclude_characters="\u200c\u200d")))
-def test_nothing_that_is_shown_is_obeyed(text):
+def test_control_characters_are_never_printed(text):
     assert not is_raw(shown(text)) and "\n" not in shown(text)
     assert shown(shown(text)) == shown(text)
     if text.isprintable():
         assert shown(text) == text
 
 
-def test_scripts_of_the_world_are_left_alone():
+def test_text_in_any_script_is_printed_unchanged():
     for text in ("naïve", "日本　語", "می‌خواهم", "👩‍🚀", "a b"):
         assert shown(text) == text
 
@@ -53,7 +53,7 @@ def evil(tmp_path, call):
     return tmp_path / "m.mlca", path
 
 
-def test_no_command_prints_a_name_raw(evil, call):
+def test_no_command_prints_a_name_unescaped(evil, call):
     model, path = evil
     skip = ["--on-error", "skip"]
     for words in (
@@ -71,14 +71,14 @@ def test_no_command_prints_a_name_raw(evil, call):
         assert out + err and not is_raw(out + err), words
 
 
-def test_explanations_print_no_name_raw():
+def test_explanations_print_no_name_unescaped():
     model = MLCA().fit([[0.0], [1.0], [2.0]], [{EVIL}, {EVIL, "b"}, set()])
     assert "\\x1b[2J" in str(model.explain([1.0])) and not is_raw(str(model.explain([1.0])))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
 @pytest.mark.parametrize("form", [[], ["--json"]])
-def test_predictions_on_a_terminal_are_shown_and_elsewhere_exact(evil, form, call):
+def test_predictions_are_escaped_on_terminals_only(evil, form, call):
     model, path = evil
     words = ["predict", str(model), str(path), "--on-error", "skip", "--top", "1", *form]
     command = [sys.executable, "-m", "mlca", *words]
@@ -102,7 +102,7 @@ def test_predictions_on_a_terminal_are_shown_and_elsewhere_exact(evil, form, cal
     assert (labels[0] if form else labels).endswith(EVIL)
 
 
-def test_cells_that_a_spreadsheet_would_run_are_quoted(tmp_path):
+def test_formula_cells_get_an_apostrophe(tmp_path):
     names = ["=1+1", "+cmd", "-2+3", "@sum", "\tx", "＝1", "-1.5", "+1e3", "plain", "a=b"]
     with writing(str(tmp_path / "p.csv"), "|", as_json=False) as writer:
         writer.write([Prediction(1, [name], [0.5]) for name in names])
@@ -114,7 +114,7 @@ def test_cells_that_a_spreadsheet_would_run_are_quoted(tmp_path):
 
 
 @given(st.text(st.sampled_from("=+-@\t\r\n＝1.5eE a'")))
-def test_a_cell_is_a_number_or_begins_harmlessly(text):
+def test_csv_cells_are_numbers_or_harmless(text):
     cell = as_cell(text)
     assert cell in (text, f"'{text}")
     if cell[:1] in set("=+-@\t\r\n＝"):

@@ -94,7 +94,7 @@ def test_options_are_the_parameters_of_the_model(tmp_path, call, words):
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model(**OPTIONS[words]))
 
 
-def test_batches_change_nothing(tmp_path, call, monkeypatch):
+def test_batch_size_changes_nothing(tmp_path, call, monkeypatch):
     monkeypatch.setattr("mlca.tables.batches.BATCH_ROWS", 17)
     write_csv(tmp_path / "a.csv", ROWS)
     assert call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
@@ -111,7 +111,7 @@ def test_arff_with_columns_of_0_and_1(tmp_path, call, labels):
     assert_equal_models(model, new_model().partial_fit(as_matrix(ROWS), indicator, classes=names))
 
 
-def test_meka_and_mulan_tell_the_labels_themselves(tmp_path, call):
+def test_meka_and_mulan_declare_the_labels(tmp_path, call):
     write_arff(tmp_path / "mulan.arff", ROWS)
     text = (tmp_path / "mulan.arff").read_text()
     (tmp_path / "meka.arff").write_text(text.replace("@relation weather", "@relation 'weather: -C -3'"))
@@ -169,7 +169,7 @@ def test_the_choice_of_kinds_is_shown_and_can_be_overridden(tmp_path, call):
     assert load(tmp_path / "m.mlca").prototypes_.shape[1] == 2
 
 
-def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
+def test_very_different_spreads_cause_a_hint(tmp_path, call):
     rows = [[t * 1000, h / 100, s, tags] for t, h, s, tags in ROWS]
     write_csv(tmp_path / "a.csv", rows)
     train = ["train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca"]
@@ -179,7 +179,7 @@ def test_columns_of_very_different_spread_earn_a_hint(tmp_path, call):
     assert "Hint" not in call(*train)[1]
 
 
-def test_missing_values_are_gaps_and_reported(tmp_path, call_json):
+def test_missing_values_are_kept_and_reported(tmp_path, call_json):
     rows = [["" if i == 3 else "NA" if i == 4 else t, h, "?" if i < 5 else s, g] for i, (t, h, s, g) in enumerate(ROWS)]
     write_csv(tmp_path / "a.csv", rows)
     facts = call_json("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca", "--vigilance", "0")
@@ -190,7 +190,7 @@ def test_missing_values_are_gaps_and_reported(tmp_path, call_json):
     assert_equal_models(load(tmp_path / "m.mlca"), expected)
 
 
-def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
+def test_recipe_is_stored_and_survives_python(tmp_path, model):
     recipe = recipe_of(load(model))
     assert [column.name for column in recipe.layout.learned] == ["temp", "humidity", "season"]
     assert recipe.layout.labels.separator == "|"
@@ -201,7 +201,7 @@ def test_the_recipe_is_in_the_file_and_survives_python(tmp_path, model):
     assert recipe_of(load(tmp_path / "other.mlca")) is None
 
 
-def test_growth_is_noted(call_json, tmp_path):
+def test_growth_is_recorded(call_json, tmp_path):
     write_csv(tmp_path / "a.csv", weather_rows(2500, 1))
     call_json("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
     write_csv(tmp_path / "b.csv", weather_rows(20, 2))
@@ -209,7 +209,7 @@ def test_growth_is_noted(call_json, tmp_path):
     assert [note.rows for note in recipe_of(load(tmp_path / "m.mlca")).growth] == [1000, 2000, 2500, 2520]
 
 
-def test_standard_input_is_sniffed(tmp_path):
+def test_format_of_standard_input_is_detected(tmp_path):
     path = write_csv(tmp_path / "a.csv", ROWS)
     done = run(["train", "-", "--labels", "tags", "--out", tmp_path / "m.mlca"], stdin=gzip.compress(path.read_bytes()))
     assert done.returncode == 0, done.stderr
@@ -217,7 +217,7 @@ def test_standard_input_is_sniffed(tmp_path):
     assert_equal_models(load(tmp_path / "m.mlca"), expected_model())
 
 
-def test_quoted_cells_may_hold_anything(tmp_path, call):
+def test_quoted_cells_may_contain_anything(tmp_path, call):
     rows = [[t, h, f'"{s}",\nof\r\nit', tags] for t, h, s, tags in ROWS]
     write_csv(tmp_path / "a.csv", rows)
     assert call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")[0] == 0
@@ -237,7 +237,7 @@ BAD_FILES = {
     "open quote": (GOOD.encode() + b'3,"winter,cold\n4,', "line 4: unexpected end of data"),
     "no label column": (b"a,b\n1,2\n", "no column is called 'tags'; there are 'a', 'b'"),
     "only labels": (b"tags\na\nb\n", "no column is left to learn from"),
-    "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or cut off"),
+    "damaged gzip": (gzip.compress(GOOD.encode() * 50)[:-20], "the compressed file is damaged or truncated"),
     "a word among numbers": (GOOD.encode() + b"1,winter,a\n" * 30 + b"x,winter,a\n", "line 34: 'x' is not a number"),
     "infinite": (
         GOOD.encode() + b"1,winter,a\n" * 9 + b"1e999,winter,a\n",
@@ -247,7 +247,7 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("fault", BAD_FILES)
-def test_a_bad_file_is_named_with_its_fault_and_nothing_is_written(tmp_path, call, fault):
+def test_bad_file_is_reported_and_nothing_is_written(tmp_path, call, fault):
     content, message = BAD_FILES[fault]
     (tmp_path / "a.csv").write_bytes(content)
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "m.mlca")
@@ -290,8 +290,8 @@ def test_many_skipped_rows_are_counted_not_named(tmp_path, call):
     ("words", "message"),
     [
         (["--numeric", "season"], "column 'season' has no number"),
-        (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot be two things"),
-        (["--ignore", "tags"], "'tags' cannot be two things"),
+        (["--numeric", "temp", "--ignore", "temp"], "'temp' cannot have two kinds"),
+        (["--ignore", "tags"], "'tags' cannot have two kinds"),
         (["--ignore", "wind"], "no column is called 'wind'"),
         (["--format", "parquet"], "not a Parquet file"),
     ],
@@ -317,7 +317,7 @@ def test_invalid_hyperparameter_is_a_usage_error(tmp_path, call, words, message)
     assert (code, message in err) == (2, True), err
 
 
-def test_what_is_missing_is_told_before_the_work_begins(tmp_path, call):
+def test_missing_packages_are_reported_before_the_work(tmp_path, call):
     write_csv(tmp_path / "a.csv", ROWS)
     code, _, err = call("train", tmp_path / "a.csv", "--labels", "tags", "--out", tmp_path / "nowhere" / "m.mlca")
     assert code == 1 and "no such folder" in err

@@ -1,4 +1,4 @@
-"""`mlca update`: goes on exactly, welcomes labels, checks columns, and never leaves half a file."""
+"""`mlca update`: continues exactly, supports new labels, checks columns, and never leaves a partial file."""
 
 import json
 import os
@@ -22,7 +22,7 @@ if os.name == "posix":
     import termios
 
 
-def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, model, call_json):
+def test_update_equals_partial_fit_and_accepts_new_labels(tmp_path, model, call_json):
     more = weather_rows(150, 2, tags_too=["storm"])
     facts = call_json("update", model, write_csv(tmp_path / "more.csv", more), "--backup")
     assert facts["new_labels"] == ["storm"]
@@ -38,14 +38,14 @@ def test_update_goes_on_as_partial_fit_would_and_takes_new_labels(tmp_path, mode
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "model.mlca.bak", "more.csv"]
 
 
-def test_no_backup_unless_asked(tmp_path, model, call):
+def test_backup_only_on_request(tmp_path, model, call):
     code, out, _ = call("update", model, write_csv(tmp_path / "more.csv", weather_rows(20, 2)))
     assert code == 0
     assert "Learned 20 rows" in out and "No new labels" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.mlca", "more.csv"]
 
 
-def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call, call_json):
+def test_columns_are_matched_by_name_in_any_order_and_format(tmp_path, model, call, call_json):
     more = weather_rows(30, 2)
     names = [3, 2, 0, 1]
     lines = [
@@ -66,7 +66,7 @@ def test_columns_are_found_by_name_in_any_order_and_format(tmp_path, model, call
     assert code == 0 and "no column 'wind' (numeric): missing in every row" in err
 
 
-def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, call):
+def test_all_differences_are_named_at_once_and_nothing_changes(tmp_path, model, call):
     before = model.read_bytes()
     (tmp_path / "other.csv").write_text("temp,season,wind\nwarm,3,1\ncool,4,2\n")
     code, _, err = call("update", model, tmp_path / "other.csv", "--backup")
@@ -81,7 +81,7 @@ def test_what_differs_is_named_all_at_once_and_nothing_changes(tmp_path, model, 
     assert not (tmp_path / "model.mlca.bak").exists()
 
 
-def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_known(tmp_path, model, call_json):
+def test_new_category_is_learned_and_unlike_known_ones_until_then(tmp_path, model, call_json):
     more = [[t, h, "monsoon" if i < 7 else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(60, 2))]
     path = write_csv(tmp_path / "more.csv", more)
     words = ["predict", model, path, "--out", tmp_path / "p.csv"]
@@ -95,8 +95,8 @@ def test_a_value_never_seen_before_is_learned_and_till_then_like_none_of_the_kno
     assert call_json(*words)["unseen"] == {}
 
 
-def test_a_stream_in_several_files_gives_the_model_of_one(tmp_path, call, monkeypatch):
-    """Though a category comes late: it counts from its row on, wherever the files end."""
+def test_several_files_give_the_model_of_one(tmp_path, call, monkeypatch):
+    """Even with late categories: they count from their row on, wherever the files end."""
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 60)
     rows = [[t, h, "monsoon" if i in (150, 190) else s, tags] for i, (t, h, s, tags) in enumerate(weather_rows(230, 1))]
     for name, part in (("all", rows), ("first", rows[:100]), ("second", rows[100:170]), ("third", rows[170:])):
@@ -112,7 +112,7 @@ def test_a_stream_in_several_files_gives_the_model_of_one(tmp_path, call, monkey
     assert recipe_of(grown).layout == recipe_of(whole).layout
 
 
-def test_names_that_come_too_late_to_be_columns_are_told(tmp_path, call, monkeypatch):
+def test_late_names_of_objects_are_reported(tmp_path, call, monkeypatch):
     monkeypatch.setattr("mlca.tables.jsonlines.FIRST_OBJECTS", 10)
     lines = [{"x": i % 3, "tags": "a" if i % 2 else "b"} | ({"late": 1} if i > 20 else {}) for i in range(40)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -146,7 +146,7 @@ def test_categories_may_look_like_numbers(tmp_path, call, call_json):
     assert call_json(*words)["unseen"] == {"year=2003": 1}
 
 
-def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
+def test_bad_row_leaves_the_model_unchanged(tmp_path, model, call):
     before = model.read_bytes()
     path = write_csv(tmp_path / "more.csv", weather_rows(50, 2))
     path.write_text(path.read_text() + "hot,60,winter,cold\n")
@@ -155,7 +155,7 @@ def test_a_bad_row_leaves_the_model_as_it_was(tmp_path, model, call):
     assert model.read_bytes() == before
 
 
-def test_a_model_without_recipe_is_refused(tmp_path, call):
+def test_model_without_recipe_is_rejected(tmp_path, call):
     MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(tmp_path / "m.mlca")
     (tmp_path / "a.csv").write_text("x,tags\n1,a\n")
     for command in ("update", "predict", "evaluate"):
@@ -181,7 +181,7 @@ def start(words, **options):
 
 
 def feed(process, path, n_rows):
-    """Write rows to a command and wait until it has done all it can with them; leave the pipe open.
+    """Write rows to a command and wait until it has processed as many as it can; leave the pipe open.
 
     The end of the last line comes alone: it is read by a command that is done with all lines before.
     """
@@ -196,7 +196,7 @@ def feed(process, path, n_rows):
 
 
 class TestPatientInterrupt:
-    def test_waiting_ends_at_once_and_a_batch_is_finished_first(self):
+    def test_waiting_is_interrupted_at_once_and_learning_after_the_batch(self):
         with PatientInterrupt() as interrupt, pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         done = []
@@ -209,7 +209,7 @@ class TestPatientInterrupt:
             done.append("never")
         assert done == ["first", "second"]
 
-    def test_one_is_enough_and_none_disturbs_the_saving(self):
+    def test_further_interrupts_do_not_disturb_saving(self):
         with PatientInterrupt() as interrupt:
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
@@ -218,7 +218,7 @@ class TestPatientInterrupt:
             interrupt.ignore()
             signal.raise_signal(signal.SIGINT)
 
-    def test_the_handler_of_before_comes_back_and_what_ignores_goes_on_ignoring(self):
+    def test_previous_signal_handlers_are_restored(self):
         before = signal.getsignal(signal.SIGINT)
         with PatientInterrupt():
             assert signal.getsignal(signal.SIGINT) != before
@@ -262,7 +262,7 @@ def test_ctrl_c_before_the_first_batch_writes_nothing(tmp_path):
 
 
 @needs_signals
-def test_a_killed_update_leaves_the_model_whole(tmp_path, model):
+def test_killed_update_leaves_the_old_model(tmp_path, model):
     before = model.read_bytes()
     process = start(["update", model, "-"])
     feed(process, tmp_path / "a.csv", 12_500)
@@ -275,8 +275,8 @@ def test_a_killed_update_leaves_the_model_whole(tmp_path, model):
 
 @needs_signals
 class TestTwoUpdates:
-    def test_two_at_once_lose_nobodys_rows(self, tmp_path, model, call):
-        """The first holds the model while its input is open; the second waits, and learns on top of it."""
+    def test_concurrent_updates_lose_no_rows(self, tmp_path, model, call):
+        """The first update holds the lock while its input is open; the second waits, and learns on top of it."""
         first = start(["update", model, "-", "--json"])
         feed(first, tmp_path / "a.csv", 100)
         second = start(["update", model, write_csv(tmp_path / "b.csv", weather_rows(50, 3, tags_too=["late"]))])
@@ -295,14 +295,14 @@ class TestTwoUpdates:
         assert load(model).classes_.tolist() == expected.classes_.tolist()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv", "model.mlca"]
 
-    def test_a_killed_update_lets_the_next_go_on(self, tmp_path, model, call_json):
+    def test_lock_of_a_killed_update_is_released(self, tmp_path, model, call_json):
         first = start(["update", model, "-"])
         feed(first, tmp_path / "a.csv", 100)
         first.kill()
         first.communicate(timeout=60)
         assert call_json("update", model, tmp_path / "a.csv", "--wait", "0")["rows_in_all"] == 400
 
-    def test_a_model_that_others_replace_is_not_overwritten(self, tmp_path, model):
+    def test_model_replaced_by_another_program_is_not_overwritten(self, tmp_path, model):
         process = start(["update", model, "-"])
         feed(process, tmp_path / "a.csv", 100)
         MLCA().fit([[1.0], [2.0]], [{"a"}, {"b"}]).save(model)
@@ -328,7 +328,7 @@ def test_links_are_followed_and_a_private_model_keeps_a_private_backup(tmp_path,
 
 
 class TestModelsOfPython:
-    """What was learned in Python goes on in the shell, whatever form its labels had there."""
+    """A model trained in Python continues in the command line, whatever the form of its labels."""
 
     FRAME = pd.DataFrame({"hours": np.arange(60) % 7 / 2, "team": ["u", "v", "w"] * 20})
     FORMS = {  # noqa: RUF012
@@ -347,7 +347,7 @@ class TestModelsOfPython:
         assert (facts["rows_in_all"], facts["labels"], facts["new_labels"]) == (120, [0, 1, 2], [])
         assert load(tmp_path / "m.mlca").predict_labels(self.FRAME[:3]) == [{0}, {1}, {2}]
 
-    def test_a_row_without_exactly_one_class_is_told_by_its_line(self, tmp_path, call, call_json):
+    def test_row_without_exactly_one_class_is_reported_by_line(self, tmp_path, call, call_json):
         MLCA().fit(self.FRAME, ["p", "q", "r"] * 20).save(tmp_path / "m.mlca")
         self.FRAME[:4].assign(tags=["p", "q|r", "", "r"]).to_csv(tmp_path / "more.csv", index=False)
         words = ("update", tmp_path / "m.mlca", tmp_path / "more.csv", "--labels", "tags", "--separator", "|")

@@ -1,4 +1,4 @@
-"""What every classifier of the package takes, and how it refuses the rest."""
+"""Inputs that every classifier of the package accepts, and how it rejects others."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def allows_gaps(model):
     return model.__sklearn_tags__().input_tags.allow_nan
 
 
-def test_gaps_are_what_the_tags_say(model, data):
+def test_missing_values_are_supported_as_the_tags_declare(model, data):
     X = with_a_gap(data.X)
     if allows_gaps(model):
         learned = clone(model).fit(X, data.Y)
@@ -76,7 +76,7 @@ def test_gaps_are_what_the_tags_say(model, data):
         assert_untouched(model, lambda: model.predict_proba(X), "NaN")
 
 
-def test_partial_fit_takes_gaps_as_the_tags_say(stream_model, data):
+def test_partial_fit_supports_missing_values_as_the_tags_declare(stream_model, data):
     X = with_a_gap(data.X)
     stream_model.partial_fit(data.X, data.Y)
     if allows_gaps(stream_model):
@@ -86,7 +86,7 @@ def test_partial_fit_takes_gaps_as_the_tags_say(stream_model, data):
 
 
 @pytest.mark.parametrize("kind", BAD_ROWS)
-def test_bad_rows_are_refused_and_change_nothing(model, data, kind):
+def test_bad_rows_are_rejected_and_change_nothing(model, data, kind):
     X, message = bad_rows(data.X)[kind]
     assert_untouched(model, lambda: model.fit(X, data.Y[: len(X)]), f"{message}|as many|labels")
     model.fit(data.X, data.Y)
@@ -95,7 +95,7 @@ def test_bad_rows_are_refused_and_change_nothing(model, data, kind):
 
 
 @pytest.mark.parametrize("kind", BAD_LABELS)
-def test_bad_labels_are_refused_and_change_nothing(model, data, kind):
+def test_bad_labels_are_rejected_and_change_nothing(model, data, kind):
     Y, message = bad_labels(data.Y)[kind]
     assert_untouched(model, lambda: model.fit(data.X, Y), message)
     model.fit(data.X, data.Y)
@@ -103,7 +103,7 @@ def test_bad_labels_are_refused_and_change_nothing(model, data, kind):
 
 
 @pytest.mark.parametrize("kind", BAD_ROWS)
-def test_partial_fit_refuses_bad_rows(stream_model, data, kind):
+def test_partial_fit_rejects_bad_rows(stream_model, data, kind):
     X, message = bad_rows(data.X)[kind]
     stream_model.partial_fit(data.X, data.Y)
     wider = np.hstack((data.Y, data.Y))[: len(X)]
@@ -111,13 +111,13 @@ def test_partial_fit_refuses_bad_rows(stream_model, data, kind):
 
 
 @pytest.mark.parametrize("kind", BAD_LABELS)
-def test_partial_fit_refuses_bad_labels(stream_model, data, kind):
+def test_partial_fit_rejects_bad_labels(stream_model, data, kind):
     Y, message = bad_labels(data.Y)[kind]
     stream_model.partial_fit(data.X, data.Y)
     assert_untouched(stream_model, lambda: stream_model.partial_fit(data.X, Y), message)
 
 
-def test_wrong_columns_are_refused(model, data):
+def test_wrong_columns_are_rejected(model, data):
     model.fit(data.X, data.Y)
     message = "X has 3 features, but .* is expecting 2 features"
     assert_untouched(model, lambda: model.predict(np.zeros((2, 3))), message)
@@ -131,7 +131,7 @@ def test_nothing_is_predicted_before_anything_is_learned(model, data):
             method(data.queries)
 
 
-def test_inputs_are_left_alone(model, data):
+def test_inputs_are_not_modified(model, data):
     X, Y, queries = (part.copy() for part in data)
     model.fit(X, Y)
     if hasattr(model, "partial_fit"):
@@ -141,7 +141,7 @@ def test_inputs_are_left_alone(model, data):
         assert_array_equal(after, before)
 
 
-def test_the_model_keeps_nothing_of_its_inputs(model, data):
+def test_model_keeps_no_reference_to_its_inputs(model, data):
     X, Y, queries = (part.copy() for part in data)
     expected = model.fit(X, Y).predict_proba(queries)
     X[:], Y[:] = 0, 0

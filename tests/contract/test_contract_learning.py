@@ -1,4 +1,4 @@
-"""What every classifier of the package does with rows and labels."""
+"""Behaviour of every classifier of the package with rows and labels."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def test_shapes_and_types(model, data):
     assert model.predict(data.queries[:1]).shape == (1, 3)
 
 
-def test_learns_what_is_plain_to_see(model, data):
+def test_learns_separable_data(model, data):
     predicted = model.fit(data.X, data.Y).predict(data.X)
     assert np.mean(predicted == data.Y) > 0.7
 
 
-def test_rows_are_judged_one_by_one(model, data):
+def test_rows_are_predicted_independently(model, data):
     model.fit(data.X, data.Y)
     one_by_one = np.vstack([model.predict_proba(row[None]) for row in data.queries])
     assert_allclose(one_by_one, model.predict_proba(data.queries), rtol=1e-12)
@@ -62,7 +62,7 @@ def test_same_seed_same_model(model, data):
     assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), again.predict_proba(data.queries))
 
 
-def test_fit_starts_afresh(model, data):
+def test_fit_starts_from_an_empty_model(model, data):
     expected = clone(model).fit(data.X, data.Y).predict_proba(data.queries)
     model.fit(np.hstack((data.X, data.X)), data.Y[:, :2])
     assert_array_equal(model.fit(data.X, data.Y).predict_proba(data.queries), expected)
@@ -105,7 +105,7 @@ def test_no_labels_at_all(model, data):
     assert model.predict_proba(data.queries).max() <= 0.5
 
 
-def test_not_even_the_name_of_a_label(model, data):
+def test_fit_without_rows_with_labels_and_names(model, data):
     if isinstance(model, GLOCAL | MLODM):
         with pytest.raises(ValueError, match=r"y names none|every row has none or all of the labels"):
             model.fit(data.X, [[]] * 70)
@@ -124,7 +124,7 @@ def test_one_label(model, data):
     assert model.predict(data.queries).shape == (15, 1)
 
 
-def test_one_class_a_row(model, data):
+def test_one_class_per_row(model, data):
     y = np.array(["left", "right"])[data.Y[:, 0]]
     predicted = model.fit(data.X, y).predict(data.queries)
     probabilities = model.predict_proba(data.queries)
@@ -152,7 +152,7 @@ def test_first_partial_fit_equals_fit(stream_model, data):
     assert_array_equal(stream_model.predict_proba(data.queries), expected)
 
 
-def test_a_wider_matrix_brings_a_new_label(stream_model, data):
+def test_wider_matrix_adds_a_label(stream_model, data):
     stream_model.partial_fit(data.X[:40], data.Y[:40, :2])
     assert stream_model.predict(data.queries).shape == (15, 2)
     stream_model.partial_fit(data.X[40:], data.Y[40:])
@@ -164,7 +164,7 @@ def test_a_wider_matrix_brings_a_new_label(stream_model, data):
     assert stream_model.predict(data.X)[:, 2].any()
 
 
-def test_a_new_name_brings_a_new_label(stream_model, data):
+def test_new_name_adds_a_label(stream_model, data):
     stream_model.partial_fit(data.X[:2], [["sea"], ["sun"]])
     stream_model.partial_fit(data.X[2:4], [["sand", "sea"], []], classes=["snow"])
     assert_array_equal(stream_model.classes_, ["sea", "sun", "snow", "sand"])
@@ -178,7 +178,7 @@ def test_new_classes_of_a_1d_y(stream_model, data):
     assert_allclose(stream_model.predict_proba(data.queries).sum(axis=1), 1)
 
 
-def test_labels_never_go_away(stream_model, data):
+def test_labels_are_never_removed(stream_model, data):
     stream_model.partial_fit(data.X, data.Y)
-    with pytest.raises(ValueError, match="labels never go away"):
+    with pytest.raises(ValueError, match="labels are never removed"):
         stream_model.partial_fit(data.X, data.Y[:, :2])

@@ -1,4 +1,4 @@
-"""What every classifier of the package owes to scikit-learn's tools."""
+"""Compatibility of every classifier of the package with scikit-learn's tools."""
 
 from __future__ import annotations
 

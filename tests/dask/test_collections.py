@@ -1,4 +1,4 @@
-"""Dask collections: prediction by blocks is lazy and typed, learning is partial_fit block after block."""
+"""Dask collections: prediction by blocks is lazy and typed; training equals partial_fit block after block."""
 
 import subprocess
 import sys
@@ -40,11 +40,11 @@ def in_parts(frame, starts=(0, 100, 200)):
     return dd.from_map(lambda start: frame.iloc[start : start + 100], starts, meta=frame.iloc[:0])
 
 
-# Prediction
+# Prediction.
 
 
 @pytest.mark.parametrize("chunks", [(70, 4), (300, 4), (100, 3), (1, 2)])
-def test_arrays_are_judged_by_blocks(model, chunks):
+def test_arrays_are_predicted_by_blocks(model, chunks):
     rows = da.from_array(X, chunks=chunks)
     probabilities, predicted = mlca.dask.predict_proba(model, rows), mlca.dask.predict(model, rows)
     assert probabilities.chunks == predicted.chunks == (rows.chunks[0], (3,))
@@ -66,7 +66,7 @@ def test_nothing_is_computed_until_asked_for(model):
             answer.compute(scheduler="synchronous")
 
 
-def test_blocks_of_unknown_length_and_empty_blocks_are_judged(model):
+def test_blocks_of_unknown_length_and_empty_blocks_are_predicted(model):
     rows = da.from_array(X, chunks=(100, 4))
     some = rows[rows[:, 0] > 2.0]
     kept = X[X[:, 0] > 2.0]
@@ -76,7 +76,7 @@ def test_blocks_of_unknown_length_and_empty_blocks_are_judged(model):
     assert mlca.dask.predict(model, none).compute().dtype == np.int64
 
 
-def test_sparse_blocks_are_judged(model):
+def test_sparse_blocks_are_predicted(model):
     rows = da.from_array(X * (abs(X) > 1), chunks=(100, 4)).map_blocks(sparse.csr_array)
     expected = model.predict_proba(sparse.csr_array(X * (abs(X) > 1)))
     np.testing.assert_array_equal(mlca.dask.predict_proba(model, rows).compute(), expected)
@@ -109,7 +109,7 @@ def test_one_class_per_row_is_a_vector():
     assert predicted.compute().tolist() == model.predict(X).tolist()
 
 
-def test_what_is_learned_later_does_not_change_a_lazy_prediction(model):
+def test_later_training_does_not_change_a_lazy_prediction(model):
     expected = model.predict_proba(X)
     lazy = mlca.dask.predict_proba(model, da.from_array(X, chunks=(100, 4)))
     model.partial_fit(X, 1 - Y)
@@ -125,7 +125,7 @@ def test_threads_share_a_model_whose_first_window_is_not_full():
         np.testing.assert_array_equal(lazy.compute(scheduler="threads", num_workers=8), expected)
 
 
-def test_other_classifiers_of_the_package_are_judged_too():
+def test_other_classifiers_of_the_package_predict_too():
     peer = MLkNN().fit(X, Y)
     np.testing.assert_array_equal(mlca.dask.predict(peer, da.from_array(X, chunks=(80, 4))).compute(), peer.predict(X))
 
@@ -141,21 +141,21 @@ def learned_by_blocks(rows, targets):
 
 
 @pytest.mark.parametrize("y_chunks", [(100, 3), (75, 2), (300, 3)])
-def test_arrays_are_learned_as_by_partial_fit(y_chunks):
+def test_arrays_give_the_model_of_partial_fit(y_chunks):
     rows, targets = da.from_array(X, chunks=(100, 2)), da.from_array(Y, chunks=y_chunks)
     model = MLCA(vigilance=0.1)
     assert mlca.dask.partial_fit(model, rows, targets) is model
     assert_same_state(model, learned_by_blocks(X, Y))
 
 
-def test_frames_are_learned_as_by_partial_fit():
+def test_frames_give_the_model_of_partial_fit():
     model = mlca.dask.partial_fit(MLCA(vigilance=0.1), in_parts(FRAME), in_parts(LABELS))
     assert_same_state(model, learned_by_blocks(FRAME, LABELS))
     assert model.classes_.tolist() == ["sea", "sun", "snow"]
     assert model.feature_names_in_.tolist() == list("abcd")
 
 
-def test_label_names_come_in_bags_and_new_ones_whenever_they_turn_up():
+def test_label_names_in_bags_may_be_new_in_any_block():
     names = [{"sea"} if j < 100 else {"sea", "sun"} if x[0] > 0 else {"snow"} for j, x in enumerate(X)]
     rows, bag = da.from_array(X, chunks=(100, 4)), db.from_sequence(names, partition_size=100)
     model = mlca.dask.partial_fit(MLCA(vigilance=0.1), rows, bag)
@@ -169,7 +169,7 @@ def test_one_class_per_row_is_learned_from_a_series():
     assert_same_state(model, learned_by_blocks(FRAME, y))
 
 
-def test_learning_goes_on_and_takes_classes():
+def test_training_continues_and_accepts_classes():
     names = [{"sea"} if x[0] > 0 else {"snow"} for x in X]
     model = MLCA(vigilance=0.1).partial_fit(X, names)
     bag = db.from_sequence(names, partition_size=100)
@@ -179,7 +179,7 @@ def test_learning_goes_on_and_takes_classes():
     assert model.classes_.tolist()[-1] == "later"
 
 
-def test_empty_blocks_are_passed_over():
+def test_empty_blocks_are_skipped():
     nothing_first = [300, 0, 300, 100]
     model = mlca.dask.partial_fit(MLCA(), in_parts(FRAME, nothing_first), in_parts(LABELS, nothing_first))
     assert_same_state(model, MLCA().fit(FRAME[:200], LABELS[:200]))
@@ -188,7 +188,7 @@ def test_empty_blocks_are_passed_over():
 # What does not fit
 
 
-def test_blocks_that_do_not_match_are_refused():
+def test_mismatching_blocks_are_rejected():
     rows = da.from_array(X, chunks=(100, 4))
     with pytest.raises(ValueError, match="X has 3 blocks and Y 2"):
         mlca.dask.partial_fit(MLCA(), rows, db.from_sequence([{"a"}] * 300, partition_size=150))
@@ -198,7 +198,7 @@ def test_blocks_that_do_not_match_are_refused():
 
 
 @pytest.mark.parametrize("convert", [True, False])
-def test_lists_of_names_survive_being_made_text(convert):
+def test_lists_of_names_survive_conversion_to_text(convert):
     names = [["up"] if x[0] > 0 else ["down", "it's"] if x[1] > 0 else [] for x in X]
     with dask.config.set({"dataframe.convert-string": convert}):
         series = dd.from_pandas(pd.Series(names, index=FRAME.index), npartitions=3, sort=False)
@@ -208,19 +208,19 @@ def test_lists_of_names_survive_being_made_text(convert):
 
 @pytest.mark.parametrize("unfitted", [MLCA(), MLkNN()])
 @pytest.mark.parametrize("ask", [mlca.dask.predict, mlca.dask.predict_proba])
-def test_nothing_is_predicted_before_anything_is_learned(ask, unfitted):
+def test_unfitted_model_predicts_nothing(ask, unfitted):
     with pytest.raises(NotFittedError):
         ask(unfitted, da.from_array(X, chunks=100))
 
 
-def test_what_is_not_a_dask_collection_is_refused(model):
+def test_other_collections_are_rejected(model):
     with pytest.raises(TypeError, match="X is a ndarray"):
         mlca.dask.predict(model, X)
     with pytest.raises(TypeError, match="a ndarray is not a Dask collection"):
         mlca.dask.partial_fit(MLCA(), X, Y)
 
 
-def test_without_dask_the_error_says_what_to_install():
+def test_missing_dask_is_reported_with_the_extra():
     code = "import sys; sys.modules['dask'] = None; import mlca.dask"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'ImportError: mlca.dask needs dask: pip install "mlca[dask]"' in answer.stderr
@@ -229,7 +229,7 @@ def test_without_dask_the_error_says_what_to_install():
 # Two workers
 
 
-def test_two_workers_judge_learn_parts_and_the_parts_are_merged(cluster, model, named_model):
+def test_two_workers_predict_and_learn_parts_that_are_merged(cluster, model, named_model):
     rows, targets = da.from_array(X, chunks=(60, 4)), da.from_array(Y, chunks=(60, 3))
     assert len(cluster.scheduler_info()["workers"]) == 2
     np.testing.assert_array_equal(mlca.dask.predict_proba(model, rows).compute(), model.predict_proba(X))

@@ -1,4 +1,4 @@
-"""`mlca.dask.fit`: blocks are learned on workers, and the result is a function of the blocks alone."""
+"""`mlca.dask.fit`: blocks are learned on workers, and the result depends on the blocks alone."""
 
 import os
 import signal
@@ -47,7 +47,7 @@ def expected():
 
 
 @pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
-def test_without_a_cluster_the_model_is_that_of_the_blocks(expected, scheduler, tmp_path):
+def test_without_a_cluster_blocks_are_learned_and_merged(expected, scheduler, tmp_path):
     template = MLCA()
     with dask.config.set(scheduler=scheduler):
         model = mlca.dask.fit(template, blocks(X), blocks(Y))
@@ -77,7 +77,7 @@ def killing_once(block, marker, block_info=None):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_work_of_a_killed_worker_is_repeated_to_the_same_bits(expected, tmp_path):
+def test_work_of_a_killed_worker_is_repeated_bit_for_bit(expected, tmp_path):
     marker = tmp_path / "killed"
     rows = blocks(X).map_blocks(partial(killing_once, marker=str(marker)), dtype=X.dtype, meta=np.empty((0, 4)))
     with (
@@ -96,7 +96,7 @@ def test_work_of_a_killed_worker_is_repeated_to_the_same_bits(expected, tmp_path
     assert_exactly_same(model, expected)
 
 
-def test_workers_that_finish_nothing_are_given_up():
+def test_stalled_workers_raise_timeout():
     with (
         LocalCluster(n_workers=0, processes=True, host="127.0.0.1", dashboard_address=None) as workers,
         Client(workers),
@@ -105,7 +105,7 @@ def test_workers_that_finish_nothing_are_given_up():
         mlca.dask.fit(MLCA(), blocks(X), blocks(Y), timeout=0.5)
 
 
-def test_a_block_that_cannot_be_learned_is_named(cluster):
+def test_block_that_cannot_be_learned_is_named(cluster):
     rows = X.copy()
     rows[500] = np.inf
     with pytest.raises(ValueError, match="infinity") as raised:
@@ -132,11 +132,11 @@ def test_frames_series_bags_and_empty_blocks_are_learned():
         mlca.dask.fit(MLCA(), parts(frame, [9999]), parts(labels, [9999]))
 
 
-def test_one_block_is_fitted_as_it_is():
+def test_single_block_gives_a_fitted_model():
     assert_exactly_same(mlca.dask.fit(MLCA(), blocks(X, 1200), blocks(Y, 1200)), MLCA().fit(X, Y))
 
 
-def test_progress_is_shown_where_the_model_is_verbose(capsys, monkeypatch):
+def test_verbose_model_shows_progress(capsys, monkeypatch):
     monkeypatch.setattr("mlca.progress.PAUSE", -1.0)
     assert mlca.dask.fit(MLCA(verbose=True), blocks(X), blocks(Y)).verbose is True
     lines = capsys.readouterr().err.splitlines()
@@ -146,7 +146,7 @@ def test_progress_is_shown_where_the_model_is_verbose(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
 
 
-def test_models_that_cannot_be_combined_are_rejected_before_anything_is_learned():
+def test_models_that_cannot_be_merged_are_rejected_before_training():
     with pytest.raises(TypeError, match=r"model must be an MLCA.*got a MLkNN"):
         mlca.dask.fit(MLkNN(), blocks(X), blocks(Y))
     with pytest.raises(ValueError, match="vigilance='auto'"):

@@ -1,4 +1,4 @@
-"""A web server on the loopback that can be told how to misbehave."""
+"""A web server on loopback that can misbehave."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,7 +45,7 @@ class Server:
         return answer
 
     def ranges(self, content):
-        """Serve from where the client asks to go on."""
+        """Serve from the requested position."""
 
         def answer(request):
             asked = request.headers.get("Range")
@@ -60,7 +60,7 @@ class Server:
         return answer
 
     def cut(self, content, length):
-        """Announce all of it, send a part and hang up."""
+        """Announce the full length, send a part and close the connection."""
 
         def answer(request):
             self._head(request, 200, len(content))
@@ -69,7 +69,7 @@ class Server:
         return answer
 
     def stall(self, content, length):
-        """Announce all of it, send a part and fall silent."""
+        """Announce the full length, send a part and stall."""
 
         def answer(request):
             self._head(request, 200, len(content))

@@ -93,7 +93,7 @@ def test_file_with_labels_only(write):
 
 
 @pytest.mark.parametrize("choice", ["{0,1}", "{1,0}", "{NO,YES}", "{YES, NO}", "{no,Yes}", "{FALSE,TRUE}"])
-def test_a_yes_or_no_is_0_or_1_whatever_its_order(write, choice):
+def test_yes_and_no_are_1_and_0_in_any_order(write, choice):
     values = choice.strip("{}").replace(" ", "").split(",")
     rows = "\n".join(f"{value},{value}" for value in values)
     text = f"@relation r\n@attribute x {choice}\n@attribute y {choice}\n@data\n{rows}\n"
@@ -187,7 +187,7 @@ def test_errors_name_file_line_and_problem(write, case, line, problem):
         read_arff(path, labels=labels)
 
 
-def test_sparse_row_may_not_be_silent_where_silence_would_mean_yes(write):
+def test_sparse_row_with_nonzero_default_is_rejected(write):
     text = "@relation r\n@attribute a {0,1}\n@attribute b {YES,NO}\n@data\n{0 1, 1 NO}\n{1 YES}\n"
     np.testing.assert_array_equal(read_arff(write(text)).X.toarray(), [[1, 0], [0, 1]])
     with pytest.raises(ValueError, match=r"line 7: the row leaves out attribute 'b'.*put NO or 0 first"):
@@ -203,14 +203,14 @@ def test_damaged_archives_are_named(tmp_path):
             read_arff(path)
 
 
-def test_a_file_that_grows_beyond_measure_is_refused(tmp_path):
+def test_excessive_expansion_is_rejected(tmp_path):
     path = tmp_path / "bomb.arff.bz2"
     path.write_bytes(bz2.compress(b"%" + b" " * 70_000_000))
     with pytest.raises(ValueError, match=r"bomb\.arff\.bz2, line 1: the file grows to more than 50 times"):
         read_arff(path)
 
 
-def test_a_missing_file_is_said_to_be_missing(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.arff"):
         read_arff(tmp_path / "nothing.arff")
 
@@ -240,7 +240,7 @@ def test_mulan(write):
         ("<!DOCTYPE labels [<!ENTITY a 'aaaa'>]>\n<labels/>", 1, "needs no DOCTYPE"),
     ],
 )
-def test_label_lists_that_are_none(write, text, line, problem):
+def test_invalid_label_lists_are_rejected(write, text, line, problem):
     path = write(text, "labels.xml")
     with pytest.raises(ValueError, match=rf"labels\.xml, line {line}: .*{re.escape(problem)}"):
         read_mulan_xml(path)
@@ -264,7 +264,7 @@ def test_label_names_with_entities_and_other_encodings(tmp_path):
         ("words:-C 1", ("a",)),
     ],
 )
-def test_meka_relation_tells_the_labels(write, relation, labels):
+def test_meka_relation_declares_the_labels(write, relation, labels):
     text = SPARSE.replace("words", relation).replace("b numeric", "b {0,1}").replace("1 2.5", "1 1")
     table = read_meka(write(text.replace("{1 ?,0 0}", "{0 0}")))
     assert table.label_names == labels
@@ -278,6 +278,6 @@ def test_meka_relation_tells_the_labels(write, relation, labels):
         ("'w: -C 0'", "-C 0 does not fit"),
     ],
 )
-def test_meka_relation_that_does_not_fit(write, relation, problem):
+def test_mismatching_meka_relation_is_rejected(write, relation, problem):
     with pytest.raises(ValueError, match=rf"data\.arff, line 1: .*{re.escape(problem)}"):
         read_meka(write(SPARSE.replace("words", relation)))

@@ -1,4 +1,4 @@
-"""Downloads from a real server that behaves, and from one that does not."""
+"""Downloads from a real server that behaves well or badly."""
 
 import hashlib
 import multiprocessing
@@ -30,7 +30,7 @@ def test_whole_file(server, target):
     assert files(target) == ["file.zip"]
 
 
-def test_a_file_that_is_there_is_replaced(server, target):
+def test_existing_file_is_replaced(server, target):
     target.parent.mkdir()
     target.write_bytes(b"old")
     server.answers = [server.whole(CONTENT)]
@@ -39,14 +39,14 @@ def test_a_file_that_is_there_is_replaced(server, target):
 
 
 @pytest.mark.parametrize("break_off", ["cut", "stall"])
-def test_goes_on_where_the_connection_broke_off(server, target, break_off):
+def test_resumes_after_a_broken_connection(server, target, break_off):
     server.answers = [getattr(server, break_off)(CONTENT, 100_000), server.ranges(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
     assert [asked for _, asked in server.requests] == [None, "bytes=100000-"]
 
 
-def test_a_later_call_goes_on_where_an_earlier_one_failed(server, target):
+def test_later_call_resumes_a_failed_download(server, target):
     server.answers = [server.cut(CONTENT, 50_000), server.refuse(500), server.ranges(CONTENT)]
     with pytest.raises(DownloadError, match=r"the server responded with 500"):
         download(server.url, target, timeout=SHORT)
@@ -57,42 +57,42 @@ def test_a_later_call_goes_on_where_an_earlier_one_failed(server, target):
     assert files(target) == ["file.zip"]
 
 
-def test_starts_again_where_the_server_has_no_ranges(server, target):
+def test_starts_again_without_range_support(server, target):
     server.answers = [server.cut(CONTENT, 100_000), server.whole(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
 
 
-def test_starts_again_where_the_part_is_longer_than_the_file(server, target):
+def test_starts_again_if_the_part_is_too_long(server, target):
     server.answers = [server.cut(CONTENT * 2, 300_000), server.ranges(CONTENT)]
     download(server.url, target, checksum=SHA256, timeout=SHORT)
     assert target.read_bytes() == CONTENT
     assert [asked for _, asked in server.requests] == [None, "bytes=300000-", None]
 
 
-def test_a_server_that_stalls_is_given_up(server, target):
+def test_stalled_server_raises_timeout(server, target):
     server.answers = [server.stall(CONTENT, 10)]
     with pytest.raises(DownloadError, match=rf"{server.url}: the server stalls \(3 attempts\)"):
         download(server.url, target, timeout=0.05)
     assert not target.exists()
 
 
-def test_a_server_that_always_breaks_off_is_given_up(server, target):
+def test_server_that_always_breaks_off_fails(server, target):
     server.answers = [server.cut(CONTENT, 1000)]
     with pytest.raises(DownloadError, match="255000 more expected"):
         download(server.url, target, timeout=SHORT)
     assert not target.exists()
 
 
-def test_a_length_that_is_too_small_shows_in_the_checksum(server, target):
+def test_too_small_content_length_fails_the_checksum(server, target):
     server.answers = [server.understate(CONTENT, 1000)]
     with pytest.raises(DownloadError, match=rf"the downloaded file has sha256 \w+, expected {SHA256[7:]}"):
         download(server.url, target, checksum=SHA256, timeout=SHORT)
-    assert files(target) == []  # nothing of a wrong file is kept to go on with
+    assert files(target) == []  # nothing of a wrong file is kept for resuming
 
 
 @pytest.mark.parametrize("code", [404, 500])
-def test_refusals_are_told(server, target, code):
+def test_server_errors_are_reported(server, target, code):
     server.answers = [server.refuse(code)]
     with pytest.raises(DownloadError, match=rf"{server.url}/x: the server responded with {code}"):
         download(server.url + "/x", target, timeout=SHORT)

@@ -1,4 +1,4 @@
-"""Drifting streams: the rows asked for, the same for any chunk, with the change where it is said to be."""
+"""Drifting streams: the requested rows, the same for any chunk size, with the change at the documented row."""
 
 import tracemalloc
 from itertools import islice
@@ -35,14 +35,14 @@ def judge(kind):
 @pytest.mark.parametrize("change", CHANGES)
 @FEW
 @given(seed=st.integers(0, 2**31 - 2), chunks=st.tuples(st.integers(1, 90), st.integers(1, 90)))
-def test_a_stream_is_the_same_in_any_chunks(kind, change, seed, chunks):
+def test_chunk_size_does_not_change_the_stream(kind, change, seed, chunks):
     one, other = (whole(kind(100, change=change, chunk=chunk, random_state=seed)) for chunk in chunks)
     np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(one[1], other[1])
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_seeds_decide_and_nothing_else(kind):
+def test_only_seeds_change_the_stream(kind):
     (X, Y), (X_again, Y_again), (X_other, _) = (whole(kind(200, random_state=seed)) for seed in (3, 3, 4))
     np.testing.assert_array_equal(X, X_again)
     np.testing.assert_array_equal(Y, Y_again)
@@ -53,7 +53,7 @@ def test_seeds_decide_and_nothing_else(kind):
 
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("cardinality", [1.0, 2.5])
-def test_rows_have_as_many_labels_as_asked_for(kind, cardinality):
+def test_mean_number_of_labels_is_as_requested(kind, cardinality):
     quiet = {"noise": 0.0} if kind is rotating_hyperplane else {}
     means = [
         whole(kind(2000, n_labels=6, cardinality=cardinality, change="none", random_state=seed, **quiet))[1]
@@ -66,7 +66,7 @@ def test_rows_have_as_many_labels_as_asked_for(kind, cardinality):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_without_change_the_second_half_is_as_the_first(kind):
+def test_without_change_both_halves_are_alike(kind):
     X, Y = whole(kind(6000, change="none"))
     errors = []
     for start in (0, 3000):
@@ -77,8 +77,8 @@ def test_without_change_the_second_half_is_as_the_first(kind):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_the_change_is_where_the_word_says(kind):
-    """A model of the first concept is right where it holds, and wrong where the other does."""
+def test_change_happens_at_the_documented_rows(kind):
+    """A model of the first concept is right where it holds, and wrong elsewhere."""
     n = 6000
     X, Y = whole(kind(n, change="none"))
     model = judge(kind).fit(X[: n // 2], Y[: n // 2])
@@ -99,7 +99,7 @@ def test_the_change_is_where_the_word_says(kind):
 
 
 @pytest.mark.parametrize(("kind", "speed"), [(rotating_hyperplane, 0.01), (random_rbf, 0.0005), (random_tree, None)])
-def test_an_incremental_change_grows_with_the_rows(kind, speed):
+def test_incremental_change_grows_with_the_rows(kind, speed):
     chosen = {} if speed is None else {"speed": speed}
     X, Y = whole(kind(9000, change="incremental", **chosen))
     model = judge(kind).fit(X[:1500], Y[:1500])
@@ -107,7 +107,7 @@ def test_an_incremental_change_grows_with_the_rows(kind, speed):
     assert far > near + 0.05
 
 
-def test_hyperplanes_are_flat_and_noise_is_what_is_said():
+def test_hyperplanes_are_flat_and_noise_has_the_requested_rate():
     quiet, noisy = (whole(rotating_hyperplane(4000, change="none", noise=noise)) for noise in (0.0, 0.1))
     np.testing.assert_array_equal(quiet[0], noisy[0])
     assert np.mean(quiet[1] != noisy[1]) == pytest.approx(0.1, abs=0.01)
@@ -124,7 +124,7 @@ def test_categories_of_the_tree_are_columns_of_0_and_1():
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_memory_is_that_of_a_chunk(kind):
+def test_memory_is_bounded_by_the_chunk(kind):
     """Ten million rows are announced; after a few chunks no more memory is taken however many follow."""
     stream = kind(10_000_000)
     tracemalloc.start()
@@ -143,7 +143,7 @@ def test_memory_is_that_of_a_chunk(kind):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_what_cannot_be_is_refused_at_once(kind):
+def test_invalid_arguments_are_rejected_at_once(kind):
     with pytest.raises(ValueError, match="change is 'slow'"):
         kind(100, change="slow")
     with pytest.raises(ValueError, match="n_rows is 0"):
@@ -159,7 +159,7 @@ def test_what_cannot_be_is_refused_at_once(kind):
     q=st.integers(1, 5),
     change=st.sampled_from(CHANGES[1:3] + CHANGES[4:]),
 )
-def test_rotated_labels_are_the_old_ones_one_column_on(seed, n, q, change):
+def test_rotated_labels_move_one_column(seed, n, q, change):
     Y = np.random.default_rng(seed).integers(2, size=(n, q), dtype=np.uint8)
     rotated = rotate_labels(Y, change, random_state=seed)
     moved = (rotated != Y).any(axis=1)
@@ -172,7 +172,7 @@ def test_rotated_labels_are_the_old_ones_one_column_on(seed, n, q, change):
         assert not moved[: n // 3].any() and not moved[2 * n // 3 :].any()
 
 
-def test_a_gradual_rotation_mixes_both_meanings_around_the_middle():
+def test_gradual_rotation_mixes_both_concepts_around_the_middle():
     Y = np.tile(np.array([[1, 0]], dtype=np.uint8), (1000, 1))
     moved = rotate_labels(Y, "gradual")[:, 1] == 1
     assert not moved[:300].any() and moved[700:].all()

@@ -1,4 +1,4 @@
-"""Damaged files: a result or an error that names file and line, in memory that the file accounts for."""
+"""Damaged files: a result or an error with file and line, in memory proportional to the file."""
 
 import bz2
 import gzip
@@ -136,7 +136,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_memory_stays_in_proportion_to_the_file(tmp_path, name):
+def test_memory_is_proportional_to_the_file(tmp_path, name):
     read, text = HOSTILE[name]
     path = tmp_path / "hostile"
     path.write_text(text)

@@ -1,4 +1,4 @@
-"""`load_dataset`: where it looks, what it fetches, what it gives back."""
+"""`load_dataset`: where it searches, what it downloads, what it returns."""
 
 import hashlib
 import io
@@ -74,7 +74,7 @@ def from_server(server, content, **changes):
     return replace(ENTRY, archive=replace(ENTRY.archive, url=server.url + "/tiny.zip", **changes))
 
 
-def test_everything_about_a_dataset(places, catalogue):
+def test_all_attributes_of_a_dataset(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["data"])
     data = load_dataset("Tiny")
@@ -100,7 +100,7 @@ def test_parts_of_the_official_split(places, catalogue):
     assert train.split is None
 
 
-def test_an_arbitrary_split_is_joined(places, catalogue):
+def test_arbitrary_split_is_joined(places, catalogue):
     catalogue(replace(ENTRY, official_split=False))
     put_mulan(places["data"])
     assert load_dataset("tiny").split is None
@@ -118,7 +118,7 @@ def test_frames(places, catalogue):
     assert data.Y.to_numpy().tolist() == [[1, 0], [1, 1], [0, 0]]
 
 
-def test_sparse_frames_and_made_up_names(places, catalogue):
+def test_sparse_frames_and_generated_names(places, catalogue):
     fileset = ExtremeText(("tiny.txt",), ("train.txt", "test.txt"))
     catalogue(replace(ENTRY, collected=(fileset,), categorical="all"))
     put(places["data"], **{"tiny.txt": "3 2 2\n0 0:1\n1 1:2\n\n", "train.txt": "1\n2\n", "test.txt": "3\n"})
@@ -129,7 +129,7 @@ def test_sparse_frames_and_made_up_names(places, catalogue):
     assert data.categorical.all()
 
 
-def test_names_of_labels_must_fit(places, catalogue):
+def test_label_names_must_match_the_data(places, catalogue):
     fileset = ExtremeText(("tiny.txt",), xml="tiny.xml")
     catalogue(replace(ENTRY, collected=(fileset,)))
     put(
@@ -140,7 +140,7 @@ def test_names_of_labels_must_fit(places, catalogue):
         load_dataset("tiny")
 
 
-def test_the_own_folder_comes_before_the_cache(places, catalogue):
+def test_own_folder_is_searched_before_the_cache(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["cache"])
     assert find(ENTRY)[1]["tiny.xml"].parent == places["cache"]
@@ -178,7 +178,7 @@ def test_a_missing_dataset_is_downloaded_once(server, places, catalogue):
     assert [path.name for path in places["cache"].iterdir()] == ["tiny-meka.arff"]
 
 
-def test_a_copy_that_does_not_tell_train_from_test(server, catalogue):
+def test_copy_without_split_is_rejected(server, catalogue):
     catalogue(from_server(server, zipped(**{"Tiny.arff": MEKA})))
     with pytest.raises(ValueError, match=r"does not tell train from test.*tiny-train\.arff, tiny-test\.arff"):
         load_dataset("tiny", subset="test")
@@ -193,14 +193,14 @@ def test_a_copy_that_does_not_tell_train_from_test(server, catalogue):
         (zipped(**{"Tiny.arff": "%" * 70_000_000}), "grows to more than 50 times"),
     ],
 )
-def test_archives_that_are_none(server, places, catalogue, content, problem):
+def test_invalid_archives_are_rejected(server, places, catalogue, content, problem):
     catalogue(from_server(server, content))
     with pytest.raises(DownloadError, match=rf"(?s)tiny could not be downloaded\..*{problem}.*By hand: get"):
         load_dataset("tiny")
     assert list(places["cache"].iterdir()) == []
 
 
-def test_without_a_network_the_error_says_what_to_do(server, places, catalogue):
+def test_missing_network_is_reported_with_the_remedy(server, places, catalogue):
     server.answers = [server.refuse(404)]
     catalogue(replace(ENTRY, archive=replace(ENTRY.archive, url=server.url)))
     with pytest.raises(DownloadError) as error:
@@ -209,14 +209,14 @@ def test_without_a_network_the_error_says_what_to_do(server, places, catalogue):
         assert part in str(error.value)
 
 
-def test_another_dataset_under_the_same_name_is_refused(places, catalogue):
+def test_other_dataset_with_the_same_name_is_rejected(places, catalogue):
     catalogue(replace(ENTRY, shape=(4, 2, 2)))
     put_mulan(places["data"])
     with pytest.raises(ValueError, match=r"3 rows, 2 attributes and 2 labels; expected \(4, 2, 2\)"):
         load_dataset("tiny")
 
 
-def test_files_that_do_not_belong_together(places, catalogue):
+def test_inconsistent_files_are_rejected(places, catalogue):
     catalogue(ENTRY)
     put_mulan(places["data"])
     (places["data"] / "tiny-test.arff").write_text(TEST.replace("{p,q,r}", "{r,q,p}"))
@@ -224,7 +224,7 @@ def test_files_that_do_not_belong_together(places, catalogue):
         load_dataset("tiny")
 
 
-def test_wrong_words():
+def test_invalid_arguments_are_rejected():
     with pytest.raises(ValueError, match=r"no dataset is called 'iris'; there are flags, emotions"):
         load_dataset("iris")
     with pytest.raises(ValueError, match="subset is 'half'"):
@@ -303,14 +303,14 @@ def test_openml(openml, places, catalogue):
     assert len(openml.requests) == n_requests
 
 
-def test_what_cannot_be_written_leaves_nothing_unfinished(openml, places):
+def test_failed_write_leaves_no_temporary_files(openml, places):
     (places["cache"] / "tiny-openml.arff").mkdir(parents=True)
     with pytest.raises(OSError, match=r"tiny-openml\.arff"):
         fetch_from_openml("tiny", 4, places["cache"])
     assert sorted(path.name for path in places["cache"].iterdir()) == ["tiny-openml.arff", "tiny-openml.xml"]
 
 
-def test_openml_that_stalls_gives_way_to_the_public_address(openml, catalogue):
+def test_stalled_openml_falls_back_to_the_public_address(openml, catalogue):
     content = zipped(**{"Tiny.arff": MEKA})
 
     def answer(request):
@@ -323,7 +323,7 @@ def test_openml_that_stalls_gives_way_to_the_public_address(openml, catalogue):
     assert [path.name for path in folder.iterdir()] == ["tiny-meka.arff"]
 
 
-def test_openml_that_answers_something_else_gives_way_too(openml, catalogue):
+def test_invalid_openml_response_falls_back_too(openml, catalogue):
     content = zipped(**{"Tiny.arff": MEKA})
 
     def answer(request):

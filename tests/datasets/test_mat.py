@@ -1,4 +1,4 @@
-"""MATLAB files, as SciPy writes them and as damage leaves them."""
+"""MATLAB files, as written by SciPy and after damage."""
 
 import bz2
 import gzip
@@ -100,11 +100,11 @@ def test_big_endian(tmp_path):
     np.testing.assert_array_equal(read_mat(path).X, X)
 
 
-def test_a_compressed_variable_that_ends_too_early(tmp_path):
+def test_truncated_compressed_variable_is_rejected(tmp_path):
     path = tmp_path / "cut.mat"
     packed = zlib.compress(matrix("data", X))[:-4]  # all of the data, but not the checksum at the end
     path.write_bytes(header() + struct.pack("<II", 15, len(packed)) + packed + matrix("target", Y))
-    with pytest.raises(ValueError, match=r"cut\.mat, byte 128: a compressed variable is cut off"):
+    with pytest.raises(ValueError, match=r"cut\.mat, byte 128: a compressed variable is truncated"):
         read_mat(path)
 
 
@@ -122,7 +122,7 @@ def test_a_compressed_variable_that_ends_too_early(tmp_path):
         ((2_000_000_000, 2), [0, 1], [0, 1, 2], [1.0, 1.0]),  # more rows than the file has bytes
     ],
 )
-def test_sparse_variables_that_do_not_fit_together(tmp_path, shape, rows, starts, values):
+def test_inconsistent_sparse_variables_are_rejected(tmp_path, shape, rows, starts, values):
     path = tmp_path / "bad.mat"
     path.write_bytes(header() + sparse_matrix("data", shape, rows, starts, values) + matrix("target", Y))
     with pytest.raises(ValueError, match=r"bad\.mat, byte 128: the sparse variable 'data'"):
@@ -142,12 +142,12 @@ def test_sparse_variables_that_do_not_fit_together(tmp_path, shape, rows, starts
         ({"data": np.full_like(X, np.inf), "target": Y}, "a value of 'data' is infinite"),
     ],
 )
-def test_variables_that_are_no_dataset(save, variables, problem):
+def test_other_variables_are_rejected(save, variables, problem):
     with pytest.raises(ValueError, match=r"data\.mat.*: .*" + re.escape(problem)):
         read_mat(save(variables))
 
 
-def test_files_of_other_kinds(tmp_path):
+def test_other_files_are_rejected(tmp_path):
     path = tmp_path / "data.mat"
     for raw in (b"", b"short", b"x" * 500, b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM"):
         path.write_bytes(raw)
@@ -156,7 +156,7 @@ def test_files_of_other_kinds(tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_a_file_cut_anywhere_is_refused(save, compressed):
+def test_truncated_file_is_rejected_at_any_length(save, compressed):
     path = save({"data": X, "target": Y}, do_compression=compressed)
     whole = path.read_bytes()
     for length in range(len(whole) - 8):
@@ -165,7 +165,7 @@ def test_a_file_cut_anywhere_is_refused(save, compressed):
             read_mat(path)
 
 
-def test_a_variable_that_grows_beyond_measure_is_refused(save):
+def test_excessive_expansion_of_a_variable_is_rejected(save):
     path = save({"data": np.zeros((9_000_000, 1)), "target": Y}, do_compression=True)
     with pytest.raises(ValueError, match=r"data\.mat, byte 128: the file expands beyond the limit"):
         read_mat(path)

@@ -1,4 +1,4 @@
-"""The real files: what is read has the published statistics, in the formats that must agree."""
+"""The real files: the data have the published statistics, and different formats agree."""
 
 import os
 from functools import cache
@@ -79,7 +79,7 @@ def test_rows_without_a_label(name, empty):
     assert np.count_nonzero(load(name).Y.sum(axis=1) == 0) == empty
 
 
-def test_genbase_drops_the_name_of_the_protein_and_says_so():
+def test_genbase_drops_the_name_of_the_protein_with_a_note():
     data = load("genbase")
     assert "protein" not in data.feature_names
     assert "'protein'" in data.DESCR

@@ -1,4 +1,4 @@
-"""The three discs: geometry, and what is known at each stage."""
+"""The three discs: geometry, and the labels known at each stage."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_three_knows_only_the_discs_presented_so_far():
     assert (stages[1].Y_test[:500][overlap] == [1, 1]).all()
 
 
-def test_seven_presents_one_region_a_stage():
+def test_seven_presents_one_region_per_stage():
     stages = three_discs(500, condition="seven")
     assert [stage.name for stage in stages] == ["1", "2", "3", "123", "12", "13", "23"]
     presented = 0
@@ -81,13 +81,13 @@ def test_conditions_present_the_same_points():
         assert as_rows(last.X_test, last.Y_test) == as_rows(together.X, together.Y)
 
 
-def test_seed_decides():
+def test_seed_determines_the_points():
     one, same, other = (three_discs(50, random_state=seed)[0].X for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
 
-def test_one_point_a_disc_gives_seven_stages_some_empty():
+def test_one_point_per_disc_gives_seven_stages():
     stages = three_discs(1, condition="seven")
     assert len(stages) == 7
     assert len(stages[-1].X_test) == 3

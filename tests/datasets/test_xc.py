@@ -39,25 +39,25 @@ def test_numbered_from_one(write):
         np.testing.assert_array_equal(table.Y.toarray(), Y)
 
 
-def test_attributes_from_zero_beside_labels_from_one(write):
+def test_features_from_zero_with_labels_from_one(write):
     table = read_xc(write("2 2 2\n1 0:5\n2 1:6\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[5, 0], [0, 6]])
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0], [0, 1]])
 
 
-def test_a_kind_that_does_not_tell_follows_the_other(write):
+def test_ambiguous_numbering_follows_the_other_kind(write):
     table = read_xc(write("1 3 3\n1 1:5 3:6\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[5, 0, 6]])
     np.testing.assert_array_equal(table.Y.toarray(), [[1, 0, 0]])
 
 
-def test_without_a_sign_numbers_count_from_zero(write):
+def test_undetectable_numbering_starts_at_zero(write):
     table = read_xc(write("1 3 3\n1 1:5\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[0, 5, 0]])
     np.testing.assert_array_equal(table.Y.toarray(), [[0, 1, 0]])
 
 
-def test_blank_row_is_a_row_and_blank_end_is_none(write):
+def test_blank_line_is_a_row_except_at_the_end(write):
     table = read_xc(write("2 1 1\n\n0 0:1\n\n\n"))
     np.testing.assert_array_equal(table.X.toarray(), [[0], [1]])
 
@@ -108,12 +108,12 @@ def test_split_files_count_from_one_unless_a_zero_occurs(write, train, test):
         ("0\n", "4\n", "train, line 1: row 0 is named"),
     ],
 )
-def test_split_files_that_do_not_fit(write, train, test, problem):
+def test_invalid_split_files_are_rejected(write, train, test, problem):
     with pytest.raises(ValueError, match=re.escape(problem)):
         read_xc(write(TEXT), train_split=write(train, "train"), test_split=write(test, "test"))
 
 
-def test_split_files_come_in_pairs(write):
+def test_split_files_are_passed_in_pairs(write):
     with pytest.raises(ValueError, match="give train_split and test_split, or neither"):
         read_xc(write(TEXT), train_split=write("1\n", "train"))
 
@@ -148,6 +148,6 @@ def test_errors_name_file_line_and_problem(write, text, line, problem):
         read_xc(path)
 
 
-def test_zero_in_a_file_that_counts_from_one(write):
+def test_zero_in_a_file_numbered_from_one_is_rejected(write):
     with pytest.raises(ValueError, match=r"line 2: attribute 0 is outside the 3 .* numbered from 1"):
         read_xc(write("1 3 2\n1 0:1\n"), one_based=True)

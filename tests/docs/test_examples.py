@@ -1,4 +1,4 @@
-"""Every example of README and docs runs, and prints what the page says that it prints.
+"""Every example of README and docs runs, and prints the documented output.
 
 The blocks of a page run in order, in one namespace and one temporary folder: ```python blocks as they stand, the
 `mlca` commands of ```console blocks by the command line, which print the lines below them, if there are any. An
@@ -82,7 +82,7 @@ def run_command(command: str, page: Path, block: Block) -> str:
 
 
 def without_times(text: str) -> str:
-    """Return what a command prints without what is never twice the same: seconds and rates."""
+    """Return the output of a command without varying parts: seconds and rates."""
     return re.sub(r"[\d.,]+(?= (?:s|rows/s)\b)", "#", text)
 
 
@@ -98,12 +98,12 @@ def test_blocks_are_found_with_kind_and_line():
     assert (console.commands(), plain.kind) == ([("mlca inspect m", ["said"]), ("mlca completion bash", [])], "")
 
 
-def test_times_are_no_part_of_what_a_command_prints():
+def test_timings_are_ignored_in_command_output():
     assert without_times("300 rows in 0.5 s (1,585 rows/s)") == "300 rows in # s (# rows/s)"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_scripts_use_what_is_public(script):
+def test_scripts_use_the_public_interface(script):
     names = re.findall(r"^::: (mlca[\w.]*)$", api_reference(), re.MULTILINE)
     public = {tuple(name.rsplit(".", 1)) for name in names}
     nodes = ast.walk(ast.parse(script.read_text(encoding="utf-8")))

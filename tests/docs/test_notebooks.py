@@ -24,6 +24,6 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_outputs_are_kept(path):
+def test_notebooks_have_no_stored_outputs(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in cells)

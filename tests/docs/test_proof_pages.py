@@ -45,7 +45,7 @@ def results_of(folder, dataset):
     return tasks
 
 
-def test_one_section_is_written_and_the_rest_stays(main, tmp_path):
+def test_only_the_given_section_is_rewritten(main, tmp_path):
     page = tmp_path / "beyond.md"
     page.write_text(PAGE)
     results_of(tmp_path, "yeast")
@@ -60,7 +60,7 @@ def test_one_section_is_written_and_the_rest_stays(main, tmp_path):
     assert page.read_text() == text  # writing again changes nothing
 
 
-def test_a_section_says_of_which_code_and_day_it_is(main, tmp_path):
+def test_section_has_code_version_and_date(main, tmp_path):
     tasks = results_of(tmp_path, "yeast")
     main(tmp_path, ["beyond"], tmp_path)
     text = (tmp_path / "beyond.md").read_text()

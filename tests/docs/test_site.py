@@ -42,3 +42,12 @@ def test_pictures_are_those_that_pages_show():
 def test_pages_have_the_figures_of_the_experiments(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     assert text == write_figures.with_figures(page, text), f"{page} has old figures: run docs/scripts/write_figures.py"
+
+
+def test_titles_of_navigation_and_pages_agree():
+    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
+    titles = dict(reversed(re.split(r": (?=\S+\.md$)", line.strip(" -"))) for line in lines if line.endswith(".md"))
+    assert len(titles) > 40
+    for path, title in titles.items():
+        heading = re.search(r"^# (.+)$", (ROOT / "docs" / path).read_text(encoding="utf-8"), re.MULTILINE)
+        assert heading and heading[1] == title.strip('"'), path

@@ -1,4 +1,4 @@
-"""Datasets that lie where the real ones would, made up but of their shape."""
+"""Generated datasets in the places and shapes of the real ones."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def write_mulan(folder, name):
 
 @pytest.fixture(autouse=True)
 def no_worker_is_left():
-    """A worker keeps the environment that it was started in: each test gets its own."""
+    """A worker keeps the environment in which it was started, so each test gets its own."""
     with closing_workers():
         yield
 

@@ -1,4 +1,4 @@
-"""What the studies beyond the paper make of outcomes, here made up so that the right answer is known."""
+"""The further studies on outcomes that are made up so that the right answer is known."""
 
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ def compared(ours, forest, rest=0.5, **scope):
     return scope, outcomes_of(beyond.tasks(scope), values)
 
 
-def test_what_is_worse_is_said_first():
+def test_losses_are_reported_first():
     scope, found = compared(lambda task: 0.8, lambda task: 0.9 if task.dataset == "birds" else 0.7)
     section = beyond.section(scope, found)
     assert section.verdict.index("worse than random forest in 6 of 18") < section.verdict.index("average rank")
@@ -66,7 +66,7 @@ def test_what_is_worse_is_said_first():
     assert f"{len(beyond.LINES)} algorithms on 18 cases" in ranks.note
 
 
-def test_who_was_not_run_on_every_dataset_is_not_ranked():
+def test_incomplete_algorithms_are_not_ranked():
     scope, found = compared(lambda task: 0.8, lambda task: 0.7)
     found = {task: one for task, one in found.items() if (task.algorithm, task.dataset) != ("MLkNN", "birds")}
     section = beyond.section(scope, found)
@@ -79,7 +79,7 @@ def test_who_was_not_run_on_every_dataset_is_not_ranked():
     assert exact_match.note == "Nothing was run on birds."
 
 
-def test_wins_and_losses_are_over_folds_that_both_have():
+def test_wins_and_losses_use_common_folds_only():
     # MLCA() is better on the fold that the forest does not have, and worse on the two that it has.
     scope, found = compared(lambda task: 1.0 if task.fold == 2 else 0.4, lambda task: 0.6)
     found = {task: one for task, one in found.items() if task.algorithm != "RandomForest" or task.fold != 2}
@@ -92,7 +92,7 @@ def test_wins_and_losses_are_over_folds_that_both_have():
     assert cells(means, "random forest")[-1] == "2"
 
 
-def test_what_took_too_long_counts_as_worst_where_it_is_compared_and_has_no_mean():
+def test_timeouts_count_as_worst_and_have_no_mean():
     scope, found = compared(lambda task: 0.2, lambda task: 0.9)
     found = {
         task: Outcome(task, "too long", {}, {}, "", 5.0) if task.algorithm == "RandomForest" else one
@@ -104,7 +104,7 @@ def test_what_took_too_long_counts_as_worst_where_it_is_compared_and_has_no_mean
     assert cells(table(section, "Means over the small datasets"), "random forest")[0] is None
 
 
-def test_one_fold_that_took_too_long_is_left_out_of_comparisons():
+def test_single_timeout_is_left_out_of_comparisons():
     scope, found = compared(lambda task: 0.8, lambda task: 0.9)
     found = {
         task: Outcome(task, "too long", {}, {}, "", 5.0) if (task.algorithm, task.fold) == ("RandomForest", 1) else one
@@ -128,7 +128,7 @@ def test_a_few_folds_of_everything_come_first_and_large_datasets_last():
     assert {task.fold for task in planned if task.dataset == "tmc2007-500"} == {None}
 
 
-def test_larger_datasets_have_a_section_of_their_own():
+def test_larger_datasets_have_their_own_section():
     scope, found = compared(lambda task: 0.8, lambda task: 0.9 if task.dataset == "enron" else 0.7, others=("enron",))
     small, larger = beyond.section(scope, found), beyond.large_section(scope, found)
     assert "enron" not in table(small, "Exact match (higher is better)").columns
@@ -144,7 +144,7 @@ def test_larger_datasets_have_a_section_of_their_own():
     assert "random forest" in titles
 
 
-def test_the_table_of_what_was_expected_tells_the_difference():
+def test_expectations_are_compared_in_a_table():
     row = read_paper("simulated")[0]
     scope = Scope(datasets=("flags",), repetitions=1)
     found = outcomes_of(beyond.tasks(scope), lambda task: {"exact_match": float(row["exact_match"]) + 0.01})
@@ -153,7 +153,7 @@ def test_the_table_of_what_was_expected_tells_the_difference():
     )
 
 
-def test_words_choose_among_all_algorithms():
+def test_algorithms_are_selected_by_name():
     assert choose(["river"], BESIDES)[0] is RIVER_LOGISTIC
     scope = scope_of(datasets=[], algorithms=["mlca-new", "forest"])
     assert [line.key for line in beyond.lines_of(scope)] == ["mlca-new", "forest"]
@@ -177,7 +177,7 @@ def by_order(task):
     return 0.98 if is_ours(task) else 0.1
 
 
-def test_the_control_is_in_plain_sight():
+def test_control_is_shown():
     scope, found = streamed(by_order)
     section = streams.section(scope, found)
     assert section.verdict.startswith("Repeating the labels of the row before beats all 17 published on scene.")
@@ -189,7 +189,7 @@ def test_the_control_is_in_plain_sight():
     assert cells(little, "MLCA()") == (1.0, 1.0, 1.0, 1.0, 1.0, 3)
 
 
-def test_a_curve_says_how_many_rows_a_point_is():
+def test_curve_has_the_number_of_rows_per_point():
     scope, found = streamed(by_order)
     task = streams.stream_task(LAST_LABELS, "scene", None)
     curve = {
@@ -205,7 +205,7 @@ def test_a_curve_says_how_many_rows_a_point_is():
     assert drawn.note == "Each point is over the 1,200 rows up to it."
 
 
-def test_a_learner_is_ranked_beside_the_published_over_what_it_finished():
+def test_learner_is_ranked_over_the_datasets_that_it_finished():
     scope, found = streamed(by_order)
     slow = streams.stream_task(RIVER_LOGISTIC, "yeast", None)
     found[slow] = Outcome(slow, "too long", {}, {}, "", 5.0)
@@ -220,7 +220,7 @@ def test_a_learner_is_ranked_beside_the_published_over_what_it_finished():
     )
 
 
-def test_following_a_change_is_held_against_its_goals():
+def test_drift_results_are_compared_with_their_goals():
     scope = Scope(datasets=("emotions", "yeast"), repetitions=2)
     follow = in_order(drift.FOLLOW.parameters)
 
@@ -243,7 +243,7 @@ def test_following_a_change_is_held_against_its_goals():
     assert "it has 0.400, a sliding window 0.300" in section.verdict
 
 
-def test_what_is_worse_on_generated_streams_comes_first():
+def test_losses_on_generated_streams_come_first():
     scope = Scope(datasets=(), repetitions=1)
     follow = in_order(drift.FOLLOW.parameters)
 
@@ -260,7 +260,7 @@ def test_what_is_worse_on_generated_streams_comes_first():
     assert new_part == ("hyperplane", drift.NEW_PART, None, 0.5, None, None, None, None)
 
 
-def test_the_budget_counts_training_rows_and_tells_what_is_lost():
+def test_budget_counts_training_rows_and_shows_the_loss():
     scope = Scope(datasets=("emotions", "scene"), repetitions=1)
     planned = budget.tasks(scope)
     nodes = {dict(task.parameters).get("max_nodes") for task in planned if task.dataset == "emotions"}
@@ -277,14 +277,14 @@ def test_the_budget_counts_training_rows_and_tells_what_is_lost():
     assert len(section.figures) == 2
 
 
-def test_rows_that_are_not_wanted_are_not_planned():
+def test_unrequested_orders_are_not_planned():
     scope = scope_of(datasets=[], algorithms=["forest"])
     assert streams.tasks(scope) == drift.tasks(scope) == budget.tasks(scope) == []
     assert STREAMING[0] not in streams.lines_of(scope)
     assert OURS in streams.lines_of(scope_of(datasets=[]))
 
 
-def test_wins_that_end_with_the_fallback_are_counted():
+def test_wins_due_to_the_fallback_are_counted():
     scope, found = compared(lambda task: 0.8, lambda task: 0.9 if "fallback" in dict(task.parameters) else 0.7)
     verdict = beyond.section(scope, found).verdict
     assert "18 of 18 wins against random forest are due to the fallback." in verdict

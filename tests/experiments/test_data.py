@@ -4,17 +4,17 @@ import pytest
 from mlca.experiments.splits import fold_rows, how_to_get, is_at_hand, split_of
 
 
-def test_the_folds_of_a_repetition_test_every_row_once():
+def test_folds_of_a_repetition_test_every_row_once():
     tested = np.concatenate([fold_rows(57, 0, fold)[1] for fold in range(10)])
     assert sorted(tested) == list(range(57))
 
 
-def test_folds_are_the_same_today_and_tomorrow_and_differ_between_repetitions():
+def test_folds_are_reproducible_and_differ_between_repetitions():
     assert fold_rows(30, 0, 3)[1].tolist() == [10, 14, 7]
     assert fold_rows(30, 1, 3)[1].tolist() != [10, 14, 7]
 
 
-def test_scaling_goes_by_the_training_rows_alone(made_up_data):
+def test_scaling_uses_training_rows_only(made_up_data):
     raw = split_of("flags", 0, 0, scaled=False, dense=False)
     scaled = split_of("flags", 0, 0, scaled=True, dense=False)
     low, high = raw.X.min(axis=0), raw.X.max(axis=0)
@@ -27,7 +27,7 @@ def test_without_a_fold_a_dataset_needs_an_official_split(made_up_data):
         split_of("flags", None, None, scaled=False, dense=False)
 
 
-def test_yeast_comes_from_river_where_there_is_no_other_copy(no_data):
+def test_yeast_comes_from_river_without_another_copy(no_data):
     pytest.importorskip("river")
     assert is_at_hand("yeast")
     split = split_of("yeast", 0, 0, scaled=False, dense=False)
@@ -37,7 +37,7 @@ def test_yeast_comes_from_river_where_there_is_no_other_copy(no_data):
     assert total / 2417 == pytest.approx(4.237, abs=0.001)
 
 
-def test_a_missing_dataset_is_named_with_the_way_to_get_it(no_data):
+def test_missing_dataset_is_named_with_a_remedy(no_data):
     assert not is_at_hand("birds")
     assert how_to_get("birds") == (
         "birds is missing and left out; get it with `mlca datasets fetch birds`, "

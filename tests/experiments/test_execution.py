@@ -1,4 +1,4 @@
-"""The same tasks in one process, in several, and on a cluster; runs and workers that are killed."""
+"""The same tasks in one process, in several, and on a cluster; killed runs and workers."""
 
 import os
 import signal
@@ -44,7 +44,7 @@ def serial(data_folder, tmp_path_factory):
         return numbers(store, planned())
 
 
-def test_two_jobs_give_what_one_gives_and_a_failure_stops_nothing(serial, made_up_data, tmp_path):
+def test_two_jobs_equal_one_and_failures_stop_nothing(serial, made_up_data, tmp_path):
     bad = Task("fold", "MLCA", (("vigilance", 7.0),), "flags", repetition=0, fold=0)
     told = []
     with Store(tmp_path / "parallel.sqlite") as store:
@@ -74,7 +74,7 @@ main(sys.argv[1:])
 """
 
 
-def test_a_killed_run_goes_on_where_it_was(made_up_data, tmp_path):
+def test_killed_run_resumes(made_up_data, tmp_path):
     words = ["reproduce", "comparison", "--datasets", "emotions", "--algorithms", "mlknn", "mcic", "mlsaknn"]
     words += ["--out", str(tmp_path / "out")]
     path = tmp_path / "out" / "results.sqlite"
@@ -128,7 +128,7 @@ def cluster(made_up_data, tmp_path):
             process.wait()
 
 
-def test_a_cluster_that_loses_a_worker_gives_what_one_process_gives(serial, cluster, tmp_path):
+def test_cluster_that_loses_a_worker_equals_one_process(serial, cluster, tmp_path):
     from distributed import Client
 
     scheduler_file, (_, first, _) = cluster
@@ -145,7 +145,7 @@ def test_a_cluster_that_loses_a_worker_gives_what_one_process_gives(serial, clus
     assert first.wait() == -signal.SIGKILL
 
 
-def test_a_cluster_that_is_not_there_is_named(tmp_path, made_up_data, monkeypatch):
+def test_unreachable_cluster_is_reported(tmp_path, made_up_data, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("mlca.experiments.execution.SECONDS_TO_ANSWER", 1)
     with Store(tmp_path / "results.sqlite") as store, pytest.raises(ValueError, match="no Dask scheduler answers"):

@@ -1,4 +1,4 @@
-"""Axes of the report's pictures: enough marks to read values by, and no noise blown up to the height of the page."""
+"""Axes of the report's plots: enough ticks to read values, and no noise blown up to the height of the page."""
 
 import re
 
@@ -11,11 +11,11 @@ def marks(svg):
     return [float(text) for text in told]
 
 
-def test_times_within_a_power_of_ten_can_be_read():
+def test_axis_of_similar_times_is_readable():
     shown = marks(draw_growth({"MLCA": {1000: 0.03, 2000: 0.07, 4000: 0.29}}, "rows"))
     assert shown == [0.05, 0.1, 0.2]
 
 
-def test_curves_that_hardly_differ_look_so():
+def test_similar_curves_look_similar():
     shown = marks(draw_curves({"MLCA": [0.41, 0.43, 0.42]}, [1, 2, 3], "exact_match", "epochs"))
     assert max(shown) - min(shown) > 0.1

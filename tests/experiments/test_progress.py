@@ -9,7 +9,7 @@ from mlca.experiments.tasks import Outcome, Task
 TASK = Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=0)
 
 
-def test_elsewhere_than_on_a_terminal_there_are_plain_lines(capsys):
+def test_without_a_terminal_progress_is_plain_lines(capsys):
     with progress("nodes", 2) as tell:
         tell(Outcome(TASK, "done", {}, {}))
         tell(Outcome(TASK, "failed", {}, {}, "Traceback ...\nValueError: vigilance is 7"))
@@ -19,7 +19,7 @@ def test_elsewhere_than_on_a_terminal_there_are_plain_lines(capsys):
     assert last.startswith("nodes: 2 of 2, ")
 
 
-def test_on_a_terminal_without_rich_there_are_plain_lines(capsys, monkeypatch):
+def test_without_rich_progress_is_plain_lines(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setitem(sys.modules, "rich.progress", None)
     with progress("nodes", 2):
@@ -27,7 +27,7 @@ def test_on_a_terminal_without_rich_there_are_plain_lines(capsys, monkeypatch):
     assert capsys.readouterr().out == "nodes: 2 tasks\n"
 
 
-def test_on_a_terminal_there_is_a_bar():
+def test_terminal_shows_a_bar():
     script = (
         "from mlca.experiments.reproduction import progress\n"
         "from mlca.experiments.tasks import Outcome, Task\n"

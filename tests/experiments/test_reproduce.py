@@ -1,4 +1,4 @@
-"""The command, from its words to the report."""
+"""The command, from its arguments to the report."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from mlca.experiments.scope import scope_of
 from mlca.experiments.studies import nodes
 
 
-def test_without_any_dataset_the_stream_still_runs(no_data, tmp_path, capsys):
+def test_without_datasets_the_stream_still_runs(no_data, tmp_path, capsys):
     assert main(["reproduce", "continual", "--quick", "--algorithms", "mlca", "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"report: {tmp_path / 'out' / 'report.html'}"
     text = (tmp_path / "out" / "report.md").read_text()
@@ -26,7 +26,7 @@ def test_without_any_dataset_the_stream_still_runs(no_data, tmp_path, capsys):
     assert page.index("A quick look (--quick)") < page.index('<nav id="contents"')
 
 
-def test_what_is_missing_is_named_and_the_rest_goes_on(made_up_data, tmp_path, capsys):
+def test_missing_datasets_are_reported_and_the_rest_runs(made_up_data, tmp_path, capsys):
     words = ["reproduce", "nodes", "--datasets", "flags", "birds", "--seeds", "1", "--algorithms", "mlca-0.30"]
     assert main([*words, "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
@@ -37,7 +37,7 @@ def test_what_is_missing_is_named_and_the_rest_goes_on(made_up_data, tmp_path, c
     assert re.search(r"\| flags \| MLCA V=0.30 \| 163.9 \|", text)
 
 
-def test_a_second_run_does_nothing_anew(made_up_data, tmp_path, capsys):
+def test_second_run_repeats_nothing(made_up_data, tmp_path, capsys):
     words = ["reproduce", "comparison", "--datasets", "flags", "--seeds", "1", "--algorithms", "mlknn"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     assert "comparison: 1 of 1" in capsys.readouterr().out
@@ -60,7 +60,7 @@ def test_tuning_searches_the_papers_grid_first(made_up_data, tmp_path, capsys):
     assert final == [max(searched, key=searched.get)]
 
 
-def test_wrong_words_are_refused(capsys):
+def test_unknown_names_are_rejected(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["reproduce", "nodes", "--jobs", "0"])
     assert stop.value.code == 2
@@ -69,7 +69,7 @@ def test_wrong_words_are_refused(capsys):
     assert "no algorithm is called 'svm'" in capsys.readouterr().err
 
 
-def test_the_command_is_light_until_it_runs():
+def test_command_imports_nothing_heavy_until_it_runs():
     ask = "import sys; from mlca.cli import build_parser; build_parser(); print('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True).stdout.strip() == "False"
 
@@ -87,7 +87,7 @@ def test_the_table_of_nodes_agrees_with_the_paper(tmp_path):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_everything_in_brief(tmp_path):
+def test_quick_run_of_everything(tmp_path):
     assert main(["reproduce", "all", "--quick", "--jobs", "2", "--out", str(tmp_path)]) == 0
     with sqlite3.connect(tmp_path / "results.sqlite") as database:
         assert database.execute("SELECT DISTINCT status FROM results").fetchall() == [("done",)]

@@ -1,4 +1,4 @@
-"""Learners of other packages, and the controls, each against the same done by hand."""
+"""Learners of other packages, and the controls, each against a direct implementation."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def some_rows(n_rows=80, seed=0):
     return X, Y
 
 
-def test_a_forest_is_scikit_learns_and_a_label_that_nobody_has_is_never_likely():
+def test_forest_equals_scikit_learn_and_unseen_labels_are_unlikely():
     X, Y = some_rows()
     rival = make("RandomForest", {"n_estimators": 15}, seed=3).fit(X, Y)
     forest = RandomForestClassifier(15, random_state=3).fit(X, Y)
@@ -32,7 +32,7 @@ def test_a_forest_is_scikit_learns_and_a_label_that_nobody_has_is_never_likely()
     assert not rival.predict_proba(X)[:, 3].any()
 
 
-def test_with_the_fallback_only_rows_that_are_likely_to_have_none_have_none():
+def test_fallback_leaves_rows_without_labels_only_if_likely():
     X, Y = some_rows()
     blurred = X + np.random.default_rng(1).normal(0, 1.5, X.shape)
     rival = make("RandomForest", {"n_estimators": 40, "fallback": True}, seed=0).fit(X, Y)
@@ -48,7 +48,7 @@ def test_with_the_fallback_only_rows_that_are_likely_to_have_none_have_none():
     assert not predicted.any(axis=1).all()
 
 
-def test_logistic_regression_is_one_a_label_on_standardised_attributes():
+def test_logistic_regression_is_per_label_on_standardised_features():
     X, Y = some_rows()
     rival = make("LogisticPerLabel", {}, seed=0).fit(X, Y)
     scaler = StandardScaler().fit(X)
@@ -59,12 +59,12 @@ def test_logistic_regression_is_one_a_label_on_standardised_attributes():
     assert as_sparse.predict_proba(sparse.csr_array(abs(X))).shape == Y.shape
 
 
-def test_boosting_learns_what_there_is_to_learn():
+def test_boosting_learns_separable_data():
     X, Y = some_rows(200)
     assert (make("BoostingPerLabel", {}, seed=0).fit(X, Y).predict(X) == Y).mean() > 0.95
 
 
-def test_rivers_neighbours_with_one_search_are_those_with_a_search_a_label():
+def test_shared_search_equals_rivers_neighbours_per_label():
     X, Y = some_rows(60)
     ours = RiverNeighbours()
     theirs = PerOutputClassifier(KNNClassifier(engine=LazySearch(window_size=1000)))
@@ -76,7 +76,7 @@ def test_rivers_neighbours_with_one_search_are_those_with_a_search_a_label():
         theirs.learn_one(row, labels)
 
 
-def test_the_control_repeats_the_row_before():
+def test_control_repeats_the_previous_row():
     model = LastLabels().partial_fit(np.zeros((2, 1)), np.array([[1, 0], [0, 1]]))
     assert model.predict(np.ones((3, 1))).tolist() == [[0, 1]] * 3
 

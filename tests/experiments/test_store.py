@@ -16,13 +16,13 @@ def store(tmp_path):
         yield store
 
 
-def test_what_is_put_is_got_again(store):
+def test_stored_outcomes_are_returned(store):
     outcome = Outcome(TASK, "done", {"nodes": 3.5}, {"1": {"weights": [[0.0, 1.0]]}}, "", 1.5)
     store.put(outcome)
     assert store.get([TASK, OTHER]) == {TASK: outcome}
 
 
-def test_the_store_knows_when_results_came(tmp_path, store):
+def test_store_has_the_times_of_results(tmp_path, store):
     store.put(Outcome(TASK, "done", {}, {}))
     store.put(Outcome(OTHER, "too long", {}, {}))
     with sqlite3.connect(tmp_path / "results.sqlite") as database:
@@ -39,12 +39,12 @@ def test_each_missing_task_is_named_once_in_its_order(store):
     assert store.missing([third, TASK, OTHER, third], None) == [third, OTHER]
 
 
-def test_a_failure_is_tried_again(store):
+def test_failed_task_is_repeated(store):
     store.put(Outcome(TASK, "failed", {}, {}, "Traceback ..."))
     assert store.missing([TASK], None) == [TASK]
 
 
-def test_what_took_too_long_is_tried_again_only_with_more_time(store):
+def test_timeout_is_repeated_only_with_more_time(store):
     store.put(Outcome(TASK, "too long", {}, {}, "", seconds=10.0))
     assert store.missing([TASK], 10.0) == []
     assert store.missing([TASK], 5.0) == []
@@ -52,7 +52,7 @@ def test_what_took_too_long_is_tried_again_only_with_more_time(store):
     assert store.missing([TASK], None) == [TASK]
 
 
-def test_the_file_answers_to_plain_sql(tmp_path, store):
+def test_file_is_readable_with_plain_sql(tmp_path, store):
     store.put(Outcome(TASK, "done", {"exact_match": 0.25, "nodes": float("nan")}, {}))
     with sqlite3.connect(tmp_path / "results.sqlite") as database:
         rows = database.execute(
@@ -62,7 +62,7 @@ def test_the_file_answers_to_plain_sql(tmp_path, store):
     assert rows == [("flags", 0.25)]
 
 
-def test_a_file_that_is_no_store_is_not_touched(tmp_path):
+def test_other_file_is_not_modified(tmp_path):
     path = tmp_path / "results.sqlite"
     path.write_text("a letter to my aunt, which is long enough to be no empty file")
     with pytest.raises(ValueError, match=r"results\.sqlite cannot be used as a store"):

@@ -74,7 +74,7 @@ def test_a_sudden_change_rotates_the_second_half_and_its_new_part_is_that_half()
     assert changed.changes == (30,)
 
 
-def test_what_returns_is_judged_from_its_return_on():
+def test_returned_concept_is_measured_from_its_return():
     X, Y = some_labels()
     arranged = arrange(X, Y, "recurrent")
     np.testing.assert_array_equal(arranged.Y[arranged.parts["after"]], Y[40:])
@@ -110,14 +110,14 @@ def test_points_of_a_curve_are_over_many_rows(n_rows, n_points, rows_a_point):
     assert (len(curve["row"]), curve["rows_a_point"]) == (n_points, rows_a_point)
 
 
-def test_a_shuffle_is_another_order_of_the_same_rows(made_up_data):
+def test_shuffle_is_a_permutation_of_the_rows(made_up_data):
     as_filed, shuffled = (stream_of(Task("prequential", "LastLabels", (), "flags", repetition=r)) for r in (None, 0))
     assert not np.array_equal(as_filed.X, shuffled.X)
     assert sorted(map(tuple, as_filed.X.tolist())) == sorted(map(tuple, shuffled.X.tolist()))
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-def test_generated_streams_change_where_they_are_told_to(name):
+def test_generated_streams_change_at_the_given_rows(name):
     def rows(change):
         return stream_of(Task("prequential", "LastLabels", (), name, size=300, arrangement=change))
 

@@ -1,4 +1,4 @@
-"""What the studies make of outcomes, here made up so that the right answer is known."""
+"""The studies on outcomes that are made up so that the right answer is known."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def vigilance_of(task):
     return dict(task.parameters).get("vigilance")
 
 
-def test_every_study_stands_without_any_outcome():
+def test_every_study_works_without_outcomes():
     scope = Scope(datasets=("flags", "virusgo"), missing=("eurlex4k",), repetitions=2)
     for name, study in STUDIES.items():
         sections = [make_section(scope, {}) for make_section in study.sections]
@@ -35,7 +35,7 @@ def test_every_study_stands_without_any_outcome():
         assert all(one.verdict and one.figures == () for one in sections)
 
 
-def test_the_plan_is_that_of_the_paper():
+def test_plan_equals_the_paper():
     scope = Scope(datasets=(*SMALL, "bibtex"))
     assert len(nodes.tasks(scope)) == 12 * 6 * 20
     assert len(continual.tasks(scope)) == 2 * 3 * 20
@@ -54,7 +54,7 @@ def test_every_fold_has_its_own_seed():
     assert {(task.repetition, task.fold) for task in tasks} == {(r, f) for r in range(2) for f in range(10)}
 
 
-def test_tuned_parameters_are_the_papers():
+def test_tuned_parameters_equal_the_paper():
     mcic, glocal = choose(["mcic"])[0], choose(["glocal-scaled"])[0]
     assert mcic.tuned("gpositivego") == {
         "theta": 0.495,
@@ -70,7 +70,7 @@ def test_tuned_parameters_are_the_papers():
     assert choose(["mlodm-raw"])[0].tuned("langlog") is None
 
 
-def test_the_continual_tables_put_paper_and_measurement_side_by_side():
+def test_continual_tables_show_paper_and_measurement():
     scope = Scope(repetitions=2, configurations=choose(["mlca"]))
     rows = {(row["condition"], row["after_distribution"]): row for row in read_paper("continual")[:11]}
 
@@ -93,7 +93,7 @@ def test_the_continual_tables_put_paper_and_measurement_side_by_side():
     assert "shorter" not in section.verdict
 
 
-def test_the_verdict_on_nodes_names_what_differs_most():
+def test_verdict_on_nodes_names_the_largest_difference():
     scope = Scope(datasets=("flags", "birds"), repetitions=2, configurations=choose(["mlca-0.30", "mlca-c-0.25"]))
     paper = {"flags": {0.30: 163.9, 0.25: 19.1}, "birds": {0.30: 580.5, 0.25: 200.0}}
     found = outcomes_of(nodes.tasks(scope), lambda task: {"nodes": paper[task.dataset][vigilance_of(task)]})
@@ -154,7 +154,7 @@ PAPER_ORDER = [
 ]
 
 
-def test_the_comparison_holds_the_order_against_the_papers_statements():
+def test_comparison_checks_the_statements_of_the_paper():
     scope, found = compared(PAPER_ORDER)
     section = comparison.section(scope, found)
     # MLCA-I is ahead on numeric data in the paper, and here it is not.
@@ -174,7 +174,7 @@ def test_the_comparison_holds_the_order_against_the_papers_statements():
     assert "frequencies" not in section.figures[0].svg
 
 
-def test_a_fit_past_the_limit_is_not_available_and_ranks_with_the_worst_value():
+def test_timeout_is_not_available_and_ranks_worst():
     scope, found = compared(PAPER_ORDER)
     best = [task for task in found if task.algorithm == "MLCA" and vigilance_of(task) == 0.01]
     for task in best:
@@ -186,7 +186,7 @@ def test_a_fit_past_the_limit_is_not_available_and_ranks_with_the_worst_value():
     assert "16 took too long" in section.introduction
 
 
-def test_a_fold_past_the_limit_counts_with_the_worst_value_beside_those_that_were_done():
+def test_timeout_of_one_fold_counts_as_worst():
     tasks = [Task("fold", "MLkNN", (("k", 3),), "flags", repetition=0, fold=fold) for fold in range(3)]
     found = {
         tasks[0]: Outcome(tasks[0], "done", {"exact_match": 0.6, "hamming_loss": 0.2}, {}),
@@ -197,7 +197,7 @@ def test_a_fold_past_the_limit_counts_with_the_worst_value_beside_those_that_wer
     assert mean_of("exact_match", tasks, found) == 0.6
 
 
-def test_numeric_and_categorical_datasets_are_ranked_apart():
+def test_numeric_and_categorical_datasets_are_ranked_separately():
     scope = Scope(datasets=("flags", "birds", "virusgo", "genbase", "medical"), repetitions=1)
     swapped = ["mlca-i-0.01", "mlca-0.01", *PAPER_ORDER[2:]]
     order = {"flags": swapped, "birds": swapped}
@@ -207,7 +207,7 @@ def test_numeric_and_categorical_datasets_are_ranked_apart():
     )
 
 
-def test_who_ties_is_not_ahead():
+def test_ties_are_not_ahead():
     scope, found = compared(PAPER_ORDER)
     ties = {
         task: Outcome(task, "done", dict.fromkeys(MEASURES, 0.5), {}) if task.algorithm == "MLODM" else outcome
@@ -217,7 +217,7 @@ def test_who_ties_is_not_ahead():
     assert "mlODM scaled ahead of mlODM raw on all datasets (before it: mlODM raw)" in verdict
 
 
-def test_what_the_paper_could_not_tune_is_not_available_and_counts_as_worst():
+def test_untunable_algorithm_is_not_available_and_counts_as_worst():
     scope = Scope(datasets=("langlog", "medical"), repetitions=1)
     found = outcomes_of(comparison.tasks(scope), lambda task: quality(task, PAPER_ORDER))
     section = comparison.section(scope, found)
@@ -226,7 +226,7 @@ def test_what_the_paper_could_not_tune_is_not_available_and_counts_as_worst():
     assert row[2] is not None
 
 
-def test_epochs_tell_where_exact_match_falls():
+def test_epochs_report_where_exact_match_falls():
     scope = Scope(datasets=("birds", "medical"), repetitions=1, epochs=3, configurations=choose(["mlca-0.01"]))
     slope = {"birds": -0.1, "medical": 0.2}
     found = outcomes_of(
@@ -243,7 +243,7 @@ def test_epochs_tell_where_exact_match_falls():
     ]
 
 
-def test_timing_measures_the_powers_of_growth():
+def test_timing_measures_the_exponents_of_growth():
     scope = Scope(datasets=("flags",), repetitions=1, configurations=choose(["mlca", "mlknn"]))
 
     def seconds(task):
@@ -258,7 +258,7 @@ def test_timing_measures_the_powers_of_growth():
     assert section.tables[2].rows[1][2:] == (None, None)
 
 
-def test_the_search_takes_the_best_on_the_training_rows_and_large_datasets_follow_langlog():
+def test_search_maximises_training_match_and_large_datasets_follow_langlog():
     scope = Scope(datasets=("langlog", "bibtex"), repetitions=2, configurations=choose(["mlknn"]))
     tasks = search_tasks(scope)
     assert len(tasks) == 10 * 2
@@ -269,12 +269,12 @@ def test_the_search_takes_the_best_on_the_training_rows_and_large_datasets_follo
     assert {dict(task.parameters)["k"] for task in comparison.tasks(tuned)} == {12}
 
 
-def test_words_that_name_nothing_are_refused_with_what_there_is():
+def test_unknown_names_are_rejected_with_the_known_ones():
     with pytest.raises(ValueError, match=r"no algorithm is called 'svm'; there are .*mlknn"):
         scope_of(algorithms=["svm"])
     with pytest.raises(ValueError, match="no dataset is called 'emotion'"):
         scope_of(datasets=["emotion"])
 
 
-def test_a_task_names_itself_for_readers():
+def test_task_has_a_readable_name():
     assert str(Task("fold", "MLkNN", (("k", 3),), "flags", repetition=1, fold=4)) == "MLkNN k=3 on flags fold 1.4"

@@ -14,7 +14,7 @@ from mlca.experiments.tasks import RIVER_PREFIX, Task, in_order
 TASK = Task("fold", "MLCA", (("vigilance", 0.1),), "flags", repetition=0, fold=1)
 
 
-def test_equal_tasks_have_one_key_whatever_the_order_of_parameters():
+def test_key_does_not_depend_on_the_order_of_parameters():
     first = replace(TASK, parameters=in_order({"vigilance": 0.1, "window": 20}))
     second = replace(TASK, parameters=in_order({"window": 20, "vigilance": 0.1}))
     assert first.key == second.key
@@ -41,7 +41,7 @@ def test_every_field_is_part_of_the_key():
     assert len(keys | {TASK.key}) == len(others) + 1
 
 
-def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp_path):
+def test_key_depends_on_code_that_can_change_a_result(tmp_path):
     copy = _copy_package(tmp_path)
     key = _key_in(tmp_path)
     for name in ("plots/style.py", "experiments/studies/nodes.py"):
@@ -51,7 +51,7 @@ def test_code_that_can_change_a_result_changes_the_key_and_nothing_else_does(tmp
     assert _key_in(tmp_path) != key
 
 
-def test_another_river_changes_the_keys_of_its_learners_alone(tmp_path):
+def test_river_version_changes_the_keys_of_its_learners_only(tmp_path):
     _copy_package(tmp_path)
     rivers = Task("prequential", rivals.RiverLogistic.__name__, (), "flags")
     keys = [_key_in(tmp_path, task) for task in (TASK, rivers)]
@@ -61,7 +61,7 @@ def test_another_river_changes_the_keys_of_its_learners_alone(tmp_path):
     assert _key_in(tmp_path, rivers) != keys[1]
 
 
-def test_learners_of_river_are_called_so():
+def test_names_of_river_learners_are_recognised():
     rivers = {name for name in rivals.__all__ if "river" in inspect.getsource(getattr(rivals, name))}
     assert rivers == {name for name in rivals.__all__ if name.startswith(RIVER_PREFIX)}
 

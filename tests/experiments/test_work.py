@@ -1,4 +1,4 @@
-"""Tasks done in this process, against the same done by hand."""
+"""Tasks run in this process, against a direct implementation."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def done(task, clock=lambda begins: None):
     return do(task, clock)
 
 
-def test_a_stream_is_judged_after_each_stage_on_all_labels():
+def test_stream_is_measured_after_each_stage_on_all_labels():
     task = Task("stream", "MLCA", (("vigilance", 0.1),), "three", seed=1, size=150)
     model = MLCA(vigilance=0.1)
     for number, stage in enumerate(three_discs(150, condition="three", random_state=1), start=1):
@@ -30,13 +30,13 @@ def test_a_stream_is_judged_after_each_stage_on_all_labels():
         assert values[f"nodes@{number}"] == model.n_nodes_
 
 
-def test_the_first_seed_leaves_its_nodes_to_be_drawn():
+def test_first_seed_keeps_its_nodes_for_the_plot():
     pictures = done(Task("stream", "MLCA", (("vigilance", 0.3),), "together", size=60)).pictures
     assert len(pictures["1"]["weights"]) == len(pictures["1"]["labels"]) > 3
     assert done(Task("stream", "MLCA", (("vigilance", 0.3),), "together", seed=1, size=60)).pictures == {}
 
 
-def test_mcic_sees_the_discs_in_the_unit_square_and_shows_its_mature_clusters():
+def test_mcic_gets_scaled_discs_and_returns_mature_clusters():
     parameters = {"theta": 0.1, "decay": 0.25, "maturity": 2, "speed": 10_000, "center": "exact"}
     task = Task("stream", "MCIC", in_order(parameters), "together", scaled=True, size=80)
     found = done(task)
@@ -76,7 +76,7 @@ def test_epochs_are_measured_one_by_one_in_one_run(made_up_data):
     assert begun == [True, False] * 3
 
 
-def test_the_grid_asks_for_the_training_rows_too(made_up_data):
+def test_grid_measures_the_training_rows_too(made_up_data):
     task = Task("fold", "MLCA", (("vigilance", 0.3),), "flags", repetition=0, fold=0, on_training=True)
     split = split_of("flags", 0, 0, scaled=False, dense=False)
     predicted = MLCA(vigilance=0.3).fit(split.X, split.Y).predict(split.X)

@@ -21,7 +21,7 @@ def one_worker():
     worker.close()
 
 
-def test_a_fit_past_the_limit_is_ended_and_the_next_task_is_done():
+def test_timeout_ends_a_fit_and_the_next_task_runs():
     outcome = attempt(LONG, fingerprint(), time_limit=0.2)
     assert (outcome.status, outcome.seconds) == ("too long", 0.2)
     assert outcome.trouble == "a fit took more than 0.2 seconds"
@@ -38,14 +38,14 @@ def test_failures_carry_their_traceback_and_leave_the_worker_in_place(one_worker
     assert done.values["nodes"] == 60
 
 
-def test_a_worker_that_dies_is_a_failed_task(one_worker):
+def test_dead_worker_is_a_failed_task(one_worker):
     threading.Timer(1.0, os.kill, (one_worker._process.pid, signal.SIGKILL)).start()
     outcome = one_worker.do(LONG, fingerprint(), None)
     assert (outcome.status, outcome.trouble) == ("failed", "its process died with exit code -9")
     assert not one_worker.is_alive()
 
 
-def test_a_worker_does_not_outlive_the_one_who_started_it():
+def test_worker_ends_with_its_parent():
     script = (
         "from mlca.experiments.workers import Worker\n"
         "from mlca.experiments.tasks import Task\n"
@@ -64,13 +64,13 @@ def test_a_worker_does_not_outlive_the_one_who_started_it():
     assert outlived == []
 
 
-def test_other_code_is_refused():
+def test_other_code_version_is_rejected():
     outcome = attempt(SHORT, "0123456789abcdef", None)
     assert outcome.status == "failed"
     assert "has other sources of mlca than the run began with" in outcome.trouble
 
 
-def test_numeric_libraries_of_a_worker_are_held_to_one_thread():
+def test_workers_use_one_thread_per_numeric_library():
     ask = (
         "import numpy, scipy.linalg, threadpoolctl\n"
         "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"

@@ -1,4 +1,4 @@
-"""Arrays that do not fit are refused before a loop runs, by name, and nothing is changed."""
+"""Arrays that do not fit are rejected before a loop runs, by name, and nothing is changed."""
 
 import threading
 from time import perf_counter
@@ -25,7 +25,7 @@ def arrays_of(arguments):
 @pytest.mark.parametrize("name", CALLS)
 @given(seed=SEEDS, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_one_wrong_shape_is_refused(name, seed, data):
+def test_wrong_shape_is_rejected(name, seed, data):
     arguments = list(CALLS[name](np.random.default_rng(seed), 0.0)[0])
     place = data.draw(st.sampled_from(arrays_of(arguments)))
     whole = arguments[place]
@@ -41,7 +41,7 @@ def test_one_wrong_shape_is_refused(name, seed, data):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_other_types_orders_and_dimensions_are_refused_and_not_converted(name):
+def test_other_types_orders_and_dimensions_are_rejected(name):
     arguments, _ = CALLS[name](np.random.default_rng(1), 0.0)
     for place in arrays_of(arguments):
         array = arguments[place]
@@ -70,7 +70,7 @@ INDICES = {  # which arguments number what others hold
 
 @pytest.mark.parametrize(("name", "place"), [(name, place) for name, places in INDICES.items() for place in places])
 @pytest.mark.parametrize("foreign", [-2, 1_000, 2**31 - 1])
-def test_indices_that_point_elsewhere_are_refused(name, place, foreign):
+def test_indices_out_of_range_are_rejected(name, place, foreign):
     for seed in range(20):
         arguments, _ = CALLS[name](np.random.default_rng(seed), 0.0)
         if not arguments[place].size:
@@ -100,14 +100,14 @@ def test_indices_that_point_elsewhere_are_refused(name, place, foreign):
         ("two_means", 2, 1_000),
     ],
 )
-def test_numbers_that_point_elsewhere_are_refused(name, place, foreign):
+def test_numbers_out_of_range_are_rejected(name, place, foreign):
     arguments = list(CALLS[name](np.random.default_rng(0), 0.0)[0])
     arguments[place] = foreign
     with pytest.raises(ValueError, match=r"\w"):
         getattr(native, name)(*arguments)
 
 
-def test_a_tree_whose_walk_would_not_end_is_refused():
+def test_cyclic_tree_is_rejected():
     arguments = list(CALLS["add_votes"](np.random.default_rng(0), 0.0)[0])
     arguments[2][0] = 0
     with pytest.raises(ValueError, match="child: 0 is no child of node 0"):
@@ -115,7 +115,7 @@ def test_a_tree_whose_walk_would_not_end_is_refused():
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_is_only_read_may_be_read_only(name):
+def test_read_only_inputs_are_accepted(name):
     arguments, changed = CALLS[name](np.random.default_rng(2), 0.0)
     expected = outcome(native, name, arguments, changed)
     for place in set(arrays_of(arguments)) - set(changed):
@@ -128,7 +128,7 @@ def test_what_is_only_read_may_be_read_only(name):
             getattr(native, name)(*arguments)
 
 
-def test_threads_run_loops_side_by_side():
+def test_loops_run_in_parallel_threads():
     """A loop lets the interpreter go: another thread gets a turn in the midst of it."""
     rng = np.random.default_rng(0)
     x, nodes = rng.random(256), rng.random((64, 256))

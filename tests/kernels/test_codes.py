@@ -1,4 +1,4 @@
-"""The four-bit screening by itself: a C++ program that attacks it, compiled for each level of the processor at hand."""
+"""The four-bit screening on its own: a C++ program that attacks it, compiled for each processor level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every level of processors that is at hand learns the same bits."""
+"""Every available processor level learns the same bits."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Modules of all levels that this processor runs: the same names, the same bits, and the one that was asked for."""
+"""Modules of all levels that this processor supports: the same names, the same bits, and the requested one."""
 
 import ast
 import os
@@ -39,7 +39,7 @@ def test_all_levels_give_the_same_bits(name, seed, strange):
     assert all(other == first for other in others)
 
 
-def test_every_loop_is_called_here():
+def test_every_loop_is_tested_here():
     """A loop that is added to the module is added to the calls, or belongs to the learner."""
     of_learner = {"all_within", "processor_has"}
     functions = {name for name in vars(kernels.native) if callable(getattr(kernels.native, name)) and name[0] != "_"}
@@ -47,7 +47,7 @@ def test_every_loop_is_called_here():
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_modules_offer_what_their_types_say(module):
+def test_modules_match_their_type_stubs(module):
     stub = ast.parse(Path(mlca.__file__).with_name("_kernels.pyi").read_text())
     told = {name: part for part in stub.body for name in named(part)}
     assert public(vars(module)) == public(told)
@@ -66,7 +66,7 @@ def public(names):
     return {name for name in names if not name.startswith("_")}
 
 
-def test_the_best_level_is_chosen_unless_a_lower_one_is_asked_for():
+def test_best_level_is_chosen_by_default():
     best = kernels.available()[-1]
     assert ask("print(kernels.LEVEL, kernels.native.__name__)").stdout.split() == [best, f"mlca._kernels_{best}"]
     for level in kernels.available():
@@ -75,12 +75,12 @@ def test_the_best_level_is_chosen_unless_a_lower_one_is_asked_for():
 
 
 @pytest.mark.parametrize("word", ["v1", "V3", "best", "v3 "])
-def test_a_level_that_is_not_there_is_an_error_that_names_those_that_are(word):
+def test_unavailable_level_raises_with_the_available_ones(word):
     error = ask("", MLCA_CPU=word).stderr.splitlines()[-1]
     assert error == f"ValueError: MLCA_CPU is {word!r}; this machine has {', '.join(kernels.available())}"
 
 
-def test_a_module_that_this_processor_cannot_run_refuses_itself():
+def test_unsupported_module_fails_to_import():
     built = [level for level in kernels.LEVELS if list(Path(MODULES[0].__file__).parent.glob(f"_kernels_{level}.*"))]
     for level in set(built) - set(kernels.available()):
         result = ask(f"kernels.load_level({level!r})")
@@ -89,6 +89,6 @@ def test_a_module_that_this_processor_cannot_run_refuses_itself():
         assert ask("", MLCA_CPU=level).returncode == 1
 
 
-def test_all_levels_are_made_of_the_same_sources():
+def test_all_levels_have_the_same_sources():
     assert len({module.sources for module in MODULES}) == 1
     assert len(kernels.native.sources) == 64

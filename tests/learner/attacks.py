@@ -1,4 +1,4 @@
-"""What the attacks on a learning model share: streams whose labels come late, and what must hold after a failure."""
+"""Shared by the attacks on a learning model: streams with late labels, and what must hold after a failure."""
 
 import pickle
 
@@ -29,7 +29,7 @@ def stream(n, d, kind="dense", seed=0):
 
 
 class WholeRows:
-    """What models must be after so many rows of a stream, whatever happened on the way; each is learned once."""
+    """The model after a number of rows of a stream; each is trained once."""
 
     def __init__(self, make, X, y):
         self.make, self.X, self.y = make, X, y
@@ -41,7 +41,7 @@ class WholeRows:
         return self.clean[n]
 
     def check(self, model):
-        """Assert that a model is exactly that of the rows it has seen, and goes on to the end as if nothing was."""
+        """Assert that a model is exactly that of the rows it has seen, and continues to the end as usual."""
         n = model.n_seen_ if hasattr(model, "labels_") else 0
         if n == 0:
             assert not hasattr(model, "labels_") or model._learner.n_seen == 0

@@ -14,7 +14,7 @@ FEW_NODES = CellLimits(above=15, least=6, per_root=2)
 
 
 def parameters_of(options):
-    """Return what the learner is told by a model's options."""
+    """Return the parameters of a learner for a model's options."""
     vigilance, nominal = options.get("vigilance", 0.01), options.get("categorical_features", ())
     return Parameters(
         **options | {"vigilance": None if vigilance == "auto" else vigilance, "categorical_features": tuple(nominal)}

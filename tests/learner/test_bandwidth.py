@@ -1,4 +1,4 @@
-"""The median is the one of sorting, and values that come in one by one have it, too."""
+"""Medians equal those of sorting, also if values arrive one by one."""
 
 import numpy as np
 import pytest

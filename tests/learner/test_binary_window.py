@@ -50,7 +50,7 @@ def rows_with_others(draw):
 
 @settings(max_examples=400, deadline=None)
 @given(st.one_of(binary_rows(), rows_with_others()), st.integers(2, 60), st.sampled_from([1.0, 0.7, 0.05]))
-def test_sliding_gives_the_bits_of_adding_up(case, size, share):
+def test_sliding_window_equals_a_new_sum(case, size, share):
     rows, rng = case
     positions = np.flatnonzero(rng.random(len(rows)) < share)
     windows = [window_around(position, len(rows), size) for position in positions]
@@ -62,7 +62,7 @@ def test_sliding_gives_the_bits_of_adding_up(case, size, share):
 
 @settings(max_examples=100, deadline=None)
 @given(rows_with_others(), st.integers(2, 60), st.data())
-def test_sparse_windows_give_each_attribute_the_bandwidth_of_dense_ones(case, size, data):
+def test_sparse_windows_give_the_bandwidths_of_dense_ones(case, size, data):
     rows, _ = case
     position = data.draw(st.integers(0, len(rows) - 1))
     thin = sparse.csr_array(rows)
@@ -74,7 +74,7 @@ def test_sparse_windows_give_each_attribute_the_bandwidth_of_dense_ones(case, si
 
 
 @pytest.mark.parametrize("m", [2, 3, 50, 1023, LONGEST])
-def test_no_order_of_ones_brings_one_class_past_the_next(m):
+def test_order_of_ones_is_preserved_between_classes(m):
     """Ones first, ones last and ones anywhere: sums of squares stay within the error that was proved."""
     rng = np.random.default_rng(m)
     classes = np.unique([0, 1, 2, m // 4, m // 2 - 2, m // 2 - 1, m // 2])
@@ -92,7 +92,7 @@ def test_no_order_of_ones_brings_one_class_past_the_next(m):
             assert squares[e].max() < squares[e + 1].min()
 
 
-def test_windows_beyond_the_proof_are_added_up():
+def test_windows_beyond_the_proof_are_summed():
     rows = (np.random.default_rng(0).random((LONGEST + 3, 3)) < 0.5).astype(float)
     for size in (LONGEST, LONGEST + 1):
         positions = [LONGEST - 1, LONGEST, LONGEST + 1]

@@ -34,7 +34,7 @@ def learn(parameters, X, Y, is_sparse):
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @every_variant
-def test_the_reservoir_is_that_of_the_reference(beyond, form):
+def test_reservoir_equals_the_reference(beyond, form):
     options = {"vigilance": 0.05} | USUAL | beyond
     assert_equals_reference(*stream(220), options | {"max_nodes": 70}, form, screen_from=8)
 
@@ -84,7 +84,7 @@ def test_merged_models_keep_the_bound_and_all_rows(beyond, how, tmp_path):
     assert_exactly_same(again, whole.partial_fit(X[:5], Y[:5]))
 
 
-def test_what_was_given_up_before_a_merger_may_leave_fewer_nodes_than_the_bound(tmp_path):
+def test_merged_model_may_have_fewer_nodes_than_the_bound(tmp_path):
     """A single row's bandwidth is 1e-6, a thousand times these distances: merged, all nodes join it."""
     X, Y = np.random.default_rng(0).normal(size=(22, 2)), np.ones((22, 1), int)
     parts = [MLCA(window=2, max_nodes=20).fit(1e-9 * X[a:b], Y[a:b]) for a, b in ((0, 1), (1, 22))]
@@ -103,7 +103,7 @@ def test_a_reservoir_is_an_even_sample_of_the_stream():
     assert (np.diff(kept) > 0).all()
 
 
-def test_an_explanation_tells_how_many_rows_the_nodes_stand_for():
+def test_explanation_shows_the_number_of_represented_rows():
     X, Y = stream()
     bounded, whole = (MLCA(max_nodes=bound).fit(X, Y) for bound in (50, None))
     told = bounded.explain(X[0])
@@ -116,7 +116,7 @@ def test_an_explanation_tells_how_many_rows_the_nodes_stand_for():
 
 @every_variant
 @pytest.mark.parametrize("form", ["dense", "sparse", "gaps"])
-def test_nodes_that_were_given_up_are_not_what_is_explained(tmp_path, beyond, form):
+def test_replaced_nodes_are_not_explained(tmp_path, beyond, form):
     """They stay in their places until there are many; a loaded model has none of them."""
     X, Y = stream(n=110)
     if form == "gaps":
@@ -130,7 +130,7 @@ def test_nodes_that_were_given_up_are_not_what_is_explained(tmp_path, beyond, fo
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_an_explanation_has_the_nodes_that_vote_and_some_of_all(is_sparse):
+def test_explanation_has_the_voters_and_some_other_nodes(is_sparse):
     rng = np.random.default_rng(0)
     X = rng.random((700, 2000))  # more entries than are shown
     learner = learn(Parameters(**USUAL, max_nodes=600), X, rng.integers(0, 2, (700, 2)), is_sparse)

@@ -1,4 +1,4 @@
-"""Copies share the rows of nodes with their model until one of them changes, and nobody sees that."""
+"""Copies share the rows of nodes with their model until one of them changes."""
 
 import copy
 from itertools import product
@@ -14,7 +14,7 @@ RULES = ("published", "text")
 
 
 @pytest.mark.parametrize(("attributes", "kind", "rule"), list(product(MODES, KINDS, RULES)))
-def test_a_copy_and_its_model_go_on_by_themselves(attributes, kind, rule):
+def test_copy_and_model_are_independent(attributes, kind, rule):
     X, y = stream(200, 5, kind)
     other_X, other_y = stream(200, 5, kind, seed=1)
 
@@ -34,7 +34,7 @@ def test_a_copy_and_its_model_go_on_by_themselves(attributes, kind, rule):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_of_a_copy_outlives_both(kind):
+def test_copy_of_a_copy_outlives_both(kind):
     X, y = stream(120, 5, kind)
     whole_rows = WholeRows(lambda: MLCA(window=20, vigilance=0.3), X, y)
     first = whole_rows.make().partial_fit(X[:60], y[:60])
@@ -57,7 +57,7 @@ OF_NODES = {"linear", "weights", "counts", "bandwidths", "label_counts", "unlabe
 
 @pytest.mark.parametrize("options", [{}, {"max_nodes": 15}, {"drift": "follow", "recency": True}], ids=str)
 @pytest.mark.parametrize(("attributes", "kind"), list(product(MODES, KINDS)))
-def test_a_part_of_a_state_is_that_of_the_whole(attributes, kind, options):
+def test_part_of_a_state_equals_the_whole(attributes, kind, options):
     X, y = stream(90, 5, kind)
     learner = MLCA(attributes=attributes, window=20, **options).fit(X, y)._learner
     whole = learner.state()
@@ -67,7 +67,7 @@ def test_a_part_of_a_state_is_that_of_the_whole(attributes, kind, options):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_part_of_a_state_with_gaps(kind):
+def test_part_of_a_state_with_missing_values(kind):
     X, y = stream(90, 5)
     X[3, 2] = np.nan
     learner = MLCA(window=20).fit(KINDS[kind](X), y)._learner

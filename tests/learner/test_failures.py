@@ -1,4 +1,4 @@
-"""Memory that runs out, at every allocation in turn: the model is that of the rows it has seen, and goes on."""
+"""Failing allocations, each in turn: the model is that of the rows it has seen, and can continue."""
 
 import copy
 import pickle
@@ -34,7 +34,7 @@ def failing(attempt, step=1, first=0):
 
 
 def with_a_failure(attempt, n):
-    """Let an attempt's allocation n fail; return what it worked on, and whether there were so many."""
+    """Let an attempt's allocation n fail; return what it worked on, and whether there was one."""
     subject, act = attempt()
     native.probes.fail_allocation(n)
     try:
@@ -121,7 +121,7 @@ def wide_stream(kind):
 )
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
-def test_learning_goes_on_after_any_allocation_failed(attributes, kind, rule, step):
+def test_learning_continues_after_any_failed_allocation(attributes, kind, rule, step):
     X, y = stream(90, 5, kind)
 
     def make():
@@ -137,7 +137,7 @@ def test_learning_goes_on_after_any_allocation_failed(attributes, kind, rule, st
 
 
 @pytest.mark.parametrize("attributes", MODES)
-def test_the_same_where_a_copy_shares_the_nodes(attributes):
+def test_learning_continues_after_failures_with_shared_nodes(attributes):
     X, y = stream(90, 5)
 
     def make():
@@ -158,7 +158,7 @@ def test_the_same_where_a_copy_shares_the_nodes(attributes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_first_missing_value_after_any_allocation_failed(kind):
+def test_first_missing_value_after_any_failed_allocation(kind):
     X, y = stream(60, 5, kind)
     rows = X if kind == "dense" else X.toarray()
     rows[50:, 2] = np.nan
@@ -186,12 +186,12 @@ OTHERS = [pytest.param(*pair, marks=pytest.mark.slow) for pair in product(MODES,
 
 
 @pytest.mark.parametrize(("attributes", "kind"), FEW + OTHERS)
-def test_the_same_while_threads_look_ahead(attributes, kind):
+def test_learning_continues_after_failures_in_threads(attributes, kind):
     assert_failures_while_threads_look_ahead(lambda: make(attributes), kind, STEP)
 
 
 @pytest.mark.parametrize(("attributes", "kind"), FEW + OTHERS)
-def test_looking_ahead_takes_memory_of_its_own(attributes, kind):
+def test_looking_ahead_allocates_its_own_memory(attributes, kind):
     assert_looking_ahead_allocates(lambda: make(attributes), kind, STEP)
 
 
@@ -202,7 +202,7 @@ def make(attributes):
 @pytest.mark.parametrize("n", [15, 60], ids=["waiting", "learned"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
-def test_questions_that_fail_change_nothing(attributes, kind, n):
+def test_failed_predictions_change_nothing(attributes, kind, n):
     X, y = stream(n, 6, kind)
     model, other, expected = (MLCA(attributes=attributes, window=20, n_jobs=2).fit(X, y) for _ in range(3))
     questions = [
@@ -221,7 +221,7 @@ def test_questions_that_fail_change_nothing(attributes, kind, n):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounded_models_are_as_they_were_after_an_append_that_failed(kind):
+def test_bounded_models_are_unchanged_after_a_failed_append(kind):
     X, y = stream(60, 6, kind)
     model, other, expected = (MLCA(window=20, max_nodes=30, drift="follow").fit(X, y) for _ in range(3))
     assert sum(1 for _ in failing(lambda: (None, lambda: merge([model, other], how="append")), step=5)) > 0
@@ -229,7 +229,7 @@ def test_bounded_models_are_as_they_were_after_an_append_that_failed(kind):
     assert_exactly_same(other, expected)
 
 
-def test_a_model_whose_first_row_failed_has_learned_nothing():
+def test_model_whose_first_row_failed_is_empty():
     X, y = stream(30, 4)
     model = MLCA()
     native.probes.fail_allocation(0)

@@ -19,7 +19,7 @@ def test_relative_error_of_the_exponential():
         assert abs(mpmath.mpf(power_of_half(w)) / exact - 1) < 3e-16
 
 
-def test_the_polynomial_is_as_near_as_it_says():
+def test_polynomial_is_within_its_stated_error():
     coefficients = native.probes.POWER_COEFFICIENTS
     assert len(coefficients) == 11
     with mpmath.workdps(50):
@@ -29,7 +29,7 @@ def test_the_polynomial_is_as_near_as_it_says():
             assert abs(value / mpmath.power(2, f) - 1) < 3e-17
 
 
-def test_the_near_polynomial_is_as_near_as_it_says():
+def test_near_polynomial_is_within_its_stated_error():
     with mpmath.workdps(50):
         for f in np.linspace(-0.5, 0.5, 2001):
             f = mpmath.mpf(float(f))
@@ -44,14 +44,14 @@ def test_special_values():
     assert kernel(1e154, 1e154) == 2.0**-64
 
 
-def test_it_is_the_gaussian_kernel():
+def test_kernel_is_gaussian():
     t = np.linspace(-5, 5, 1001)
     values = [kernel(x, SCALE / 0.7) for x in t]
     np.testing.assert_allclose(values, np.exp(-(t**2) / (2 * 0.7**2)), rtol=2e-14)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 300))
-def test_sums_do_not_depend_on_the_order_and_are_the_terms_added_up(seed, d):
+def test_sums_do_not_depend_on_the_order(seed, d):
     rng = np.random.default_rng(seed)
     x, y, r = rng.normal(0, 1, d), rng.normal(0, 1, d), rng.uniform(0.1, 5, d)
     order = rng.permutation(d)

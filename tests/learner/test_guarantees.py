@@ -1,4 +1,4 @@
-"""What docs/inside.md guarantees, for the paper's algorithms and for ours: bit for bit, whatever the stream."""
+"""The guarantees of docs/inside.md, for the paper's algorithms and for ours: bit for bit, on any stream."""
 
 import copy
 import pickle
@@ -59,7 +59,7 @@ def assert_same_answers(first, second, rows, other_rows=None):
 @every_algorithm
 @FEW
 @given(data=st.data())
-def test_chunks_and_questions_in_between_do_not_matter(algorithm, data):
+def test_chunks_and_predictions_in_between_do_not_matter(algorithm, data):
     X, Y, options = draw(data, algorithm, max_rows=130)
     whole, parts = MLCA(**options).fit(X, Y), MLCA(**options)
     edges = sorted(data.draw(st.sets(st.integers(1, len(X)), max_size=6)) | {0, len(X)})
@@ -75,7 +75,7 @@ def test_chunks_and_questions_in_between_do_not_matter(algorithm, data):
 @every_algorithm
 @FEW
 @given(data=st.data(), known_until=st.integers(0, 130), announced=st.booleans())
-def test_labels_may_appear_late_or_be_announced(algorithm, data, known_until, announced):
+def test_labels_may_appear_late_or_be_declared(algorithm, data, known_until, announced):
     X, Y, options = draw(data, algorithm, max_rows=130)
     cut, q = min(known_until, len(X)), Y.shape[1]
     known = q if announced else max(int(np.flatnonzero(Y[:cut].any(axis=0)).max(initial=0)) + 1, 1)
@@ -106,7 +106,7 @@ def test_columns_may_be_permuted(algorithm, data, random):
         if by_feature:
             np.testing.assert_array_equal(first.pop(name)[..., order], second.pop(name), err_msg=name)
     if "linear.weights" in first:
-        features = np.append(order, -1)[second["linear.features"]]  # the bias is nobody's
+        features = np.append(order, -1)[second["linear.features"]]  # the bias belongs to no feature
         straight_order = np.lexsort((second["linear.values"], second["linear.kinds"], features))
         for name in ("linear.kinds", "linear.weights", "linear.squares"):
             np.testing.assert_array_equal(first[name], second[name][straight_order], err_msg=name)
@@ -165,7 +165,7 @@ def test_any_number_of_threads_gives_the_same_model(algorithm, data, kind):
 
 
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
-def test_threads_that_make_nodes_side_by_side_do_not_matter(attributes):
+def test_threads_that_create_nodes_do_not_matter(attributes):
     """Long blocks are made together, and the screen is renewed by all; now and then a row joins a node."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (2300, 24)), (rng.random((2300, 3)) < 0.3).astype(int)
@@ -185,7 +185,7 @@ def test_epochs_are_passes_over_the_same_rows(algorithm, data, epochs):
 
 @FEW
 @given(streams(), paper_options(), st.integers(-20, 20))
-def test_powers_of_two_change_nothing_but_the_scale(stream, options, exponent):
+def test_powers_of_two_change_only_the_scale(stream, options, exponent):
     """Our rule has no such guarantee: ranks of 0 and 1 are special."""
     if options["attributes"] == "clustered" and stream[0].shape[1] < 4:
         options = options | {"attributes": "common"}  # a window of few means may be constant
@@ -234,7 +234,7 @@ def test_a_copy_continues_exactly_as_the_original(tmp_path_factory, algorithm, h
 
 
 @pytest.mark.parametrize("variant", ["paper", *VARIANTS])
-def test_labels_that_are_only_announced_are_in_every_answer(variant):
+def test_declared_labels_are_in_every_prediction(variant):
     X, Y = late_label_stream("real", 70, 3, 2, seed=1)
     model = MLCA(**VARIANTS.get(variant, PAPER), vigilance=0.1).fit(X[:-1], Y[:-1])
     model.partial_fit(X[-1:], Y[-1:], classes=range(5))

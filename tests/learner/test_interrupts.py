@@ -1,6 +1,6 @@
-"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and goes on.
+"""Ctrl-C at random moments, as a real signal: the model is that of the rows it has seen, and can continue.
 
-Moments are told by the processor time of this process, so that a busy machine does not move them.
+Moments are measured in processor time of this process, so that a busy machine does not move them.
 """
 
 import copy
@@ -21,7 +21,7 @@ D = 300
 
 
 def interrupted(call, after):
-    """Call something and interrupt it after so many seconds of work; return whether that was before its end."""
+    """Call a function and interrupt it after some seconds of work; return whether that was before its end."""
     ended = False
     try:
         signal.setitimer(signal.ITIMER_PROF, after)
@@ -37,14 +37,14 @@ def interrupted(call, after):
 
 @pytest.fixture(autouse=True)
 def alarm_interrupts():
-    """Let the alarm clock press Ctrl-C: the signal arrives as SIGINT would, wherever the main thread is."""
+    """Let the alarm clock raise Ctrl-C: the signal arrives like SIGINT, wherever the main thread is."""
     before = signal.signal(signal.SIGPROF, lambda *_: signal.raise_signal(signal.SIGINT))
     yield
     signal.signal(signal.SIGPROF, before)
 
 
 def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
-    """Interrupt learning at random moments, so many times, and assert that each model is that of whole rows."""
+    """Interrupt learning at random moments, repeatedly, and assert that each model is that of whole rows."""
     start = time.process_time()
     make().partial_fit(X, y)
     duration = time.process_time() - start
@@ -67,7 +67,7 @@ def assert_interrupts_leave_whole_rows(make, X, y, n_interrupts, folder):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
-def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
+def test_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_interrupts, tmp_path):
     X, y = stream(600 if kind == "dense" else 250, D, kind)
 
     def make():
@@ -79,7 +79,7 @@ def test_an_interrupted_model_is_that_of_whole_rows(attributes, kind, n_jobs, n_
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
 def test_the_first_window_can_be_interrupted(attributes, kind):
-    """All of it is learned when its last row comes: that row is not taken in, then."""
+    """All of it is learned when its last row arrives, so that row is not accepted."""
     X, y = stream(900, 100, kind)
 
     def make():
@@ -103,7 +103,7 @@ def test_predicting_can_be_interrupted(n_jobs):
     np.testing.assert_array_equal(model.predict_proba(X[:9]), MLCA().fit(X, y).predict_proba(X[:9]))
 
 
-def test_other_threads_learn_on_when_the_main_one_is_interrupted():
+def test_other_threads_continue_when_the_main_one_is_interrupted():
     X, y = stream(400, D)
     model = MLCA(n_jobs=2)
     learning = threading.Thread(target=model.partial_fit, args=(X, y))
@@ -115,8 +115,8 @@ def test_other_threads_learn_on_when_the_main_one_is_interrupted():
     assert_exactly_same(model, MLCA().partial_fit(X, y))
 
 
-def test_a_table_that_brings_a_column_can_be_interrupted():
-    """What the model knows of columns is what it has learned by: it predicts, and goes on."""
+def test_table_that_adds_a_column_can_be_interrupted():
+    """The model's knowledge of columns matches what it has learned: it predicts, and continues."""
     X, y = stream(2500, 40)
     frame = pd.DataFrame(X).add_prefix("x").assign(word=["red", "blue"] * 1250)
     model = MLCA().fit(frame[:500], y[:500])

@@ -34,7 +34,7 @@ def fitted(parameters, rows, Y, n_jobs=1):
 
 
 def queries_of(X):
-    """Return rows to ask about: known ones, ones beside them with unknown categories, and one of nothing but gaps."""
+    """Return rows to predict: known ones, similar ones with unknown categories, and one of missing values only."""
     return np.concatenate([X[:4], X[:3] + 0.25, np.full((1, X.shape[1]), np.nan), np.zeros((1, X.shape[1]))])
 
 
@@ -86,7 +86,7 @@ def test_first_missing_value_after_complete_rows_equals_the_reference(stream, ch
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
-def test_gaps_in_what_is_asked_leave_the_learner_as_it_is(is_sparse):
+def test_missing_values_in_predictions_do_not_change_the_learner(is_sparse):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(80, 4)), rng.integers(0, 2, (80, 2))
     learner = fitted(

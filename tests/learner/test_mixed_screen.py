@@ -1,4 +1,4 @@
-"""Mixed nodes are screened (src/kernels/search/float_tiles.hpp): nothing depends on it by a bit.
+"""Screening of mixed nodes (src/kernels/search/float_tiles.hpp) changes no bit.
 
 Bounds know categories up to 1e18 and rows of up to 1024 attributes. So a category that is called 1e19 switches them
 off, whatever the rule, and the model must be the one in which it is called 1. Longer rows are screened by the numbers
@@ -86,7 +86,7 @@ def test_screening_changes_nothing(kind, rule):
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: " ".join(map(str, rule.values())))
 def test_a_power_of_two_changes_nothing(rule, exponent):
     X, Y = stream("numbers", 200)
-    X = np.delete(X, NOMINAL, axis=1)  # rows of numbers and gaps join nodes more often
+    X = np.delete(X, NOMINAL, axis=1)  # rows of numbers and missing values join nodes more often
     other = X * 2.0**exponent
     first, second = (fitted(Parameters(**rule), rows, Y).settled() for rows in (X, other))
     assert first.n_nodes == second.n_nodes
@@ -94,7 +94,7 @@ def test_a_power_of_two_changes_nothing(rule, exponent):
 
 
 @pytest.mark.slow
-def test_rows_that_are_too_long_for_bounds_equal_the_reference():
+def test_very_long_rows_equal_the_reference():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(70, 1030)) * (rng.random((70, 1030)) < 0.02)
     X[:, 3] = rng.integers(0, 3, 70)

@@ -1,4 +1,4 @@
-"""Stored outputs of other programs: of the authors' code for the paper's rule, and of simulations for ours."""
+"""Stored outputs of other programs: of the authors' code for the paper's algorithm, and of simulations for ours."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from scipy import sparse
 from mlca import MLCA, reference
 from tests.learner.model_comparison import state
 
-# Generated streams are kept here; rows of real datasets are not: those oracles lie beside the datasets.
+# Generated streams are stored here; rows of real datasets are not: those oracles are beside the datasets.
 GENERATED = Path(__file__).parent.parent / "data"
 OF_DATASETS = Path(os.environ.get("MLCA_DATA", "nowhere")).parent / "oracle"
 CASES = [
@@ -40,7 +40,7 @@ def test_state_and_probabilities_equal_those_of_the_authors(stream, rule):
 
 
 def prequential(model, X, Y, learned):
-    """Return what is predicted of each row before it is learned; rows from `learned` on are only predicted."""
+    """Return the prediction of each row before it is learned; rows from `learned` on are only predicted."""
     p, predicted = np.zeros(Y.shape), np.zeros(Y.shape, int)
     model.partial_fit(X[:1], Y[:1])
     for i in range(1, learned):

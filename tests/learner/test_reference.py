@@ -66,7 +66,7 @@ def test_bounded_memory(algorithm, form, data, max_nodes):
     assert_equals_reference(*data.draw(drawn_streams), options, form, screen_from=8)
 
 
-# Widths around those of vectors, of tiles and of what is counted in a byte; few rows where they are wide.
+# Widths around those of vectors, of tiles and of byte counters; few rows if they are wide.
 ROWS_OF_WIDTH = {7: 310, 65: 90, 257: 60, 300: 50}
 
 
@@ -85,7 +85,7 @@ def repeating_stream(n, d, binary, seed=0):
 @pytest.mark.parametrize("attributes", FEATURE_MODES)
 @pytest.mark.parametrize(("d", "n"), ROWS_OF_WIDTH.items())
 def test_wide_rows_and_long_streams(d, n, attributes, form):
-    # Each width meets binary and real rows; all combinations are met in the slow test.
+    # Each width is tested with binary and real rows; the slow test has all combinations.
     binary = (attributes == "individual") == (form == "dense")
     X, Y = repeating_stream(n if attributes == "common" else n * 2 // 3 if n < 300 else n, d, binary)
     assert_equals_reference(X, Y, SMALL_WINDOW | PAPER | {"attributes": attributes}, form)
@@ -161,7 +161,7 @@ def test_labels_that_appear_late_or_are_announced(variant):
 )
 def test_more_nodes_are_equally_near_than_may_vote(form, variant):
     """Each row has a feature of its own and one that all share; labels take turns, so features weigh the same."""
-    n = 120  # 100 may vote; the similarity is recomputed after row 120, and then knows every feature
+    n = 120  # 100 may vote; the similarity is recomputed after row 120, and then includes every feature
     X = np.column_stack([np.eye(n), np.ones(n)])
     Y = np.column_stack([np.arange(n) % 2, 1 - np.arange(n) % 2])
     options = SMALL_WINDOW | VARIANTS[variant] | {"vigilance": 0.0}
@@ -193,7 +193,7 @@ def test_more_segments_than_are_kept(variant):
 
 @pytest.mark.parametrize("vigilance", [0.01, 0.35])
 @pytest.mark.parametrize(("n", "d"), [(40, 3), (300, 8), (200, 65)])
-def test_the_numpy_rival_of_the_benchmark_learns_the_same_model(n, d, vigilance):
+def test_numpy_rival_of_the_benchmark_learns_the_same_model(n, d, vigilance):
     rng = np.random.default_rng(d)
     X, Y = rng.normal(0, 1, (n, d)), (rng.random((n, 4)) < 0.3).astype(np.uint8)
     rival, model = PlainNumPy(vigilance).fit(X, Y), state(learned({"vigilance": vigilance}, X, Y))

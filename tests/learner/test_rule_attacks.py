@@ -1,7 +1,7 @@
-"""Failures, interrupts and threads under the rules beyond the paper.
+"""Failures, interrupts and threads under the decisions beyond the paper.
 
-Whatever happens, a model is that of the rows it has seen: a similarity that could not be computed when it was due is
-computed by whoever asks, and before the next row is learned.
+In all cases a model is that of the rows it has seen: a similarity that could not be computed when it was due is
+computed by the next reader, and before the next row is learned.
 """
 
 import copy
@@ -37,7 +37,7 @@ def maker(rule, attributes="common", **chosen):
 
 
 def similarity_is_due(model):
-    """Whether a failure came between a row and the similarity that follows from it."""
+    """Return whether a failure came between a row and the recomputation of the similarity."""
     return model.n_seen_ >= model.window and model._learner.settled() is not model._learner
 
 
@@ -47,7 +47,7 @@ def similarity_is_due(model):
 @pytest.mark.parametrize("step", [97, pytest.param(11, marks=SOME), pytest.param(1, marks=EVERY)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", VARIANTS)
-def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
+def test_learning_continues_after_any_failed_allocation(rule, kind, step):
     X, y = stream(80, 5, kind)
     make = maker(rule, vigilance="auto" if rule == "recency" else 0.05)
 
@@ -64,7 +64,7 @@ def test_learning_goes_on_after_any_allocation_failed(rule, kind, step):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["calibrated", "all", "learned bayes"])
-def test_everybody_who_asks_gets_the_similarity_that_a_failure_prevented(rule, kind):
+def test_similarity_that_failed_is_computed_for_the_next_reader(rule, kind):
     X, y = stream(62, 6, kind)
     make = maker(rule)
     before = make().fit(X[:61], y[:61])
@@ -95,18 +95,18 @@ STEP = 23
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["all", "correntropy all"])
-def test_the_same_while_threads_look_ahead(rule, kind):
+def test_learning_continues_after_failures_in_threads(rule, kind):
     assert_failures_while_threads_look_ahead(maker(rule), kind, STEP)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["correntropy all", pytest.param("all", marks=pytest.mark.slow)])
-def test_looking_ahead_takes_memory_of_its_own(rule, kind):
+def test_looking_ahead_allocates_its_own_memory(rule, kind):
     assert_looking_ahead_allocates(maker(rule), kind, STEP)
 
 
 @pytest.mark.parametrize("rule", ["all", "learned bayes"])
-def test_questions_that_fail_change_nothing(rule):
+def test_failed_predictions_change_nothing(rule):
     X, y = stream(70, 6)
     model, other, expected = (maker(rule, n_jobs=2)().fit(X, y) for _ in range(3))
     questions = [
@@ -151,7 +151,7 @@ def test_the_search_for_a_vigilance_can_be_interrupted(kind):
 
 
 class AllAnswers(Answers):
-    """What a model says after each number of rows, novelty and labels chosen for F1 included."""
+    """The predictions of a model after each number of rows, including novelty and labels chosen for F1."""
 
     def __init__(self, make, X, y, probes):
         super().__init__(make, X, y, probes)
@@ -168,7 +168,7 @@ class AllAnswers(Answers):
 
 
 class HarderHammer(Hammer):
-    """Asks for novelty, for labels and for copies as well."""
+    """Also reads novelty and labels, and makes copies."""
 
     def __init__(self, model, answers, folder):
         super().__init__(model, answers, folder)
@@ -190,7 +190,7 @@ class HarderHammer(Hammer):
 @pytest.mark.parametrize("seconds", [0.35, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["mixed drift", "mixed cells", "calibrated", "all", "correntropy all"])
-def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):
+def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, seconds, tmp_path):
     n, d = 130, 60
     X, y = stream(n, d, kind)
     probes = np.random.default_rng(1).normal(0, 1, (3, d))
@@ -202,8 +202,8 @@ def test_every_answer_is_of_the_model_after_some_whole_row(rule, kind, seconds, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
-    """Of so many entries the similarity takes its time, and nobody waits for it: copies are of whole rows anyway."""
+def test_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
+    """With this many entries the similarity takes long, but nothing waits for it: copies are of whole rows anyway."""
     X, y = stream(294, 1600 if kind == "sparse" else 800, kind)
     before = maker("calibrated")().fit(X[:288], y[:288])  # it is due after row 291
     states, model = set(), pickle.loads(pickle.dumps(before))

@@ -1,4 +1,4 @@
-"""The error bounds of screening hold, on friendly data and on hostile data."""
+"""The error bounds of screening hold, on friendly and on hostile data."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ TILE, UNIT, FIT_ERROR, ROOT_FIT_ERROR = probes.TILE, probes.UNIT, probes.FIT_ERR
 ROUNDING = 48 * 2.0**-24
 
 
-def test_the_cubic_is_as_near_as_it_says():
+def test_cubic_is_within_its_stated_error():
     w = np.concatenate([np.linspace(0, 16, 100_001), [100.0, 1e6, 1e30]])
     rough = np.array([probes.rough_kernel_at(1.0, z) for z in np.sqrt(w)])
     assert np.abs(rough - 2.0**-w).max() < FIT_ERROR + ROUNDING
 
 
-def test_the_quartic_is_as_near_as_it_says():
+def test_quartic_is_within_its_stated_error():
     a = np.concatenate([np.linspace(0, 5, 100_001), [100.0, 1e6, 1e30]])
     rough = np.array([probes.rough_root_kernel_at(1.0, z) for z in a])
     assert np.abs(rough - (1 - np.sqrt(1 - 2.0 ** (-a * a)))).max() < ROOT_FIT_ERROR + ROUNDING
@@ -27,7 +27,7 @@ def test_the_quartic_is_as_near_as_it_says():
 
 @st.composite
 def nodes(draw):
-    """Draw an instance and nodes: of any scale, far from the origin or not, and near each other or not."""
+    """Draw a row and nodes: of any scale, far from the origin or not, and near each other or not."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n, d = draw(st.integers(1, 40)), draw(st.integers(1, 60))
     spread = 10.0 ** draw(st.integers(-6, 6))
@@ -39,7 +39,7 @@ def nodes(draw):
 
 
 def tile_of(rows):
-    """Lay up to 64 rows out as a tile: one attribute of all of them after the other."""
+    """Lay up to 64 rows out as a tile: the values of one feature after another."""
     tile = np.zeros((rows.shape[1], TILE), np.float32)
     tile[:, : len(rows)] = rows.T
     return tile

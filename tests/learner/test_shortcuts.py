@@ -1,4 +1,4 @@
-"""Shortcuts of the neighbour search against what they spare: nodes screened out, overlaps counted by bits."""
+"""Shortcuts of the neighbour search against the full computation: screened nodes, overlaps counted by bits."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
 @pytest.mark.parametrize("spread", [0.05, 10.0], ids=["few survive screening", "most survive it"])
-def test_models_do_not_depend_on_what_was_screened_out(spread, attributes):
+def test_screening_does_not_change_the_model(spread, attributes):
     rng = np.random.default_rng(1)
     centres = rng.normal(0, 1, (6, 200))
     X = centres[rng.integers(6, size=400)] + spread * rng.normal(0, 1, (400, 200))
@@ -31,7 +31,7 @@ def attributes_of(row):
 
 
 def overlaps_of(B):
-    """Enter nodes that have the attributes of the rows of B."""
+    """Add nodes that have the features of the rows of B."""
     overlaps = native.probes.BitmapCounts()
     for row in B:
         overlaps.enter(attributes_of(row))
@@ -40,12 +40,12 @@ def overlaps_of(B):
 
 @settings(max_examples=100, deadline=None)
 @given(SEEDS, st.sampled_from([1, 5, 300, 700]), st.integers(1, 200), st.sampled_from([0.01, 0.2, 0.9, 1.0]))
-def test_overlaps_are_the_attributes_that_both_have(seed, d, n_nodes, density):
+def test_overlaps_are_the_common_features(seed, d, n_nodes, density):
     rng = np.random.default_rng(seed)
     B = rng.random((n_nodes, d)) < density
     x = rng.random(d) < density
     overlaps = overlaps_of(B)
-    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not asked for
+    for some in {n_nodes, n_nodes // 2, 0}:  # there may be nodes that are not searched
         np.testing.assert_array_equal(overlaps.count(attributes_of(x), some), (B & x).sum(axis=1)[:some])
 
 

@@ -1,4 +1,4 @@
-"""Work that asks for threads where the system has none to give."""
+"""Behaviour if the system cannot start threads."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits the address space, and reads /proc")
 
-# The stack of a thread, 8 MiB, does not fit any more; what the model needs does.
+# The stack of a thread, 8 MiB, does not fit any more; the memory of the model does.
 WITHOUT_THREADS = """
 import resource, threading
 import numpy as np
@@ -36,7 +36,7 @@ print("equal")
 """
 
 
-def test_learning_and_predicting_continue_with_one_thread_where_no_other_can_be_started():
+def test_learning_and_predicting_continue_if_no_thread_can_be_started():
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_THREADS], capture_output=True, text=True, timeout=120, check=False
     )

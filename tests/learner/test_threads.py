@@ -1,4 +1,4 @@
-"""Threads that ask while others learn: every answer is that of the model after some whole row."""
+"""Threads that read while others learn: each result is that of the model after some whole row."""
 
 import copy
 import hashlib
@@ -37,7 +37,7 @@ def digest(model):
 
 
 class Answers:
-    """What a model says after each number of rows: everything that any thread may be told."""
+    """The results of a model after each number of rows, for every read that a thread may do."""
 
     def __init__(self, make, X, y, probes):
         self.probes, self.states, self.names = probes, {}, []
@@ -48,7 +48,7 @@ class Answers:
             self.states[digest(model)] = n + 1
             self.names.append(tuple(model.classes_.tolist()))
             for j, row in enumerate(model.predict_proba(probes)):
-                # Who asks for the labels first may see rows that came later, of more labels.
+                # Reading the labels first may show rows that came later, with more labels.
                 for n_labels in range(len(row) + 1):
                     self.probabilities[j].add(row[:n_labels].tobytes())
             self.explanations.add(self.told(model.explain(probes[0])))
@@ -60,7 +60,7 @@ class Answers:
 
 
 class Hammer:
-    """Threads that ask one model everything, again and again, until they are told to stop."""
+    """Threads that read one model repeatedly, until they are stopped."""
 
     def __init__(self, model, answers, folder):
         self.model, self.answers, self.probes, self.folder = model, answers, answers.probes, folder
@@ -122,7 +122,7 @@ class Hammer:
 
 
 def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
-    """Learn the rows by portions again and again for so long, while threads of a kind of hammer ask."""
+    """Learn the rows by portions again and again for some seconds, while threads read."""
     rng, asked, whole = np.random.default_rng(2), 0, make().partial_fit(X, y)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -142,7 +142,7 @@ def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
-def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, seconds, tmp_path):
+def test_every_prediction_is_of_the_model_after_some_whole_row(attributes, kind, seconds, tmp_path):
     X, y = stream(N, 300, kind)
     probes = np.random.default_rng(1).normal(0, 1, (3, 300))
 
@@ -152,8 +152,8 @@ def test_every_answer_is_of_the_model_after_some_whole_row(attributes, kind, sec
     hammer_while_learning(make, X, y, Hammer, Answers(make, X, y, probes), seconds, tmp_path)
 
 
-def test_classes_that_come_while_others_ask(tmp_path):
-    """A class is named by what is known when the answer is there."""
+def test_classes_added_while_other_threads_predict(tmp_path):
+    """A class has its name at the time of the result."""
     X, classes = np.random.default_rng(3).normal(0, 1, (150, 4)), np.arange(150)
 
     def ask():
@@ -173,7 +173,7 @@ def test_classes_that_come_while_others_ask(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_threads_that_learn_take_turns(kind):
+def test_learning_threads_take_turns(kind):
     X, _ = stream(N, 40, kind)
     model = MLCA(vigilance=0.05, window=WINDOW)
 
@@ -192,7 +192,7 @@ def test_threads_that_learn_take_turns(kind):
     assert counted == expected
 
 
-def test_a_model_that_is_fitted_anew_answers_as_the_old_one_or_the_new_one():
+def test_refitted_model_predicts_as_the_old_one_or_the_new_one():
     X, y = stream(80, 20)
     probes = X[:2]
     models = [MLCA(vigilance=vigilance).fit(X, y) for vigilance in (0.01, 0.6)]
@@ -226,7 +226,7 @@ def test_a_model_that_is_fitted_anew_answers_as_the_old_one_or_the_new_one():
 
 
 @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
-def test_a_label_that_comes_while_a_row_is_explained_has_its_name(decision, monkeypatch):
+def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch):
     X, _ = stream(30, 4)
     model = MLCA(window=5, decision=decision).fit(X, [["early"]] * 30)
     explain = Learner.explain
@@ -256,7 +256,7 @@ def test_a_label_that_comes_while_rows_are_predicted_by_thresholds_is_left_out(a
 
 
 def asked_beside(questions, act):
-    """Ask questions in threads of their own while something is done; return what failed."""
+    """Call functions in separate threads during some work; return what failed."""
     over, failures = threading.Event(), []
 
     def ask(question):
@@ -315,7 +315,7 @@ def test_first_missing_value_is_learned_beside_readers(window, kind, tmp_path):
     assert_exactly_same(current[0], after)
 
 
-def test_rows_with_missing_values_are_judged_beside_new_labels():
+def test_rows_with_missing_values_are_predicted_beside_new_labels():
     X, y = stream(90, 12)
     gaps = X[:2].copy()
     gaps[0, 3] = np.nan

@@ -1,4 +1,4 @@
-"""Whole lives of models, drawn at random: whatever happens in whichever order, the model is that of its rows.
+"""Random sequences of operations on models: in any order, the model is that of its rows.
 
 Each file has one state machine of hypothesis. A machine keeps the rows that its model should have learned, in order,
 and a plain model of them: `mlca.reference.MLCA`, or a model that learned the same rows without anything in between.
@@ -13,7 +13,7 @@ FEW_AND_MANY = [False, pytest.param(True, marks=[pytest.mark.slow, pytest.mark.p
 
 
 def run_lives(machine, few, many, steps, thorough):
-    """Run a state machine: the same few lives each time, or many new ones."""
+    """Run a state machine: the same few sequences each time, or many new ones."""
     chosen = settings(
         max_examples=many if thorough else few,
         stateful_step_count=2 * steps if thorough else steps,

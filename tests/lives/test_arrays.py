@@ -1,4 +1,4 @@
-"""The life of a model of arrays, compared with the plain reference bit for bit."""
+"""Operations on a model of arrays, compared with the plain reference bit for bit."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ from tests.lives import FEW_AND_MANY, run_lives
 
 WIDTH = 4
 LABELS = ("a", "b", "c", "d", "e")
-# Few values, so that rows repeat and distances tie; the last one comes seldom.
+# Few values, so that rows repeat and distances tie; the last one is rare.
 VALUES = st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.5, 2.0, 3.0, 1e6])
 ROWS = st.lists(
     st.tuples(

@@ -1,4 +1,4 @@
-"""The life of a service, whose clients are threads and shells: its model is that of the rows that it acknowledged."""
+"""Operations on a service with threads and command lines as clients: its model is that of the acknowledged rows."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ from tests.serve.log_streams import log_of, state_of
 from tests.serve.service_process import Server
 
 WINDOW = 10
-# Columns of tables settle after so many rows, at the service and here.
+# Columns of tables settle after this many rows, at the service and here.
 FIRST_ROWS = 24
 SETTLE_EARLY = f"from mlca.tables import columns\ncolumns.FIRST_ROWS = {FIRST_ROWS}"
 OPTIONS = {"recency": True, "window": WINDOW}
@@ -49,7 +49,7 @@ def rows_of(data, kind, most=12):
 
 
 class Life(RuleBasedStateMachine):
-    """A service, and what it should have learned."""
+    """A service, and its expected state."""
 
     def __init__(self, forks):
         super().__init__()
@@ -66,7 +66,7 @@ class Life(RuleBasedStateMachine):
         self.server = Server(self.forks, data, "--window", WINDOW, before=SETTLE_EARLY).start()
 
     def take(self, rows):
-        """Note rows that are acknowledged."""
+        """Record rows that are acknowledged."""
         self.learned |= rows
         self.position += len(rows)
 
@@ -162,7 +162,7 @@ class Life(RuleBasedStateMachine):
         ]
 
     def plain(self):
-        """Return the model of the rows in one go, and what makes a row what the model takes."""
+        """Return the model of the rows trained at once, and the function that encodes a row for it."""
         rows, labels = [x for x, _ in self.learned.values()], [labels for _, labels in self.learned.values()]
         if self.kind == "numbers":
             return reference.MLCA(**OPTIONS).partial_fit(np.array(rows), labels), np.array
@@ -197,7 +197,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.learned)
     @rule()
     def download(self):
-        """The file is that of the model; what learns it later goes on as the service does."""
+        """The file is that of the model; training it further equals the service."""
         status, content, headers = self.server.ask("GET", f"/v1/model/file?min_position={self.position}")
         assert (status, int(headers["mlca-generation"])) == (200, self.generation)
         served, fitted = (Path(self.folder.name) / name for name in ("served.mlca", "fitted.mlca"))

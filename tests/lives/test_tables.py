@@ -1,4 +1,4 @@
-"""The life of a model file that shells, Python and services update: it is that of the rows, however they came."""
+"""Operations on a model file, updated by command line, Python and services: it is that of the rows."""
 
 import contextlib
 import copy
@@ -117,7 +117,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(first=portions(ALWAYS), second=portions(ALWAYS))
     def update_by_two_shells_at_once(self, first, second):
-        """Each learns on top of the other, whoever is first."""
+        """Each update learns on top of the other, in either order."""
         tables = [write_table(part, self.path / f"{n}.csv") for n, part in enumerate((first, second))]
         assert [len(out) > 0 for out in self.processes.starmap(shell, [("update", self.file, t) for t in tables])]
         before = copy.deepcopy(self.plain), self.learned

@@ -1,4 +1,4 @@
-"""Alarms: raised soon after a change and named, silent where nothing changes."""
+"""Alarms: raised soon after a change with its details, and silent without one."""
 
 import sys
 
@@ -15,7 +15,7 @@ from mlca.river import MLCAClassifier
 
 
 class Oracle:
-    """Knows the labels of every row by its first number; from row `wrong_from` on it errs about one label."""
+    """Knows the labels of every row by its first number; from row `wrong_from` on one label is wrong."""
 
     def __init__(self, Y, wrong_from=10**9, label=0):
         self.Y, self.wrong_from, self.label = Y, wrong_from, label
@@ -32,7 +32,7 @@ class Oracle:
 
 
 class Wary(Oracle):
-    """Also tells how new rows are, as MLCA does: by its second number."""
+    """Also returns the novelty of rows, like MLCA: their second number."""
 
     def novelty(self, X):
         return X[:, 1]
@@ -49,12 +49,12 @@ def batches(X, Y, size=50):
     return [(X[i : i + size], Y[i : i + size]) for i in range(0, len(X), size)]
 
 
-def test_silence_where_nothing_changes():
+def test_stable_stream_raises_no_alarm():
     X, Y = made()
     assert prequential(Wary(Y), batches(X, Y)).alarms == ()
 
 
-def test_drift_names_the_label_the_measure_and_the_place():
+def test_drift_alarm_has_label_measure_and_row():
     X, Y = made()
     alarms = prequential(Oracle(Y, wrong_from=1000, label=1), batches(X, Y)).alarms
     assert {(alarm.label, alarm.measure) for alarm in alarms} == {
@@ -66,7 +66,7 @@ def test_drift_names_the_label_the_measure_and_the_place():
     assert all(alarm.after < alarm.before for alarm in alarms)
 
 
-def test_getting_better_is_no_alarm():
+def test_improvement_raises_no_alarm():
     X, Y = made()
     backwards = Y.copy()
     backwards[:1000] ^= 1
@@ -87,7 +87,7 @@ def test_alarms_do_not_depend_on_batches(size):
     assert {alarm.kind for alarm in one} == {"drift", "novelty"}
 
 
-def test_novelty_is_told_when_it_rises_and_only_then():
+def test_novelty_alarm_is_raised_only_when_it_rises():
     X, Y = made()
     X[1000:, 1] = 0.6 + 0.4 * X[1000:, 1]
     (alarm,) = prequential(Wary(Y), batches(X, Y)).alarms
@@ -95,7 +95,7 @@ def test_novelty_is_told_when_it_rises_and_only_then():
     assert 1000 <= alarm.row < 1200 and alarm.after > alarm.before
     X[:, 1] = X[::-1, 1]
     assert prequential(Wary(Y), batches(X, Y)).alarms == ()
-    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # it cannot tell
+    assert prequential(Oracle(Y), batches(X, Y)).alarms == ()  # it cannot compute it
 
 
 def test_labels_are_new_after_the_first_rows():
@@ -116,7 +116,7 @@ def test_labels_are_new_after_the_first_rows():
     assert {alarm.label for alarm in alarms if alarm.kind == "new label"} == {"a", "early", "later", "latest"}
 
 
-def test_rows_of_river_are_watched_too():
+def test_rows_of_river_raise_alarms():
     places = np.random.default_rng(0).normal(size=1200).tolist()
     rows = [({"x": x}, {"a": x > 0, "b": True}) for x in places[:600]]
     rows += [({"x": x}, {"a": x <= 0, "b": True, "c": x == places[640]}) for x in places[600:]]
@@ -127,7 +127,7 @@ def test_rows_of_river_are_watched_too():
     assert all(alarm.row >= 600 for alarm in drifted)
 
 
-def test_a_real_learner_on_a_stream_whose_meaning_changes():
+def test_learner_on_a_drifting_stream_raises_alarms():
     X, Y = (np.concatenate(part) for part in zip(*random_rbf(3000, change="none"), strict=True))
     quiet = prequential(MLCA(), batches(X, Y)).alarms
     assert quiet == ()
@@ -137,7 +137,7 @@ def test_a_real_learner_on_a_stream_whose_meaning_changes():
     assert {alarm.label for alarm in alarms} > {None}
 
 
-def test_without_river_new_labels_are_told_all_the_same(monkeypatch):
+def test_without_river_only_new_label_alarms_are_raised(monkeypatch):
     monkeypatch.setitem(sys.modules, "river.drift", None)
     X, Y = made()
     Y[:1000, 2] = 0

@@ -1,4 +1,4 @@
-"""Probabilities held against what happened."""
+"""Probabilities compared with outcomes."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def forecasts(draw):
 
 
 @given(forecasts())
-def test_the_measures_are_what_a_plain_loop_finds(forecast):
+def test_measures_equal_a_plain_loop(forecast):
     true, proba = forecast
     cells = list(zip(true.ravel().tolist(), proba.ravel().tolist(), strict=True))
     assert brier_score(true, proba) == pytest.approx(sum((p - y) ** 2 for y, p in cells) / len(cells))
@@ -29,12 +29,12 @@ def test_the_measures_are_what_a_plain_loop_finds(forecast):
 
 
 @given(forecasts())
-def test_the_order_of_rows_and_labels_says_nothing(forecast):
+def test_order_of_rows_and_labels_does_not_matter(forecast):
     true, proba = forecast
     assert calibration_error(true[::-1, ::-1], proba[::-1, ::-1]) == pytest.approx(calibration_error(true, proba))
 
 
-def test_a_forecast_that_comes_true_has_no_error():
+def test_correct_forecast_has_no_error():
     true = np.array([[1, 0]] * 3 + [[0, 0]] * 7)
     proba = np.tile([0.3, 0.0], (10, 1))
     assert calibration_error(true, proba) == pytest.approx(0)
@@ -42,10 +42,12 @@ def test_a_forecast_that_comes_true_has_no_error():
     assert calibration_error(true, 1 - proba) == pytest.approx((0.4 + 1) / 2)
 
 
-def test_what_is_certain_is_in_the_last_bin():
-    assert calibration_error([[0, 1]], [[1.0, 0.95]]) == pytest.approx(0.475)  # of .975, half came true
+def test_certain_forecast_is_in_the_last_bin():
+    assert calibration_error([[0, 1]], [[1.0, 0.95]]) == pytest.approx(
+        0.475
+    )  # of those with probability 0.975, half are true
 
 
-def test_scores_are_refused():
+def test_scores_are_rejected():
     with pytest.raises(ValueError, match=r"proba is 1\.5 at row 0, label 1"):
         calibration_error([[1, 0]], [[0.2, 1.5]])

@@ -20,7 +20,7 @@ PROBA = np.array([[0.9, 0.2, 0.8], [0.6, 0.3, 0.1], [0.5, 0.4, 0.3], [0.7, 0.6, 
 PAPER = ["exact_match", "example_f1", "macro_auc", "hamming_loss", "ranking_loss", "coverage"]
 
 
-def test_holds_what_the_single_functions_compute():
+def test_equals_the_single_functions():
     result = evaluate(Y, PROBA).as_dict()
     for name in MEASURES:
         function, _, k = name.rpartition("_at_")
@@ -60,7 +60,7 @@ def test_another_decision_rule():
         evaluate(Y, PROBA, Y_pred=Y[:, :2])
 
 
-def test_predictions_are_not_taken_as_thresholds():
+def test_predictions_are_not_used_as_thresholds():
     with pytest.raises(TypeError, match="positional"):
         evaluate(Y, PROBA, PROBA > 0.5)
     with pytest.raises(ValueError, match="threshold turns probabilities into labels, and Y_pred are labels; pass one"):
@@ -81,7 +81,7 @@ class TestModel:
             assert evaluate(truth, model=model, X=self.ROWS) == expected
         assert expected.exact_match == model.score(self.ROWS, self.NAMES)
 
-    def test_labels_that_the_model_does_not_know_are_missed(self):
+    def test_unknown_labels_count_as_missed(self):
         model = MLCA().fit(self.ROWS, self.NAMES)
         result = evaluate([["sea", "fog"]], model=model, X=self.ROWS[:1])
         assert (result.exact_match, result.hamming_loss) == (0.0, 1 / 4)
@@ -100,11 +100,11 @@ class TestModel:
             ({"model": MLCA(), "X": ROWS, "threshold": 0.3}, "leave out threshold"),
         ],
     )
-    def test_arguments_that_exclude_each_other(self, arguments, message):
+    def test_conflicting_arguments_are_rejected(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             evaluate(self.INDICATOR, **arguments)
 
-    def test_as_many_rows_as_labels(self):
+    def test_number_of_rows_must_match(self):
         model = MLCA().fit(self.ROWS, self.NAMES)
         with pytest.raises(ValueError, match="X has 5 rows but Y_true has 4"):
             evaluate(self.NAMES[:4], model=model, X=self.ROWS)
@@ -142,7 +142,7 @@ def test_undefined_is_nan_without_warnings(shape, fill):
     assert math.isnan(result.macro_auc) and math.isnan(result.ranking_loss)
 
 
-def test_is_frozen_and_prints_a_line_a_measure():
+def test_is_frozen_and_prints_one_line_per_measure():
     result = evaluate(Y, PROBA)
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.exact_match = 1.0
@@ -185,37 +185,37 @@ class TestFrames:
         assert metrics.exact_match(self.TRUE, shuffled > 0.5) == metrics.exact_match(Y, PROBA > 0.5)
         assert metrics.ranking_loss(self.TRUE, shuffled) == metrics.ranking_loss(Y, PROBA)
 
-    def test_other_labels_are_refused_by_name(self):
+    def test_other_labels_are_rejected_by_name(self):
         with pytest.raises(ValueError, match=r"proba lacks \['wind'\], Y_true lacks \['rain'\]"):
             evaluate(self.TRUE, self.SCORES.rename(columns={"wind": "rain"}))
 
-    def test_label_names_are_refused_with_what_makes_a_matrix_of_them(self):
+    def test_label_names_are_rejected_with_the_remedy(self):
         with pytest.raises(ValueError, match=r"Y_true must be an indicator matrix.*MultiLabelBinarizer\(classes="):
             evaluate([["sea"], ["sea", "sun"]], np.full((2, 2), 0.5))
 
-    def test_rows_in_another_order_are_refused(self):
+    def test_rows_in_another_order_are_rejected(self):
         with pytest.raises(ValueError, match=r"proba\.loc\[Y_true\.index\]"):
             evaluate(self.TRUE, self.SCORES[::-1])
         assert evaluate(self.TRUE.set_axis(list("abcd")), self.SCORES) == evaluate(Y, PROBA)
 
-    def test_tables_of_arrow_and_columns_that_may_hold_gaps(self):
+    def test_arrow_tables_and_nullable_columns(self):
         true, scores = (pa.Table.from_pandas(frame) for frame in (self.TRUE, self.SCORES))
         assert evaluate(true, scores.select(["wind", "sea", "sun"])) == evaluate(Y, PROBA)
         assert evaluate(self.TRUE.astype("Int64"), self.SCORES.astype("Float64")) == evaluate(Y, PROBA)
         with pytest.raises(ValueError, match="Y_true must hold 0 and 1 only, but row 1, label 1 is nan"):
             evaluate(self.TRUE.astype("Int64").mask(self.SCORES == 0.3), PROBA)
 
-    def test_labels_called_true_and_false_are_no_mask(self):
+    def test_labels_called_true_and_false_are_not_a_mask(self):
         true, scores = (frame[["sea", "sun"]].set_axis([True, False], axis=1) for frame in (self.TRUE, self.SCORES))
         assert evaluate(true, scores.iloc[:, ::-1]) == evaluate(Y[:, :2], PROBA[:, :2])
 
-    def test_a_name_that_comes_twice_is_refused(self):
+    def test_duplicate_names_are_rejected(self):
         with pytest.raises(ValueError, match="Y_true has two columns of the same name"):
             evaluate(
                 self.TRUE.set_axis(["sea", "sea", "sun"], axis=1), self.SCORES.set_axis(["sea", "sea", "sun"], axis=1)
             )
 
-    def test_masked_cells_are_not_known(self):
+    def test_masked_cells_are_rejected(self):
         masked = np.ma.masked_less(PROBA, 0.2)
         for arguments in ((masked > 0.5, PROBA), (Y, masked)):
             with pytest.raises(ValueError, match="has masked cells"):

@@ -1,4 +1,4 @@
-"""Each measure against scikit-learn where the convention is shared, else against a computation by hand."""
+"""Each measure against scikit-learn if the convention is shared, otherwise against a direct computation."""
 
 import itertools
 import math
@@ -106,7 +106,7 @@ class TestAgainstScikitLearn:
 
     @settings(deadline=None)
     @given(scored_labels())
-    def test_areas(self, table):
+    def test_auc(self, table):
         Y, S = table
         both = Y.any(axis=0) & ~Y.all(axis=0)
         assume(both.any())
@@ -140,7 +140,7 @@ class TestByHand:
             rows.append(sum(outcomes) / len(outcomes))
         assert same(metrics.precision_at_k(Y, S, k), sum(rows) / len(rows))
 
-    def test_rows_and_labels_that_say_nothing_are_left_out(self):
+    def test_undefined_rows_and_labels_are_left_out(self):
         Y = np.array([[1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 1], [0, 0, 0, 0]])
         S = np.array([[0.9, 0.1, 0.2, 0.8], [0.9, 0.1, 0.2, 0.9], [0.1, 0.2, 0.3, 0.4], [0.4, 0.3, 0.2, 0.1]])
         P = np.array([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]])
@@ -197,7 +197,7 @@ class TestWhatMustNotMatter:
         for measure in SCORE_MEASURES:
             assert same(measure(Y, (3 * S - 7).astype(np.float32)), measure(Y, S))
 
-    def test_the_callers_matrices_stay_as_they_were(self):
+    def test_inputs_are_not_modified(self):
         Y = sp.csr_matrix(([1.0, 0.0, 1.0], ([0, 0, 1], [0, 1, 1])), shape=(2, 3))
         metrics.evaluate(Y, np.zeros((2, 3)))
         assert Y.nnz == 3 and Y.dtype == np.float64

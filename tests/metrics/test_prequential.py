@@ -89,9 +89,9 @@ def batches(X, Y, size):
 SEA_AND_SUN = [
     ([0.0], ["sea"]),  # only learned
     ([0.1], ["sea"]),  # predicts sea: right
-    ([5.0], ["sea", "sun"]),  # predicts sea: sun is missed, nobody knew it
-    ([5.1], ["sun"]),  # predicts sea and sun: one in vain
-    ([5.2], []),  # predicts sun: in vain
+    ([5.0], ["sea", "sun"]),  # predicts sea: sun is missed, because it is unknown
+    ([5.1], ["sun"]),  # predicts sea and sun: one is wrong
+    ([5.2], []),  # predicts sun: wrong
 ]
 
 
@@ -112,7 +112,7 @@ class TestGrowingLabels:
         assert [record.n_labels for record in result.records] == [1, 1, 2, 2, 2]
         assert result.labels_appeared == {"sea": 0, "sun": 2}
 
-    def test_a_label_not_seen_scores_0(self):
+    def test_unknown_label_scores_0(self):
         result = prequential(NearestRow(), SEA_AND_SUN, every=3, scores=True)
         # The third row scores sea 1 and sun 0, and both are true: nothing to rank wrongly, so it is left
         # out; coverage needs both labels, 1 step of 1.
@@ -195,7 +195,7 @@ class TestMeasures:
 
 
 class TestForms:
-    """The same stream, told in every way that is allowed."""
+    """The same stream in every supported form."""
 
     X, Y = blobs(60)
 
@@ -368,7 +368,7 @@ class TestRecords:
 
 @pytest.mark.parametrize("form", [np.asarray, pd.DataFrame, sp.csr_array])
 @pytest.mark.parametrize("model", [MLCA, MLCAClassifier])
-def test_batches_without_rows_are_passed_over(form, model):
+def test_batches_without_rows_are_skipped(form, model):
     X, Y = np.arange(6.0).reshape(3, 2), np.array([[1, 0], [0, 1], [1, 1]])
     none = (form(X[:0]), Y[:0])
     result = prequential(model(), [none, (form(X), Y), none, (form(X), Y), none, (form(X[:0]), [])])
@@ -391,13 +391,13 @@ class TestComplaints:
         with pytest.raises(ValueError, match="its labels are a list"):
             prequential(multioutput.PerOutputClassifier(linear_model.LogisticRegression()), [({"a": 1.0}, ["u"])])
 
-    def test_a_label_of_another_life(self):
+    def test_label_from_earlier_training_is_rejected(self):
         model = multioutput.PerOutputClassifier(linear_model.LogisticRegression())
         model.learn_one({"a": 1.0}, {"old": True})
         with pytest.raises(ValueError, match="predicts the label 'old', which the stream has not named"):
             prequential(model, [({"a": 1.0}, {"u": True})] * 2)
 
-    def test_a_model_that_cannot_go_on_learning(self):
+    def test_model_without_partial_fit_is_rejected(self):
         with pytest.raises(TypeError, match="object has neither partial_fit nor learn_one"):
             prequential(object(), SEA_AND_SUN)
 
@@ -410,14 +410,14 @@ class TestComplaints:
         with pytest.raises(ValueError, match=f"{option} must be {wanted}, not {count!r}"):
             prequential(NearestRow(), SEA_AND_SUN, **{option: count})
 
-    def test_what_the_model_refuses_is_told_with_its_item(self):
+    def test_rejected_item_is_named(self):
         stream = [(np.zeros((2, 1)), [["sea"]] * 2), (np.full((1, 1), np.inf), [["sea"]])]
         with pytest.raises(ValueError, match="row 0, column 0 of X holds inf") as refused:
             prequential(MLCA(), stream)
         assert refused.value.__notes__ == ["This was item 1 of the stream, after 2 rows, which are learned."]
 
 
-def test_a_table_is_no_stream():
+def test_table_is_rejected_as_a_stream():
     X, Y = np.zeros((5, 3)), np.ones((5, 2))
     with pytest.raises(ValueError, match=r"item 0 .*a pair of rows and their labels, not a ndarray.*zip\(X, Y\)"):
         prequential(MLCA(), (X, Y))
@@ -426,13 +426,13 @@ def test_a_table_is_no_stream():
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_stream_without_any_label_is_measured_in_silence():
+def test_stream_without_labels_raises_no_warning():
     result = prequential(MLCA(), [(np.eye(3), [()] * 3)] * 2)
     assert result.records[-1].running.exact_match == 1.0
     assert np.isnan(result.records[-1].running.hamming_loss)
 
 
-def test_a_model_of_river_that_cannot_tell_what_is_new_is_watched_for_the_rest():
+def test_river_model_without_novelty_gets_the_other_alarms():
     stream = [({"a": float(i % 7)}, {"odd": i % 2 == 1}) for i in range(60)]
     result = prequential(MLCAClassifier(decision="bayes"), stream)
     assert result.records[-1].row == 60

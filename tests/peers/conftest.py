@@ -1,4 +1,4 @@
-"""Datasets and the ten folds with which the figures of the specifications were made."""
+"""Datasets and the ten folds of the figures in the specifications."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mean_over_ten_folds() -> Callable[[Any, Dataset], dict[str, float]]:
         folds = []
         for f in range(10):
             test = order[f::10]
-            train = np.setdiff1d(order, test)  # ascending: stream learners see the rows as the file has them
+            train = np.setdiff1d(order, test)  # ascending: stream learners see the rows in the order of the file
             fitted = clone(model).fit(data.X[train], data.Y[train])
             predicted = fitted.predict(data.X[test])
             proba = fitted.predict_proba(data.X[test])

@@ -32,7 +32,7 @@ def random_factors(missing=True, penalties=PENALTIES, n_rows=12, n_features=5, n
 
 
 def objective(factors, groups, U, V, W, Z):
-    """Return the objective as the specification writes it: rows in columns, every matrix formed."""
+    """Return the objective as in the specification: rows in columns, every matrix computed."""
     X, Y, V = factors.rows.T, factors.targets.T, V.T
     known = 1.0 if factors.observed is None else factors.observed.T
     weights = factors.penalties
@@ -123,7 +123,7 @@ class TestGradients:
 
 class TestBlocks:
     @pytest.mark.parametrize("reference", [False, True])
-    def test_no_update_raises_its_own_cost(self, reference):
+    def test_updates_never_raise_their_own_cost(self, reference):
         factors, _ = random_factors()
         factors.Z = [unit_rows(Z) for Z in factors.Z]
         for _ in range(3):
@@ -169,20 +169,20 @@ class TestBlocks:
         factors.improve_V()
         assert np.abs(factors.V - exact).max() < 5e-3
 
-    def test_descend_finds_the_bottom(self):
+    def test_descend_finds_the_minimum(self):
         scale = np.array([1.0, 3.0, 10.0])
         found = descend(np.ones(3), lambda x: float(np.sum(scale * x**2)), lambda x: 2 * scale * x, 200)
         assert found == pytest.approx(0, abs=1e-2)
 
-    def test_descend_does_not_move_where_nothing_is_gained(self):
+    def test_descend_stays_if_nothing_is_gained(self):
         start = np.ones(3)
         assert descend(start, lambda x: float(np.sum(x)), lambda x: -np.ones(3), 60) is start
 
-    def test_descend_stays_where_the_ground_is_flat(self):
+    def test_descend_stays_on_flat_ground(self):
         start = np.ones(3)
         assert descend(start, lambda x: 1e-7 * float(np.sum(x)), lambda x: np.full(3, 1e-7), 60) is start
 
-    def test_stands_still(self):
+    def test_stops_when_stationary(self):
         assert not stands_still([5.0, 5.0, 5.0, 5.0])
         assert stands_still([5.0, 5.0, 5.0, 5.0, 4.0])  # the last gain is not looked at
         assert not stands_still([5.1, 5.0, 5.0, 5.0, 5.0])
@@ -221,7 +221,7 @@ class TestClassifier:
         assert np.array_equal(model.predict(X), model.decision_function(X) > 0)
         assert model.predict_proba(X) == pytest.approx(1 / (1 + np.exp(-model.decision_function(X))))
 
-    def test_losses_are_told_for_both_phases(self):
+    def test_losses_are_reported_for_both_phases(self):
         losses = GLOCAL(max_rounds=4).fit(self.X, self.Y).losses_
         assert len(losses) == 8
         assert losses[3] < losses[0]
@@ -231,7 +231,7 @@ class TestClassifier:
         assert np.array_equal(first, second)
         assert not np.array_equal(first, other)
 
-    def test_what_is_not_observed_does_not_matter(self):
+    def test_unobserved_cells_do_not_matter(self):
         observed = np.random.default_rng(0).random(self.Y.shape) < 0.6
         flipped = np.where(observed, self.Y, 1 - self.Y)
         told, lied_to = (GLOCAL(max_rounds=3).fit(self.X, Y, observed=observed) for Y in (self.Y, flipped))
@@ -243,7 +243,7 @@ class TestClassifier:
         model = GLOCAL().fit(self.X, np.where(observed, self.Y, 0), observed=observed)
         assert f1_score(self.Y[~observed], model.predict(self.X)[~observed]) > 0.95
 
-    def test_all_observed_is_the_same_as_saying_nothing(self):
+    def test_full_mask_equals_no_mask(self):
         told = GLOCAL(max_rounds=2).fit(self.X, self.Y, observed=np.ones(self.Y.shape))
         assert np.array_equal(told.U_, GLOCAL(max_rounds=2).fit(self.X, self.Y).U_)
 
@@ -255,7 +255,7 @@ class TestClassifier:
             (np.zeros((200, 4)), "nothing to learn"),
         ],
     )
-    def test_refuses_a_mask_that_does_not_fit_and_stays_as_it_was(self, observed, message):
+    def test_mismatching_mask_is_rejected_and_changes_nothing(self, observed, message):
         model = GLOCAL(max_rounds=2).fit(self.X, self.Y)
         before = model.decision_function(self.X)
         with pytest.raises(ValueError, match=message):
@@ -269,7 +269,7 @@ class TestClassifier:
         scores = thin.decision_function(sparse.csr_array(self.X))
         assert scores == pytest.approx(dense.decision_function(self.X), abs=1e-6)
 
-    def test_wide_rows_need_no_square_of_features(self):
+    def test_wide_rows_form_no_square_matrix_of_features(self):
         n_features = 20_000
         rng = np.random.default_rng(0)
         X = sparse.random_array((100, n_features), density=0.005, format="csr", rng=rng)
@@ -291,14 +291,14 @@ class TestClassifier:
         assert sorted(find_groups(np.array([[0.0], [1.0]]), 3, rng)) == [0, 1]
 
     @pytest.mark.parametrize(("name", "value"), [("lambda3", -1), ("k", 0), ("g", 1.5), ("cost", "true")])
-    def test_refuses_impossible_parameters(self, name, value):
+    def test_invalid_parameters_are_rejected(self, name, value):
         with pytest.raises(ValueError, match=name):
             GLOCAL(**{name: value}).fit(self.X, self.Y)
 
 
 @pytest.fixture(scope="module")
 def package():
-    """The inputs handed to the authors' package, and the scores that it gave the test rows."""
+    """The inputs given to the authors' package, and its scores of the test rows."""
     if "MLCA_DATA" not in os.environ:
         pytest.skip("MLCA_DATA names no folder of datasets")
     folder = Path(os.environ["MLCA_DATA"]).parent / "oracle"

@@ -18,7 +18,7 @@ def toy_model(n_rows):
 
 
 def stream(n=400, seed=0):
-    """Three groups that wander through the unit square, each with its usual labels."""
+    """Three groups that move through the unit square, each with its usual labels."""
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 3, n)
     centre = rng.random((3, 2))[group] * np.linspace(1, 0.5, n)[:, None]
@@ -109,7 +109,7 @@ def test_a_cluster_may_be_as_large_as_theta():
 
 
 @pytest.mark.parametrize(("maturity", "n_needed"), [(2, 3), (2.5, 3), (3, 4), (4.9, 5)])
-def test_maturity_needs_more_weight_than_that(maturity, n_needed):
+def test_maturity_requires_more_than_the_threshold(maturity, n_needed):
     model = MCIC(decay=0, maturity=maturity)
     sizes = [model.partial_fit([[0.5]], np.array([[1]])).n_mature_ for _ in range(n_needed)]
     assert sizes == [0] * (n_needed - 1) + [1]
@@ -160,7 +160,7 @@ def test_reference_centre_drifts_to_the_origin():
     assert far["reference"] == pytest.approx(4.0 - mean / 2)
 
 
-def test_votes_weigh_by_weight_and_ask_the_nearest():
+def test_votes_are_weighted_and_use_the_nearest_clusters():
     model = MCIC(theta=0.1, decay=0, n_clusters=2, maturity=10)
     model.fit([[0.0], [0.0], [0.0], [1.0], [9.0]], np.array([[1, 0], [1, 1], [1, 0], [0, 1], [0, 1]]))
     assert_allclose(model.predict_proba([[0.2]]), [[3 / 4, (1 + 1) / 4]])
@@ -184,7 +184,7 @@ def test_number_of_labels_follows_the_stream():
     assert model.predict([[0.0]]).sum() == 6
 
 
-def test_number_of_labels_may_become_zero_and_exceed_what_there_is():
+def test_number_of_labels_may_be_zero_or_above_the_known_ones():
     few = MCIC().fit([[0.0]], np.array([[1, 0]]))
     assert few.predict([[0.0]]).sum() == min(few.n_labels_predicted_, 2)
     rare = MCIC().fit(np.zeros((300, 1)), np.arange(300)[:, None] == 5)
@@ -198,7 +198,7 @@ def test_half_a_label_is_rounded_up():
     assert model.n_labels_predicted_ == 1
 
 
-def test_rows_without_labels_leave_the_number_alone():
+def test_rows_without_labels_do_not_change_the_number():
     assert MCIC().fit(np.zeros((50, 1)), np.zeros((50, 2))).n_labels_predicted_ == 5
 
 
@@ -218,7 +218,7 @@ def test_predict_changes_nothing():
     assert pickle.dumps(model) == before
 
 
-def test_a_new_label_leaves_the_scores_of_the_others_alone():
+def test_new_label_does_not_change_the_scores_of_others():
     X, Y = stream()
     Y[:200, 3] = 0
     whole = MCIC(theta=0.1).fit(X, Y)

@@ -99,7 +99,7 @@ def test_size_of_blocks_does_not_matter(monkeypatch):
     assert_array_equal(MLkNN(k=5).fit(X, Y).predict_proba(X), expected)
 
 
-def test_a_query_may_be_its_own_neighbour_but_a_training_row_not():
+def test_query_may_be_its_own_neighbour_but_a_training_row_not():
     model = MLkNN(k=1).fit(X_TOY, Y_TOY)
     # Nearest others of the five rows: 1, 0, 1, 2, 3. Label 0 is on 1, 0 and 1.
     assert_allclose(model.likelihood_present_[0], [1 / 4, 3 / 4])
@@ -107,8 +107,8 @@ def test_a_query_may_be_its_own_neighbour_but_a_training_row_not():
     assert model.predict_proba([[0.0]])[0, 0] == pytest.approx(9 / 28 / (9 / 28 + 8 / 35))
 
 
-def test_one_half_is_enough():
-    # Half of the rows have the label, and neighbours that tell nothing keep it at that.
+def test_probability_of_one_half_is_predicted():
+    # Half of the rows have the label, and uninformative neighbours do not change that.
     model = MLkNN(k=3).fit([[0.0], [1.0], [2.0], [3.0]], np.array([[1], [0], [1], [0]]))
     model.likelihood_absent_ = model.likelihood_present_
     assert model.predict_proba([[0.0]]) == 0.5

@@ -131,13 +131,13 @@ class TestThreshold:
         logistic = 1 / (1 + np.exp(thresholds[:, None] - scores))
         assert model.predict_proba(X) == pytest.approx(logistic)
 
-    def test_of_all_equal_thresholds_the_shortest(self):
+    def test_shortest_of_equal_thresholds_is_chosen(self):
         for seed in range(10):
             model = MLODM().fit(*small_data(seed=seed))
             assert model.threshold_[:-1].sum() == pytest.approx(0, abs=1e-9)
             assert np.abs(model.threshold_).max() < 10
 
-    def test_equality_is_enough(self):
+    def test_score_equal_to_the_threshold_is_predicted(self):
         model = MLODM().fit(*small_data())
         assert model._decide(np.array([[0.5, 0.4999]]), np.empty((1, 4))).tolist() == [[True, False]]
 
@@ -151,7 +151,7 @@ class TestKernels:
         given = MLODM(kernel="precomputed").fit(kernel[:40], self.Y[:40])
         assert given.decision_function(kernel) == pytest.approx(plain.decision_function(self.X))
 
-    def test_precomputed_is_cut_both_ways_in_cross_validation(self):
+    def test_precomputed_kernel_is_cut_in_both_directions(self):
         kernel = rbf_kernel(self.X, gamma=0.5)
         given = cross_val_score(MLODM(kernel="precomputed"), kernel, self.Y, cv=3)
         assert given == pytest.approx(cross_val_score(MLODM(), self.X, self.Y, cv=3))
@@ -162,13 +162,13 @@ class TestKernels:
         thin = MLODM(kernel=kernel).fit(sparse.csr_array(self.X), self.Y)
         assert thin.decision_function(sparse.csr_matrix(self.X)) == pytest.approx(dense.decision_function(self.X))
 
-    def test_refuses_a_sparse_kernel_and_one_that_is_not_square(self):
+    def test_sparse_or_non_square_kernel_is_rejected(self):
         with pytest.raises(ValueError, match="toarray"):
             MLODM(kernel="precomputed").fit(sparse.eye_array(len(self.Y)).tocsr(), self.Y)
         with pytest.raises(ValueError, match="square"):
             MLODM(kernel="precomputed").fit(self.X, self.Y)
 
-    def test_zero_rows_have_no_say_under_a_linear_kernel(self):
+    def test_zero_rows_have_no_effect_with_a_linear_kernel(self):
         X = np.vstack([self.X, np.zeros(4)])
         model = MLODM(kernel="linear", **OPTIMUM).fit(X, np.vstack([self.Y, [1, 0, 0, 1]]))
         without = MLODM(kernel="linear", **OPTIMUM).fit(self.X, self.Y)
@@ -187,11 +187,11 @@ class TestRows:
         assert len(model.dual_) == len(self.X)
 
     @pytest.mark.parametrize("labels", [[0, 0, 0, 0], [1, 1, 1, 1]])
-    def test_refuses_data_without_pairs(self, labels):
+    def test_data_without_pairs_are_rejected(self, labels):
         with pytest.raises(ValueError, match="none or all of the labels"):
             MLODM().fit(self.X, np.tile(labels, (len(self.X), 1)))
 
-    def test_refuses_what_memory_cannot_hold_and_stays_as_it_was(self):
+    def test_excessive_memory_is_rejected_and_changes_nothing(self):
         model = MLODM().fit(self.X, self.Y)
         before = model.decision_function(self.X)
         n_pairs = int((self.Y.sum(axis=1) * (4 - self.Y.sum(axis=1))).sum())
@@ -211,7 +211,7 @@ class TestRows:
         ("name", "value"),
         [("theta", 1.0), ("theta", -0.1), ("mu", 0.0), ("C", 0.0), ("gamma", 0.0), ("kernel", "poly")],
     )
-    def test_refuses_impossible_parameters(self, name, value):
+    def test_invalid_parameters_are_rejected(self, name, value):
         with pytest.raises(ValueError, match=name):
             MLODM(**{name: value}).fit(self.X, self.Y)
 

@@ -286,7 +286,7 @@ def test_constant_columns_change_no_vote():
     assert_array_equal(list(learn_row_by_row(MLSAkNN(m_max=60, m_min=10), padded, Y)), votes)
 
 
-def test_votes_of_feedback_are_honest_where_every_row_has_its_own_memory():
+def test_feedback_votes_equal_predictions_with_separate_memories():
     X, Y = drifting_stream(200)
     model = MLSAkNN(m_max=40, m_min=10, reference=False).fit(X[:1], Y[:1])
     for x, y in zip(X[1:, None], Y[1:, None], strict=True):
@@ -303,7 +303,7 @@ def test_batches_equal_single_rows():
     assert_array_equal(parts.predict_proba(X), whole.predict_proba(X))
 
 
-def test_a_new_label_leaves_the_votes_on_the_others_alone():
+def test_new_label_does_not_change_the_votes_on_others():
     X, Y = drifting_stream(90, q=4)
     Y[:50, 3] = 0
     without = MLSAkNN(penalty=np.inf).fit(X, Y[:, :3])
@@ -312,7 +312,7 @@ def test_a_new_label_leaves_the_votes_on_the_others_alone():
     assert grown.predict_proba(X)[:, 3].max() > 0
 
 
-def test_three_neighbours_judge_a_new_label():
+def test_three_neighbours_vote_on_a_new_label():
     X, Y = drifting_stream(20)
     model = MLSAkNN().fit(X, Y).partial_fit(X[:1], np.array([[0, 0, 0, 1]]))
     assert (model._window.masks[:, 3] == 0).sum() == 3

@@ -88,7 +88,7 @@ class TestRanking:
         fresh = PairwiseRanking(problem.rows, problem.targets, problem.weights, 0.7, 0.05, True)
         assert problem.scores == pytest.approx(fresh.scores, abs=1e-12)
 
-    def test_a_single_label_has_nothing_to_rank(self):
+    def test_single_label_has_no_ranking_loss(self):
         without, with_ranking = (random_problem(lambda1, n_labels=1) for lambda1 in (0.0, 5.0))
         assert without.cost(0) == with_ranking.cost(0)
         assert np.array_equal(without.gradient(0), with_ranking.gradient(0))
@@ -123,7 +123,7 @@ class TestForest:
         assert np.all(np.diff(shares, axis=0) <= 0)
         assert 0 < shares[1].mean() < 1
 
-    def test_far_away_every_tree_says_new(self):
+    def test_distant_rows_are_new_for_every_tree(self):
         assert self.forest.novelty(self.X + 50, self.S, 1.0) == pytest.approx(1.0)
 
     def test_leaves_are_not_too_small_nor_trees_too_high(self):
@@ -138,7 +138,7 @@ class TestForest:
             assert heights.max() <= SHAPE.height
         assert split > 20 * 3
 
-    def test_a_tree_knows_its_own_sample(self):
+    def test_tree_recognises_its_own_sample(self):
         rng = np.random.default_rng(2)
         for _ in range(20):
             drawn = rng.choice(200, 64, replace=False)
@@ -147,7 +147,7 @@ class TestForest:
             alone.trees = [tree]
             assert not alone.novelty(self.X[drawn], self.S[drawn], 1.0).any()
 
-    def test_sparse_rows_are_judged_alike(self):
+    def test_sparse_rows_give_the_same_votes(self):
         forest = Forest(sparse.csr_array(self.X), self.S, 20, SHAPE, np.random.default_rng(0))
         judged = forest.novelty(sparse.csr_array(self.queries), self.said, 1.0)
         assert np.array_equal(judged, self.forest.novelty(self.queries, self.said, 1.0))
@@ -186,7 +186,7 @@ class TestClassifier:
         assert np.array_equal(first.weights_, second.weights_)
         assert not np.array_equal(first.weights_, other.weights_)
 
-    def test_asking_for_the_forest_changes_no_weights(self):
+    def test_building_the_forest_changes_no_weights(self):
         asked, not_asked = MuENL(sweeps=2).fit(self.X, self.Y), MuENL(sweeps=2).fit(self.X, self.Y)
         asked.novelty(self.X)
         wider = np.column_stack([self.Y, self.X[:, 0] > 0.5])
@@ -207,20 +207,20 @@ class TestClassifier:
         likely = model.predict_proba(1e6 * self.X)
         assert likely.min() > 0 and likely.max() < 1
 
-    def test_of_two_classes_one_number_decides(self):
+    def test_two_classes_have_one_score(self):
         model = MuENL(sweeps=3).fit(self.X, np.where(self.Y[:, 0], "yes", "no"))
         decision = model.decision_function(self.X)
         assert decision.shape == (300,)
         assert np.array_equal(model.predict(self.X), np.where(decision > 0, "yes", "no"))
         assert model.predict_proba(self.X)[:, 1] == pytest.approx(1 / (1 + np.exp(-decision)))
 
-    def test_of_many_classes_the_best_wins_however_large_the_scores(self):
+    def test_many_classes_use_the_best_score(self):
         blob = self.Y @ [1, 2]
         model = MuENL(sweeps=3).fit(self.X, blob)
         far = 1e4 * self.X
         assert np.array_equal(model.predict(far), model.classes_[np.argmax(model.decision_function(far), axis=1)])
 
-    def test_fit_forgets(self):
+    def test_fit_starts_from_an_empty_model(self):
         used = MuENL(sweeps=2, buffer_size=10).fit(self.X, self.Y)
         used.observe(self.X + 5)
         assert np.array_equal(used.fit(self.X, self.Y).weights_, clone(used).fit(self.X, self.Y).weights_)
@@ -235,13 +235,13 @@ class TestClassifier:
             ("detection_threshold", 2),
         ],
     )
-    def test_refuses_impossible_parameters(self, name, value):
+    def test_invalid_parameters_are_rejected(self, name, value):
         with pytest.raises(ValueError, match=name):
             MuENL(**{name: value}).fit(self.X, self.Y)
 
 
 class TestLabelledStream:
-    def test_a_named_label_arrives_later(self):
+    def test_named_label_may_appear_late(self):
         X, Y, _ = blobs(0, 300, 3)
         more, known, is_new = blobs(1, 120, 4)
         model = MuENL().partial_fit(X, Y)
@@ -282,7 +282,7 @@ class TestUnlabelledStream:
         test, truth, new = blobs(seed + 20, 400, 4)
         predicted = model.predict(test)
         assert f1_score(new, predicted[:, 2]) > 0.8
-        # What the known labels say about the new blob is the classifiers' own guess, kept as it was.
+        # The known labels of the new blob are the classifiers' own predictions, unchanged.
         assert np.array_equal(predicted[~new, :2], truth[~new])
 
     def test_wider_balls_raise_no_false_alarm(self):
@@ -295,14 +295,14 @@ class TestUnlabelledStream:
         assert seen.is_new[: full + 1].sum() == 50
         assert np.array_equal(seen.labels[full + 1 :, 2], is_new[full + 1 :])
 
-    def test_known_rows_bring_no_label(self):
+    def test_known_rows_create_no_label(self):
         model = MuENL(radius_ratio=2.0).fit(self.X, self.Y)
         seen = model.observe(blobs(3, 300, 3)[0])
         assert not seen.is_new.any()
         assert seen.labels.shape == (300, 2)
         assert model._buffer == []
 
-    def test_pieces_are_judged_as_the_whole(self):
+    def test_parts_are_observed_like_the_whole(self):
         stream, _, _ = blobs(11, 300, 4)
         whole, pieces = (MuENL(sweeps=5).fit(self.X, self.Y) for _ in range(2))
         at_once = whole.observe(stream)
@@ -314,7 +314,7 @@ class TestUnlabelledStream:
             assert not rows[:, width:].any()
         assert np.array_equal(whole.weights_, pieces.weights_)
 
-    def test_new_labels_of_named_ones_get_names(self):
+    def test_new_labels_get_names_if_others_have_them(self):
         names = [{name for name, has in zip("ab", row, strict=True) if has} for row in self.Y]
         model = MuENL(sweeps=5, buffer_size=20, radius_ratio=2.0).fit(self.X, names)
         stream, _, is_new = blobs(12, 100, 4)
@@ -322,7 +322,7 @@ class TestUnlabelledStream:
         model.observe(np.full((20, 6), -3.0))
         assert model.classes_.tolist()[2:] == ["new label 1", "new label 2"]
 
-    def test_true_labels_may_come_while_rows_wait(self):
+    def test_true_labels_may_arrive_while_rows_wait(self):
         model = MuENL(sweeps=5, buffer_size=20, radius_ratio=2.0).fit(self.X, self.Y)
         stream, known, is_new = blobs(13, 200, 4)
         model.observe(stream[is_new][:10])
@@ -345,7 +345,7 @@ class TestUnlabelledStream:
         copy = pickle.loads(pickle.dumps(model))
         assert np.array_equal(model.observe(stream[30:]).labels, copy.observe(stream[30:]).labels)
 
-    def test_one_class_a_row_leaves_no_room(self):
+    def test_one_class_per_row_supports_no_new_label(self):
         model = MuENL(sweeps=1).fit(self.X, self.Y[:, 0])
         with pytest.raises(ValueError, match="1-D y"):
             model.observe(self.X)
@@ -366,7 +366,7 @@ class TestEmotions:
         names = ("hamming_loss", "exact_match", "ranking_loss", "average_precision")
         assert [found[name] for name in names] == pytest.approx(figures, abs=1e-3)
 
-    def test_detector_knows_what_it_has_seen(self, dataset):
+    def test_detector_recognises_the_rows_seen(self, dataset):
         X, Y = dataset("emotions").scaled()
         model = MuENL(n_trees=50).fit(X[:400], Y[:400])
         assert 0.05 < model.novelty(X[:400]).mean() < model.novelty(X[400:]).mean() < 0.3

@@ -1,4 +1,4 @@
-"""Looking at a picture: it is drawn for real, and its pixels and the boxes of its texts are examined."""
+"""Inspection of plots: they are drawn for real, and their pixels and text boxes are examined."""
 
 from io import BytesIO
 from itertools import combinations

@@ -148,7 +148,7 @@ class TestNodes:
         ax = plot_nodes(MLCA().fit(X, ["low"] * 30 + ["high"] * 30))
         assert {text.get_text() for text in ax.get_legend().get_texts()} == {"low", "high"}
 
-    def test_of_a_crowd(self):
+    def test_of_many_nodes(self):
         few, many = (plot_nodes(Discs(n)).collections[0].get_sizes().max() for n in (300, 3000))
         assert few > 5 * many
 
@@ -197,18 +197,18 @@ class TestNodes:
         np.testing.assert_allclose(np.sort(np.abs(drawn), axis=0), np.sort(np.abs(scaled), axis=0), atol=1e-8)
 
     @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-    def test_outliers_do_not_press_the_others_together(self, form):
+    def test_outliers_do_not_compress_the_others(self, form):
         X = np.random.default_rng(0).normal(size=(100, 5))
         X[0] = 1e6
         places = plot_nodes(form(X), [[]] * 100).collections[0].get_offsets()
         assert np.ptp(places[1:], axis=0).min() > 0.5 * np.ptp(places, axis=0).max()
 
-    def test_gaps_are_drawn_where_the_others_are_on_average(self):
+    def test_missing_values_are_drawn_at_the_mean(self):
         X = np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 0.0], [2.0, 0.0, 1.0], [np.nan, np.nan, np.nan]])
         ax = plot_nodes(X, [[]] * 4)
         np.testing.assert_allclose(ax.collections[0].get_offsets()[3], 0, atol=1e-9)
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"two features or more, but the weights have shape \(2, 1\)"):
             plot_nodes(np.zeros((2, 1)), [[], []])
         with pytest.raises(ValueError, match="2 nodes of 3 features: a projection needs at least three"):
@@ -298,7 +298,7 @@ class TestStream:
     def test_a_run_without_records(self):
         assert_well_drawn(plot_stream(Prequential((), {}, 10)).figure)
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match="'accuracy' is not a measure: choose one of exact_match"):
             plot_stream(run({}), "accuracy")
         with pytest.raises(ValueError, match="a stream does not keep 'macro_auc'"):
@@ -340,7 +340,7 @@ class TestGrid:
         assert plot_grid(self.VALUES, self.ROWS, self.COLUMNS, ax=ax) is ax
         assert_well_drawn(figure)
 
-    def test_complaints(self):
+    def test_invalid_input_is_rejected(self):
         with pytest.raises(ValueError, match=r"shape \(1, 2\), but there are 2 rows and 2 columns"):
             plot_grid([[1, 2]], [1, 2], [1, 2])
 
@@ -378,7 +378,7 @@ class TestTrust:
         ]
         return Prequential(tuple(records), {}, 100)
 
-    def test_an_old_meaning_that_returns_votes_again(self):
+    def test_returned_concept_votes_again(self):
         rng = np.random.default_rng(0)
         X = rng.uniform(-1, 1, (1200, 2))
         Y = np.column_stack((X[:, 0] > 0, X[:, 0] <= 0)).astype(np.uint8)
@@ -392,7 +392,7 @@ class TestTrust:
         assert f"oldest first, and how far: {oldest[-1]:.2f}, " in str(model.explain(X[0]))
         assert_well_drawn(plot_trust(result).figure)
 
-    def test_who_votes_is_coloured_and_who_does_not_is_grey(self):
+    def test_voting_segments_are_coloured_and_others_grey(self):
         result = self.told(((0, 0.5),), ((0, 0.5), (128, 0.8)))
         figure, ax = plt.subplots(layout="constrained")
         assert plot_trust(result, ax=ax) is ax
@@ -402,14 +402,14 @@ class TestTrust:
         np.testing.assert_array_equal(coloured, [[0.5, nothing], [nothing, nothing], [nothing, 0.8]])
         assert_well_drawn(figure)
 
-    def test_a_model_that_follows_nothing_has_nothing_to_draw(self):
+    def test_model_without_segments_is_rejected(self):
         assert MLCA().fit([[0.0], [1.0]], [["a"], ["b"]]).segments_ == ()
         with pytest.raises(ValueError, match="no record has segments"):
             plot_trust(self.told((), ()))
 
 
 class TestNamesAreNoFormulas:
-    """Names are drawn as they are written: with dollars, underscores and characters that are none."""
+    """Names are drawn literally: with dollars, underscores and control characters."""
 
     NAMES = ("$AAPL up $", "_rare", "$\\frac{", "\ud800")
 
@@ -441,15 +441,15 @@ class TestStyle:
         looks = {(COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]) for i in range(11)}
         assert len(looks) == 11
 
-    def test_pictures_are_the_same_every_time(self):
+    def test_plots_are_reproducible(self):
         one, other = (pixels(plot_nodes(Discs()).figure) for _ in range(2))
         assert np.array_equal(one, other)
 
-    def test_matplotlib_is_loaded_by_the_first_picture_only(self):
+    def test_first_plot_imports_matplotlib(self):
         program = "import sys, mlca.plots; sys.exit('matplotlib' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
-    def test_without_matplotlib_the_error_says_what_to_install(self, monkeypatch):
+    def test_missing_matplotlib_is_reported_with_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
         with pytest.raises(ImportError, match=r'pip install "mlca\[plots\]"'):
             plot_folds({"a": [1, 2]})

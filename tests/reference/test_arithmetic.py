@@ -21,14 +21,14 @@ def test_fma_rounds_once(a, b, c):
 
 
 @given(st.integers(1, 2**53 - 1), st.integers(1, 2**53 - 1), st.integers(-3, 3), st.integers(0, 110))
-def test_fma_rounds_once_next_to_the_middle_between_two_numbers(a, b, nudge, exponent):
+def test_fma_rounds_once_near_a_tie(a, b, nudge, exponent):
     a, b = a * 2.0**-52, b * 2.0**-52
     c = (1.0 + nudge * 2.0**-52) * 2.0**-exponent - a * b
     exact = float(Fraction(a) * Fraction(b) + Fraction(c))
     assert fma(np.array([a]), np.array([b]), c)[0] == exact
 
 
-def test_the_exponential_is_that_of_the_kernels():
+def test_exponential_equals_that_of_the_kernels():
     rng = np.random.default_rng(0)
     halves = np.arange(0, 65, 0.5)
     w = np.concatenate([rng.uniform(0, 66, 20_000), 10.0 ** rng.uniform(-320, 2, 20_000), halves, halves + 1e-15])
@@ -37,7 +37,7 @@ def test_the_exponential_is_that_of_the_kernels():
 
 
 @pytest.mark.parametrize("x", [1e-300, 0.001, 0.5, 2**-0.5, 0.999, 1.0, 1.001, 2**0.5, 3.0, 1e300])
-def test_the_logarithm_is_near(x):
+def test_logarithm_is_within_its_stated_error(x):
     assert ln(x) == pytest.approx(np.log(x), rel=1e-15, abs=1e-16)
 
 

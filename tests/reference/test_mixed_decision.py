@@ -1,4 +1,4 @@
-"""The mixed decision of the reference: its parts by themselves, its guarantees, its objectives, and drift."""
+"""The mixed decision of the reference: its parts, its guarantees, its objectives, and drift."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def fitted(X, Y, options):
     return MLCA(decision="mixed", window=20, **options).partial_fit(X, Y)
 
 
-def test_sigmoid_is_near():
+def test_sigmoid_is_within_its_stated_error():
     z = np.linspace(-30, 30, 1001)
     np.testing.assert_allclose(sigmoid(z), 1 / (1 + np.exp(-z)), rtol=1e-14)
     assert sigmoid(np.array([-1e9, 1e9])).tolist() == sigmoid(np.array([-30.0, 30.0])).tolist()
@@ -32,7 +32,7 @@ def test_newton_step_solves_the_equations():
     np.testing.assert_allclose(newton_step(H, g.tolist()), np.linalg.solve(H, g), rtol=1e-12)
 
 
-def test_a_late_label_has_the_model_that_it_would_have_had_from_the_start():
+def test_late_label_has_the_model_as_if_known_from_the_start():
     rng = np.random.default_rng(0)
     early, late = LinearModels(), LinearModels()
     early.admit([1])

@@ -1,4 +1,4 @@
-"""`mlca.reference.MLCA` by itself: no compiled code, the defaults of `mlca.MLCA`, and properties of its predictions."""
+"""`mlca.reference.MLCA`: no compiled code, the defaults of `mlca.MLCA`, and properties of its predictions."""
 
 import inspect
 import subprocess
@@ -65,14 +65,14 @@ def test_classes_of_single_labels_are_rejected():
 
 
 @pytest.mark.parametrize("similarity", ["learned", "correntropy"])
-def test_a_row_far_from_everything_gets_the_frequencies(similarity):
+def test_distant_row_gets_the_frequencies(similarity):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(0, 1, (60, 2)), (rng.random((60, 3)) < 0.3).astype(int)
     model = MLCA(similarity=similarity).partial_fit(X, Y)
     np.testing.assert_array_equal(model.predict_proba([[1e300, -1e300]])[0], Y.sum(axis=0) / 60)
 
 
-def test_a_binary_row_that_shares_nothing_gets_the_frequencies():
+def test_binary_row_without_common_features_gets_the_frequencies():
     X, Y = np.eye(12)[np.arange(40) % 10], np.eye(5, dtype=int)[np.arange(40) % 5]
     model = MLCA().partial_fit(X, Y)
     assert model.predict_proba([np.eye(12)[11], np.zeros(12)]).tolist() == [[0.2] * 5] * 2
@@ -89,7 +89,7 @@ def test_novelty_is_the_share_of_rows_that_were_nearer():
 
 
 @pytest.mark.parametrize("attributes", ["common", "individual", "clustered"])
-def test_automatic_vigilance_follows_how_close_rows_are(attributes):
+def test_automatic_vigilance_depends_on_nearest_distances(attributes):
     rng = np.random.default_rng(0)
     plane, wide = rng.random((50, 2)), rng.random((50, 30))
     repeated = np.repeat(plane[:5], 10, axis=0)

@@ -1,4 +1,4 @@
-"""Services for all tests of this folder, forked from one process that has imported everything."""
+"""Services for all tests of this folder, forked from one process with all imports done."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def serve(fork_server, tmp_path):
 
 @pytest.fixture(scope="module")
 def shared(fork_server, tmp_path_factory):
-    """One service for tests that leave it as it is, or only add rows of their own."""
+    """One service for tests that do not change it, or only add their own rows."""
     server = Server(fork_server, tmp_path_factory.mktemp("shared") / "data").start()
     yield server
     server.end()

@@ -1,4 +1,4 @@
-"""A process that has imported everything and forks services, which saves the seconds that Python takes to start.
+"""A process that has imported everything and forks services, which saves the start-up time of Python.
 
 Reads one JSON order per line: {"words": [...], "out": file, "err": file, "limits": {resource: bytes}, "before": Python}
 starts `mlca WORDS` after running the code of "before", and prints its process id;

@@ -35,7 +35,7 @@ def state_of(path):
 
 
 class FittingView:
-    """A view of a log that every snapshot fits."""
+    """A view of a log that matches every snapshot."""
 
     def first_forgotten(self, generation):
         return None
@@ -45,7 +45,7 @@ class FittingView:
 
 
 def reader_of(columns):
-    """What reads the payload of a row, by the columns that a log has noted."""
+    """Decoder of row payloads, by the columns of a log."""
     return json.loads if columns is not None and json.loads(columns).get("table") else np.frombuffer
 
 
@@ -66,7 +66,7 @@ def log_of(folder):
 
 
 def fit_log(log, path, **parameters):
-    """Fit the service's model to the rows of a log in one go, save it, and return its state."""
+    """Train the service's model on the rows of a log at once, save it, and return its state."""
     here = [row for row in log if row[2] is not None]
     model = MLCA(**{"recency": True} | parameters)
     x, labels = [row[2] for row in here], [tuple(row[3]) for row in here]

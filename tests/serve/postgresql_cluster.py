@@ -19,7 +19,7 @@ class Cluster:
     """A cluster that listens on 127.0.0.1."""
 
     def __init__(self):
-        # initdb refuses to run as root, and its user could not reach a folder below root's.
+        # initdb rejects root, and its user could not access a folder of root.
         self._folder = Path(tempfile.mkdtemp(prefix="mlca-postgresql-"))
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
@@ -42,7 +42,7 @@ class Cluster:
 
     @contextmanager
     def hanging(self):
-        """Stop all its processes, which accept connections then and say nothing; let them go on in the end."""
+        """Stop all its processes, which then accept connections without responding; resume them at the end."""
         leader = psutil.Process(int((self._folder / "postmaster.pid").read_text().split()[0]))
         stopped = [leader]
         leader.suspend()  # first: it starts no others from here on
@@ -82,7 +82,7 @@ class Cluster:
 
 
 class Cable:
-    """What lies between a service and its database, and can be cut the moment that a commit was passed on."""
+    """A proxy between a service and its database that can be cut right after a commit was passed on."""
 
     def __init__(self, port):
         self._database = port

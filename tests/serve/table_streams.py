@@ -1,4 +1,4 @@
-"""A stream of table rows: numbers, categories, free text, dates, yes and no, gaps, and what comes late."""
+"""A stream of table rows: numbers, categories, free text, dates, booleans, missing values, and late columns."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,5 @@
-"""Full disks, locked files, cut requests, slow clients, clocks set back: it answers or refuses, and loses nothing."""
+"""Full disks, locked files, cut requests, slow clients, clock changes: the service responds or rejects, and loses
+nothing."""
 
 import contextlib
 import fcntl
@@ -26,7 +27,7 @@ LEARN = "POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application
 
 
 def assert_sound(server, tmp_path, rows):
-    """The log has just these rows, in order, and the model is the one that learned them in one fit."""
+    """The log has exactly these rows, in order, and the model equals one trained on them at once."""
     log = log_of(server.data)
     assert [row[1] for row in log] == [row["id"] for row in rows]
     status, content, _ = server.ask("GET", f"/v1/model/file?min_position={len(rows)}")
@@ -47,7 +48,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_full_disk_refuses_and_room_heals(fork_server, small_disk, tmp_path):
+def test_full_disk_rejects_rows_until_there_is_space(fork_server, small_disk, tmp_path):
     server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     server.start()
@@ -63,10 +64,10 @@ def test_a_full_disk_refuses_and_room_heals(fork_server, small_disk, tmp_path):
             taken += rows
             number += 50
         assert status == 503
-        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert headers["Retry-After"] == "1"
         until(lambda: "full" in server.err.read_text(), "told to the operator")
-        # It goes on answering, and dies and comes back with what it promised.
+        # It continues to respond, and restarts after a kill with all acknowledged rows.
         position = server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"]
         assert position <= len(taken)
         server.kill()
@@ -79,8 +80,8 @@ def test_a_full_disk_refuses_and_room_heals(fork_server, small_disk, tmp_path):
         server.end()
 
 
-def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(fork_server, small_disk, tmp_path):
-    """Lines are lost there; requests, the state that the page follows, and the end are not."""
+def test_operator_log_on_a_full_disk_stops_nothing_else(fork_server, small_disk, tmp_path):
+    """Lines may be lost there, but not requests, events or the shutdown."""
     server = Server(fork_server, tmp_path / "data")
     server.folder = small_disk
     server.start()
@@ -105,8 +106,8 @@ def test_the_operators_log_on_a_full_disk_takes_nothing_with_it(fork_server, sma
         server.end()
 
 
-def test_a_collector_that_stops_reading_holds_nobody_up(serve, tmp_path):
-    """Standard error is a pipe that is full: predictions, rows and the end go on without it."""
+def test_stalled_log_collector_blocks_nothing(serve, tmp_path):
+    """Standard error is a full pipe: predictions, rows and the shutdown continue."""
     os.mkfifo(tmp_path / "serve-data-1.err")
     collector = os.open(tmp_path / "serve-data-1.err", os.O_RDONLY | os.O_NONBLOCK)
     size = fcntl.fcntl(collector, fcntl.F_SETPIPE_SZ, 4096) if hasattr(fcntl, "F_SETPIPE_SZ") else 2**16
@@ -123,8 +124,8 @@ def test_a_collector_that_stops_reading_holds_nobody_up(serve, tmp_path):
     assert len(log_of(server.data)) == 5
 
 
-def test_a_limit_on_the_size_of_files_is_a_full_disk(serve, tmp_path):
-    """As quotas are: no right to mount is needed."""
+def test_file_size_limit_acts_like_a_full_disk(serve, tmp_path):
+    """Like a quota; it needs no right to mount."""
     server = serve(limits={"RLIMIT_FSIZE": 300_000})
     os.kill(server.pid, 0)
     taken, number, status = [], 0, 200
@@ -164,7 +165,7 @@ def test_a_folder_that_its_user_may_not_write_to(tmp_path, capsys):
 
 
 def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
-    """With a log on it, with an empty folder, and with none: refused, and as good as before when it can be written."""
+    """With a log, an empty folder, or none: rejected, and as before once the folder can be written."""
     server = Server(fork_server, small_disk / "data")
     server.folder = tmp_path
     try:
@@ -184,13 +185,13 @@ def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("port", ["99999", "65536", "-1"])
-def test_a_port_that_is_none(tmp_path, capsys, port):
+def test_invalid_port_is_rejected(tmp_path, capsys, port):
     assert main(["serve", "--data", str(tmp_path / "data"), "--port", port]) == 1
     assert f"--port {port}: ports are whole numbers from 0 (any that is free) to 65535" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
 
 
-def test_a_system_without_its_locks_is_told_so(tmp_path, capsys, monkeypatch):
+def test_missing_file_locks_are_reported(tmp_path, capsys, monkeypatch):
     """As Windows is."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     for words in (["--data", str(tmp_path), "--port", "0"], ["token", "--tokens", str(tmp_path / "t"), "--name", "a"]):
@@ -199,7 +200,7 @@ def test_a_system_without_its_locks_is_told_so(tmp_path, capsys, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_two_processes_on_one_folder_are_one_too_many(serve, capsys):
+def test_second_process_on_same_folder_is_rejected(serve, capsys):
     server = serve()
     assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
     assert "another mlca serve is at work here" in capsys.readouterr().err
@@ -225,14 +226,14 @@ def test_a_log_that_another_process_has_locked(serve, tmp_path):
 
 
 @pytest.mark.parametrize("cut", [10, 60, 150, 400])
-def test_a_request_that_is_cut_in_the_middle_leaves_nothing(shared, cut):
+def test_truncated_request_changes_nothing(shared, cut):
     before = shared.get("/v1/model")["log_position"]
     body = json.dumps({"rows": make_rows(5, start=100 * cut)}).encode()
     head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n"
     for linger in (False, True):
         connection = socket.create_connection(("127.0.0.1", shared.port), timeout=30)
         connection.sendall((head.encode() + body)[: len(head) // 2 + cut])
-        if linger:  # as when a cable is pulled: reset in place of the end
+        if linger:  # like a pulled cable: reset instead of an orderly end
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.close()
     assert shared.get("/v1/model")["log_position"] == before
@@ -247,8 +248,8 @@ def test_a_request_that_is_cut_in_the_middle_leaves_nothing(shared, cut):
     "begun", ["GET / HTTP/1.1\r\nHost: localhost\r\nX: ", "GET /", f"{LEARN}Transfer-Encoding: chunked\r\n\r\n0\r\nX: "]
 )
 @pytest.mark.parametrize("more", [b"a" * 1000, b"a\r\nX: "])
-def test_a_head_without_end_fills_no_memory(serve, begun, more):
-    """60 MB of small headers had become 1.2 GB, before anybody was asked for a token."""
+def test_endless_headers_fill_no_memory(serve, begun, more):
+    """60 MB of small headers had become 1.2 GB before the token was checked."""
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(begun.encode())
@@ -261,7 +262,7 @@ def test_a_head_without_end_fills_no_memory(serve, begun, more):
     assert server.get("/health/live")["live"]
 
 
-def test_a_body_of_small_chunks_is_a_body(serve):
+def test_chunked_body_is_accepted(serve):
     server = serve()
     body = json.dumps({"rows": make_rows(200)}).encode()
     parts = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\nX: y\r\n\r\n"
@@ -273,7 +274,7 @@ def test_a_body_of_small_chunks_is_a_body(serve):
     assert b'"learned":200' in answer, answer
 
 
-def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
+def test_two_hundred_slow_clients_block_nothing(serve, tmp_path):
     server = serve()
     body = json.dumps({"rows": make_rows(5, start=5000)}).encode()
     head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n"
@@ -292,8 +293,8 @@ def test_two_hundred_slow_clients_keep_nobody_waiting(serve, tmp_path):
     assert_sound(server, tmp_path, make_rows(100))
 
 
-def test_nobody_waits_while_a_large_body_is_read(shared):
-    """Others are answered before it is, although it came first."""
+def test_large_body_blocks_nothing(shared):
+    """Others get their responses before it, although it came first."""
     body = b'{"rows": [' + b"1.25," * (3 * 2**20) + b"0]}"
     head = f"{LEARN}Content-Length: {len(body)}\r\n\r\n".encode()
     with socket.create_connection(("127.0.0.1", shared.port), timeout=60) as large:
@@ -306,7 +307,7 @@ def test_nobody_waits_while_a_large_body_is_read(shared):
         assert b" 413 " in large.recv(1000)  # it has too many rows
 
 
-def test_a_name_that_is_there_twice_is_found_in_no_time(shared):
+def test_duplicate_name_is_found_quickly(shared):
     """Among a hundred thousand others, each of which was once compared with all."""
     names = ", ".join(f'"a{number}": 1' for number in range(100_000))
     for path in ("/v1/learn", "/v1/predict"):
@@ -314,7 +315,7 @@ def test_a_name_that_is_there_twice_is_found_in_no_time(shared):
         assert (status, answer["error"]["field"]) == (422, "rows")
 
 
-def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
+def test_missing_body_raises_timeout(shared, monkeypatch):
     """In this process, with a shorter limit: the same code, not twenty seconds of waiting."""
     import asyncio
 
@@ -333,7 +334,7 @@ def test_a_body_that_does_not_come_is_given_up(shared, monkeypatch):
     assert caught.value.status == 408
 
 
-# 1970, as on a board without a clock of its own, 2201, 1979, 2033, 2106: another with every look.
+# 1970, as on a board without a clock, 2201, 1979, 2033, 2106: a different time with every call.
 CLOCK = """
 import itertools, time
 from mlca.serve import follower
@@ -345,8 +346,8 @@ follower._SNAPSHOT_ROWS, follower._SNAPSHOT_SECONDS = 20, (0.0, 0.0)
 """
 
 
-def test_a_clock_that_jumps_changes_nothing(serve, tmp_path):
-    """Back and forth by centuries with every look: order, model, snapshots, waiting, tokens and events go on."""
+def test_clock_jumps_change_nothing(serve, tmp_path):
+    """The clock jumps by centuries with every call: order, model, snapshots, waiting, tokens and events continue."""
     secret = add_token(tmp_path / "tokens.json", "all", ["predict", "learn", "admin"])
     server = serve("--tokens", tmp_path / "tokens.json", before=CLOCK)
     rows = make_rows(120)
@@ -402,8 +403,8 @@ LogMeasures.add = failing
 """
 
 
-def test_a_model_that_failed_while_it_learned_is_neither_asked_nor_saved(serve, tmp_path):
-    """It knows more than its position says: a restart would learn the same rows again."""
+def test_failed_model_is_neither_used_nor_saved(serve, tmp_path):
+    """The model is ahead of its position: a restart would learn the same rows again."""
     server = serve(before=FAULT)
     server.learn(make_rows(60))
     until(lambda: "learning has stopped: MemoryError" in server.err.read_text(), "told to the operator")
@@ -412,7 +413,7 @@ def test_a_model_that_failed_while_it_learned_is_neither_asked_nor_saved(serve, 
         assert (status, headers["Retry-After"]) == (503, "1"), answer
         assert "failed while it learned" in answer["error"]["problem"]
     assert server.ask("GET", "/v1/model/file")[0] == server.ask("GET", "/health/ready")[0] == 503
-    assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is as good as ever
+    assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is intact
     assert server.get("/v1/model")["log_position"] == 70
     server.stop()
     assert not list((server.data / "snapshots").glob("*.mlca"))
@@ -421,7 +422,7 @@ def test_a_model_that_failed_while_it_learned_is_neither_asked_nor_saved(serve, 
     assert_sound(server, tmp_path, make_rows(70))
 
 
-def test_it_stops_gracefully_under_load(serve, tmp_path):
+def test_service_stops_gracefully_under_load(serve, tmp_path):
     server = serve()
     acknowledged, stop = [], threading.Event()
 
@@ -450,7 +451,7 @@ def test_it_stops_gracefully_under_load(serve, tmp_path):
     assert not (server.data / "log.sqlite-wal").exists()
 
 
-def test_other_parameters_than_the_log_began_with_are_refused(serve, capsys):
+def test_parameters_that_differ_from_the_log_are_rejected(serve, capsys):
     server = serve("--vigilance", "0.2")
     server.learn(make_rows(3))
     server.stop()
@@ -464,7 +465,7 @@ def test_other_parameters_than_the_log_began_with_are_refused(serve, capsys):
     assert server.get("/v1/model")["parameters"]["vigilance"] == 0.2
 
 
-def test_a_log_of_a_newer_version_is_refused(serve, capsys):
+def test_newer_log_version_is_rejected(serve, capsys):
     server = serve()
     server.stop()
     connection = sqlite3.connect(server.data / "log.sqlite")
@@ -475,7 +476,7 @@ def test_a_log_of_a_newer_version_is_refused(serve, capsys):
     assert "format version 99" in capsys.readouterr().err
 
 
-def test_the_command_itself_starts_tells_where_and_stops(tmp_path):
+def test_command_starts_prints_its_address_and_stops(tmp_path):
     """Without the fork_server: the way users start it."""
     command = [sys.executable, "-m", "mlca", "serve", "--data", str(tmp_path / "data"), "--port", "0"]
     with (
@@ -496,7 +497,7 @@ def test_the_command_itself_starts_tells_where_and_stops(tmp_path):
 
 
 @pytest.mark.slow
-def test_slow_bodies_are_given_up_by_the_service_itself(serve):
+def test_slow_bodies_raise_timeout_in_the_service(serve):
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
         connection.sendall(b"POST /v1/learn HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
@@ -505,7 +506,7 @@ def test_slow_bodies_are_given_up_by_the_service_itself(serve):
 
 
 @pytest.mark.slow
-def test_connections_without_a_request_are_given_up(serve):
+def test_idle_connections_are_closed(serve):
     server = serve()
     whole = b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for head, answered in ((b"", False), (b"POST /v1/learn HTTP/1.1\r\nHost: ", False), (whole + whole[:30], True)):
@@ -518,8 +519,8 @@ def test_connections_without_a_request_are_given_up(serve):
 
 
 @pytest.mark.slow
-def test_clients_that_do_not_read_are_given_up(serve):
-    """Each holds an answer of some megabytes: all of them would hold the memory of the machine, for ever."""
+def test_clients_that_do_not_read_are_disconnected(serve):
+    """Each holds a response of some megabytes: all of them would fill the memory, for ever."""
     server = serve()
     server.learn([{"id": f"l{i}", "x": [i, 1.0], "labels": [f"{n}" * 60 for n in range(1000)]} for i in range(3)])
     rows = [{"x": [1.0, 2.0]}] * 50

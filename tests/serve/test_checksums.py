@@ -1,4 +1,4 @@
-"""Checksums of the log: any change of a row is noticed, older logs get them, and damage can be accepted."""
+"""Checksums of the log: any change of a row is detected, older logs get them, and damage can be accepted."""
 
 import os
 import shutil
@@ -81,7 +81,7 @@ def change(log, statement, *values):
         "UPDATE mlca_log SET position = 5",
     ],
 )
-def test_any_change_of_a_learned_row_is_noticed(log, statement):
+def test_any_change_of_a_learned_row_is_detected(log, statement):
     assert [row.id for row in read_all(log)] == ["a", "c", "b", "d"]
     change(log, statement)
     with pytest.raises(DamageError, match=r"the log is damaged: .*restore it .* --accept-log"):
@@ -100,7 +100,7 @@ def test_values_of_another_type_are_damage_that_can_be_accepted(log, column, val
 
 
 @pytest.mark.parametrize("column", ["identity = 'x'", "parameters = '{}'", "start = zeroblob(1)"])
-def test_a_change_of_the_beginning_is_noticed(log, tmp_path, column):
+def test_change_of_the_beginning_is_detected(log, tmp_path, column):
     change(log, f"UPDATE mlca_log SET {column}")
     log.database.close()
     again = open_log(SQLite(tmp_path / "log.sqlite"))
@@ -109,7 +109,7 @@ def test_a_change_of_the_beginning_is_noticed(log, tmp_path, column):
     again.database.close()
 
 
-def test_exchanged_rows_are_noticed(log):
+def test_exchanged_rows_are_detected(log):
     """Each is intact by itself, but not in its place."""
     change(log, "UPDATE mlca_rows SET position = 99 WHERE position = 2")
     change(log, "UPDATE mlca_rows SET position = 2 WHERE position = 3")
@@ -130,9 +130,9 @@ def test_a_waiting_row_that_was_damaged_is_not_labelled_but_can_be_sent_again(lo
     change(log, f"UPDATE mlca_rows SET {damage} WHERE id = 'w'")
     rejected = log.write([Label(["w"], [("l",)])])[0]
     assert isinstance(rejected, RequestError)
-    assert "was damaged" in rejected.problem
+    assert "is damaged" in rejected.problem
     assert log.write([Learn(["w"], packed(9), [("l",)], ONE)])[0].taken == 1
-    assert read_all(log)[-1].predicted is None  # which was not trusted
+    assert read_all(log)[-1].predicted is None  # which was not used
     assert log.check() is None
 
 
@@ -143,7 +143,7 @@ def test_a_prediction_is_kept_when_the_row_is_learned_with_its_x(log):
 
 
 def test_equal_rows_have_different_digests_and_forgetting_erases_the_salt(log, tmp_path):
-    """Or a digest would show that a guess of what was forgotten is right."""
+    """Otherwise a digest would confirm a guess of forgotten content."""
     log.write([Learn(["e", "f"], packed(7, 7), [("l",)] * 2, ONE), Forget(["e"])])
     with log.database.reading() as session:
         (forgotten, other) = session.execute("SELECT digest, salt FROM mlca_rows WHERE id IN ('e', 'f') ORDER BY id")
@@ -152,7 +152,7 @@ def test_equal_rows_have_different_digests_and_forgetting_erases_the_salt(log, t
     assert [row.x is None for row in read_all(log)] == [False, False, False, True, True, False]
 
 
-def test_a_view_does_not_see_what_is_written_or_forgotten_meanwhile(log, tmp_path):
+def test_view_does_not_see_later_writes(log, tmp_path):
     other = open_log(SQLite(tmp_path / "log.sqlite"))
     with log.viewing() as view:
         other.write([Forget(["a"]), Learn(["e"], packed(5), [()], ONE)])
@@ -229,7 +229,7 @@ def load_old_log(folder, version):
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_older_logs_get_checksums_when_they_are_opened(tmp_path, version, monkeypatch):
+def test_older_logs_get_checksums_on_opening(tmp_path, version, monkeypatch):
     before = load_old_log(tmp_path / "data", version)
     monkeypatch.setattr(log_upkeep, "_STEP", 7)
     log = open_log(SQLite(tmp_path / "data" / "log.sqlite"))
@@ -256,7 +256,7 @@ def test_older_logs_get_checksums_when_they_are_opened(tmp_path, version, monkey
     again.database.close()
 
 
-def test_an_upgrade_that_fails_leaves_the_log_as_it_was(tmp_path, monkeypatch):
+def test_failed_upgrade_leaves_the_log_unchanged(tmp_path, monkeypatch):
     load_old_log(tmp_path / "data", 2)
     path = tmp_path / "data" / "log.sqlite"
 
@@ -349,7 +349,7 @@ def flip_a_bit_of(path, value):
     path.write_bytes(content)
 
 
-def test_a_flipped_bit_of_a_row_is_noticed_on_replay_and_can_be_accepted(serve, tmp_path):
+def test_flipped_bit_is_detected_on_replay_and_can_be_accepted(serve, tmp_path):
     server = serve()
     rows = make_rows(300)
     server.learn(rows)
@@ -380,8 +380,8 @@ def test_a_flipped_bit_of_a_row_is_noticed_on_replay_and_can_be_accepted(serve, 
 
 
 @pytest.mark.parametrize("n_flips", [100, pytest.param(5000, marks=pytest.mark.slow)])
-def test_random_flips_of_bits_in_the_file_are_noticed_or_change_nothing(tmp_path, n_flips):
-    """Also in what SQLite keeps beside the rows: it reports damage, or reads the rows that were written."""
+def test_random_bit_flips_are_detected_or_change_nothing(tmp_path, n_flips):
+    """Also in SQLite's own pages: it reports damage, or reads the rows that were written."""
     path = tmp_path / "log.sqlite"
     log = create_log(SQLite(path), {"p": 1}, None, None)
     rows = make_rows(60)

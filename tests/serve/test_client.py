@@ -1,4 +1,4 @@
-"""The client and `mlca send`: nothing twice and nothing lost, whatever happens to the service in between."""
+"""The client and `mlca send`: no duplicates and no losses, whatever happens to the service in between."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ from tests.serve.log_streams import log_of, make_rows
 from tests.serve.service_process import until
 
 
-def test_everything_once(serve):
+def test_all_methods_once(serve):
     server = serve()
     with Client(server.url) as client:
         rows = make_rows(60)
@@ -44,7 +44,7 @@ def test_everything_once(serve):
         assert client.model()["generation"] == 1
 
 
-def test_a_refusal_names_row_and_remedy(shared):
+def test_error_names_row_and_remedy(shared):
     client = Client(shared.url)
     client.learn([{"x": [1, 2, 3], "labels": []}])
     with pytest.raises(ServiceError, match=r"row 1: x has 2 numbers.*send 3 numbers") as caught:
@@ -53,7 +53,7 @@ def test_a_refusal_names_row_and_remedy(shared):
     client.close()
 
 
-def test_a_single_text_is_not_taken_for_its_letters(serve):
+def test_single_text_is_not_split_into_letters(serve):
     server = serve()
     with Client(server.url) as client:
         client.learn([{"id": id, "x": [1, 2], "labels": ["a"]} for id in ("r", "1", "2", "r12")])
@@ -68,8 +68,8 @@ def test_a_single_text_is_not_taken_for_its_letters(serve):
         assert client.model()["log_position"] == 4
 
 
-def test_labels_are_read_as_everywhere_in_mlca(serve):
-    """A dict names those that are true, whole numbers are names; what is neither text nor a number is refused."""
+def test_labels_have_the_same_forms_as_in_mlca(serve):
+    """A dict means its true keys, whole numbers are names; other types are rejected."""
     server = serve()
     with Client(server.url) as client:
         taken = [{"sea": True, "sun": False}, {"sun": np.True_}, {"sea", "sun"}, np.array(["sea"]), [np.int64(7), 8]]
@@ -103,8 +103,8 @@ def test_labels_are_read_as_everywhere_in_mlca(serve):
         assert client.model()["log_position"] == 8
 
 
-def test_a_set_of_labels_has_one_order_in_every_process():
-    """Or else new labels would be other columns each time that the same program sends the same rows."""
+def test_sets_of_labels_have_the_same_order_in_every_process():
+    """Otherwise new labels would be other columns each time the same program sends the same rows."""
     ask = "from mlca.jsonrows import plain_names; print(plain_names({'sun', 'sea', 'fog', 'wind', 'ice', 'rain'}))"
     told = [
         subprocess.run(
@@ -145,7 +145,7 @@ def test_connections_end_with_their_threads(shared):
     assert count() == before - 1
 
 
-def test_a_stream_that_is_closed_takes_nothing_more(shared):
+def test_closed_stream_accepts_no_rows(shared):
     with Client(shared.url) as client:
         with client.batches() as stream:
             stream.learn([1, 2, 3], [])
@@ -154,7 +154,7 @@ def test_a_stream_that_is_closed_takes_nothing_more(shared):
         assert stream.acknowledged == 1
 
 
-def test_a_service_below_a_path_is_asked_there(shared):
+def test_service_below_a_path_is_supported(shared):
     with Client(f"{shared.url}/below/") as client, pytest.raises(ServiceError) as caught:
         client.model()
     assert caught.value.status == 404  # only a proxy would know that address
@@ -162,7 +162,7 @@ def test_a_service_below_a_path_is_asked_there(shared):
         assert client.model()["ready"]
 
 
-def test_nobody_there_is_told_in_time():
+def test_unreachable_service_is_reported_in_time():
     with pytest.raises(ServiceError, match="cannot be reached"):
         Client("http://127.0.0.1:1", patience=0.3).model()
     with pytest.raises(ValueError, match="token"):
@@ -174,8 +174,8 @@ def test_nobody_there_is_told_in_time():
     ["127.0.0.1:8000", "http://", "ftp://a", "http://a:99999", "http://a:b", "http://a..b", "http://[::1",
      "http://a/b c", "http://a b/", "http://a/\xe9", "http://a:0"],
 )  # fmt: skip
-def test_an_address_that_is_none_is_refused_at_once(url):
-    """Some were tried for a minute, and others refused in the words of a codec."""
+def test_invalid_address_is_rejected_at_once(url):
+    """Some were tried for a minute, and others failed with a codec error."""
     with pytest.raises(ValueError, match="is not the address of a service; expected something like"):
         Client(url)
 
@@ -197,8 +197,8 @@ def hostile_service(answer):
         thread.join(10)
 
 
-def test_a_page_in_place_of_an_answer():
-    """As of a proxy that asks for a password, with status 200."""
+def test_html_page_instead_of_a_response_is_an_error():
+    """Like a proxy that asks for a password, with status 200."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -222,9 +222,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        (OK + b"\r\n" + DEEP, "status 200, which is not an answer"),
-        (OK + b"\r\n[]", "status 200, which is not an answer"),
-        (b"HTTP/1.1 422 No\r\n\r\n" + DEEP, "status 422, which is not an answer"),
+        (OK + b"\r\n" + DEEP, "status 200, which is not a response"),
+        (OK + b"\r\n[]", "status 200, which is not a response"),
+        (b"HTTP/1.1 422 No\r\n\r\n" + DEEP, "status 422, which is not a response"),
         (OK + b"Content-Length: 1000\r\n\r\n{}", "cannot be reached"),
         (OK + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFF\r\nx", "cannot be reached"),
     ],
@@ -256,11 +256,11 @@ def test_an_answer_that_lacks_its_fields_is_a_service_error(ask):
 
 @pytest.mark.parametrize("data", [b"{not json}", b"\xff", b"1", DEEP], ids=["text", "not UTF-8", "a number", "deep"])
 def test_hostile_event_is_a_service_error(data):
-    with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="answer of"):
+    with hostile_service(OK + b"\r\ndata: " + data + b"\n\n") as url, pytest.raises(ServiceError, match="response of"):
         next(Client(url).events())
 
 
-def test_it_goes_on_through_a_crash(serve, fork_server):
+def test_client_continues_after_a_crash(serve, fork_server):
     """Batches in the background, while the service is killed and comes back on the same port."""
     server = serve()
     server._words = ("--port", server.port)
@@ -284,7 +284,7 @@ def test_it_goes_on_through_a_crash(serve, fork_server):
     client.close()
 
 
-def test_batches_tell_what_was_refused(shared):
+def test_batches_report_rejected_rows(shared):
     client = Client(shared.url)
     client.learn([{"x": [1, 2, 3], "labels": []}])
     with pytest.raises(ServiceError, match="labels"), client.batches(size=5) as stream:
@@ -292,7 +292,7 @@ def test_batches_tell_what_was_refused(shared):
     client.close()
 
 
-def test_events_go_on_after_a_restart(serve):
+def test_events_continue_after_a_restart(serve):
     server = serve()
     server._words = ("--port", server.port)
     with Client(server.url) as client:
@@ -325,7 +325,7 @@ def send(capsys, path, server, *words):
     return code, json.loads(out) if code == 0 else err
 
 
-def test_a_file_is_sent_once_and_its_growth_later(serve, table, capsys):
+def test_file_is_sent_once_and_its_growth_later(serve, table, capsys):
     server = serve()
     words = ("--id", "key", "--batch", "30")
     assert send(capsys, table(100), server, *words) == (0, {"sent": 100, "known": 0, "position": 100})
@@ -337,7 +337,7 @@ def test_a_file_is_sent_once_and_its_growth_later(serve, table, capsys):
     assert server.get("/v1/model")["columns"]["names"] == ["a", "b", "c"]
 
 
-def test_ids_are_made_up_of_file_and_number(serve, table, capsys):
+def test_generated_ids_have_file_and_number(serve, table, capsys):
     server = serve()
     main(["send", str(table(50)), "--to", server.url, "--labels", "tags,key"])  # flags that are none: refused
     assert "must be 0 or 1" in capsys.readouterr().err
@@ -346,15 +346,15 @@ def test_ids_are_made_up_of_file_and_number(serve, table, capsys):
     write.write_text("\n".join(line.rsplit(",", 1)[0] for line in text) + "\n")
     assert send(capsys, write, server, "--predict-first")[1]["sent"] == 50
     assert send(capsys, write, server)[1] == {"sent": 0, "known": 50, "position": 50}
-    # Another file of the same name is another stream.
+    # Another file with the same name is another stream.
     other = table(5, start=900)
     other.write_text("\n".join(line.rsplit(",", 1)[0] for line in other.read_text().splitlines()) + "\n")
     assert send(capsys, other, server)[1]["sent"] == 5
     until(lambda: b"mlca_pairs_total 50" in server.ask("GET", "/metrics")[1], "50 pairs")
 
 
-def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
-    """A service that began with a model of named numbers takes nothing else."""
+def test_invalid_rows_stop_or_are_skipped(serve, table, capsys, tmp_path):
+    """A service that began with a model of named numbers accepts numbers only."""
     first = make_rows(20, start=100)
     frame = pd.DataFrame([row["x"] for row in first], columns=["a", "b", "c"])
     MLCA(recency=True).fit(frame, [tuple(row["labels"]) for row in first]).save(tmp_path / "numbers.mlca")
@@ -367,7 +367,7 @@ def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
     assert code == 1
     assert "line 5: 'b' is not a number" in said
     assert send(capsys, path, server, "--id", "key", "--on-error", "skip")[1]["sent"] == 9
-    # The line is corrected later: it is sent then, although those behind it are known.
+    # The line is corrected later: it is then sent, although later ones are known.
     lines[4] = "1,2,3,red,r3"
     path.write_text("\n".join(lines) + "\n")
     assert send(capsys, path, server, "--id", "key")[1] == {"sent": 1, "known": 9, "position": 10}
@@ -377,7 +377,7 @@ def test_rows_that_are_none_stop_or_are_skipped(serve, table, capsys, tmp_path):
 
 
 def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
-    """All that had no value were called None: the first was learned, and the others were told to be known."""
+    """All rows without a value were called None: the first was learned, and the others counted as known."""
     server = serve()
     path = tmp_path / "table.jsonl"
     path.write_text("".join(json.dumps({"key": key, "a": 1, "tags": ["x"]}) + "\n" for key in ("r", None, None, "")))
@@ -387,7 +387,7 @@ def test_rows_without_an_id_are_not_one_row(serve, tmp_path, capsys):
     assert [row[1] for row in log_of(server.data)] == ["r"]
 
 
-def test_a_number_that_nobody_learns_is_told_in_words(serve, tmp_path, capsys):
+def test_number_too_large_to_learn_is_reported(serve, tmp_path, capsys):
     server = serve()
     path = tmp_path / "table.csv"
     path.write_text("a,tags\n1,x\n1e200,y\n")
@@ -395,7 +395,7 @@ def test_a_number_that_nobody_learns_is_told_in_words(serve, tmp_path, capsys):
     assert (code, "line 3: 'a' is 1e200, a number too large to be learned; rescale it" in said) == (1, True)
 
 
-def test_a_send_that_was_interrupted_goes_on(serve, table, capsys):
+def test_interrupted_send_resumes(serve, table, capsys):
     server = serve()
     rows = [{**row, "x": dict(zip("abc", row["x"], strict=True))} for row in make_rows(2300)]
     server.learn(rows[:1234])
@@ -403,8 +403,8 @@ def test_a_send_that_was_interrupted_goes_on(serve, table, capsys):
     assert found == (0, {"sent": 1066, "known": 1234, "position": 2300})
 
 
-def test_a_table_of_tickets_is_sent_as_it_is(serve, tmp_path, capsys):
-    """Numbers as numbers, text as text, nothing as null; what the service refuses is named by file and line."""
+def test_table_of_tickets_is_sent_unchanged(serve, tmp_path, capsys):
+    """Numbers as numbers, text as text, missing values as null; rejected rows are reported by file and line."""
     server = serve()
     lines = ["key,note,hours,zip,tags", "a,the printer is broken again,1.5,007,printer", "b,,,12,"]
     lines += [f"c{i},my invoice number {i} is wrong,{i},{i:03},invoice" for i in range(1000)]

@@ -1,4 +1,4 @@
-"""What the HTTP contract promises: answers, refusals that name row, field and remedy, and nothing half done."""
+"""The HTTP interface: responses, errors with row, field and remedy, and no partial changes."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ from tests.serve.service_process import until
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_the_page_shows_what_curl_sends_and_gets(serve):
+def test_page_shows_the_results_of_curl(serve):
     server = serve()
     page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     block = next(block.text for block in blocks_of(page) if block.text.startswith("$ curl"))
@@ -39,7 +39,7 @@ def test_the_page_shows_what_curl_sends_and_gets(serve):
         assert (done.returncode, done.stdout) == (0, answer)
 
 
-def test_a_stream_from_the_first_row_on(serve):
+def test_stream_is_learned_from_the_first_row(serve):
     server = serve()
     assert server.get("/health/live") == {"live": True}
     first = server.post("/v1/predict", {"rows": [{"id": "a", "x": {"t": 1, "u": 2.5}}], "keep": True})
@@ -65,7 +65,7 @@ def test_a_stream_from_the_first_row_on(serve):
     assert explained["probabilities"][0]["label"] == "calm"
 
 
-def test_predictions_are_those_of_the_same_learner_here(shared):
+def test_predictions_equal_those_of_a_local_learner(shared):
     rows = make_rows(200)
     shared.learn(rows)
     model = MLCA(recency=True).fit(np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows])
@@ -79,7 +79,7 @@ def test_predictions_are_those_of_the_same_learner_here(shared):
                for row in answer["rows"])  # fmt: skip
 
 
-def test_thresholds_and_objectives_are_those_of_the_same_learner_here(serve):
+def test_thresholds_and_objectives_equal_those_of_a_local_learner(serve):
     server, rows = serve(), make_rows(200)
     server.learn(rows)
     labels = [tuple(row["labels"]) for row in rows]
@@ -118,8 +118,8 @@ def test_bad_thresholds_and_objectives_are_rejected(shared, wish, field, problem
     assert len(error["problem"]) < 500  # what was sent is not sent back
 
 
-def test_requests_that_are_judged_together_get_each_their_own_answer(serve):
-    """Clients at once, each with rows and a number of labels of its own, while others let the model learn."""
+def test_requests_in_one_call_get_their_own_responses(serve):
+    """Concurrent clients, each with its own rows and number of labels, while others send rows to learn."""
     server = serve()
     rows = make_rows(400)
     server.learn(rows[:200])
@@ -183,7 +183,7 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize(("bad", "field", "remedy"), BAD_ROWS, ids=lambda value: str(value)[:30])
-def test_a_bad_row_is_named_and_nothing_of_its_request_is_learned(shared, bad, field, remedy):
+def test_bad_row_is_named_and_nothing_is_learned(shared, bad, field, remedy):
     shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
     before = shared.get("/v1/model")["log_position"]
     answer = shared.learn([{"id": "innocent", "x": [1, 2, 3], "labels": []}, bad], status=422)
@@ -194,7 +194,7 @@ def test_a_bad_row_is_named_and_nothing_of_its_request_is_learned(shared, bad, f
 
 
 def test_two_first_requests_agree_on_columns(serve):
-    """Both were checked while there were no columns yet: one decides, the other is refused, and nothing is mixed."""
+    """Both were checked while there were no columns yet: one decides, the other is rejected, and nothing is mixed."""
     server = serve()
     statuses = []
 
@@ -237,7 +237,7 @@ def test_two_first_requests_agree_on_columns(serve):
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_bodies_that_are_none(shared, body, status):
+def test_invalid_bodies_are_rejected(shared, body, status):
     shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
     found, answer, headers = shared.ask("POST", "/v1/learn", body)
     assert found == status
@@ -252,12 +252,12 @@ def test_bodies_that_are_none(shared, body, status):
                         st.sampled_from(["rows", "id", "x", "labels", "top", "keep", "wait", "ids", "z"]), inner),
                     max_leaves=12),
        st.sampled_from(["/v1/learn", "/v1/labels", "/v1/predict", "/v1/explain", "/v1/forget"]))  # fmt: skip
-def test_no_json_at_all_upsets_it(shared, body, path):
+def test_any_json_is_handled(shared, body, path):
     status, answer, _ = shared.ask("POST", path, json.dumps(body).encode())
     assert status in (200, 422, 503), answer
 
 
-def test_wrong_methods_types_and_addresses(shared):
+def test_wrong_methods_types_and_addresses_are_rejected(shared):
     status, _, headers = shared.ask("GET", "/v1/learn")
     assert (status, headers["Allow"]) == (405, "POST")
     status, content, headers = shared.ask("HEAD", "/")
@@ -271,27 +271,27 @@ def test_wrong_methods_types_and_addresses(shared):
     assert shared.ask("GET", "/nowhere", headers={"X-Request-Id": "<script>"})[2]["X-Request-Id"] != "<script>"
 
 
-def test_read_your_writes_and_no_further(serve):
+def test_min_position_reads_own_writes(serve):
     server = serve()
     for number in range(30):
         position = server.learn(make_rows(3, start=3 * number))["position"]
         answer = server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": position})
         assert answer["position"] >= position
-    # A position that does not come is not waited for without end.
+    # Waiting for a position that never comes ends.
     status, answer, headers = server.ask("POST", "/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10**6})
     assert (status, headers["Retry-After"]) == (503, "1")
     assert "position 90" in answer["error"]["problem"]
 
 
 @pytest.mark.parametrize("asked", ["9" * 5000, "9" * 19, "-1", "1.0", "x", "", "%D9%A3", "1&min_position=x"])
-def test_positions_that_are_none_are_refused_in_addresses_too(shared, asked):
+def test_invalid_positions_in_addresses_are_rejected(shared, asked):
     shared.learn([{"id": "good", "x": [1, 2, 3], "labels": []}])
     status, answer, _ = shared.ask("GET", f"/v1/model/file?min_position={asked}")
     assert (status, answer["error"]["field"]) == (422, "min_position")
 
 
-def test_large_requests_are_read_as_small_ones_are(serve):
-    """They are read by other steps, in another thread; the faults are the same, and so are the answers."""
+def test_large_requests_are_parsed_like_small_ones(serve):
+    """They are read by another thread in other steps; faults and responses are the same."""
     server = serve()
     rows = [{**row, "x": row["x"] + [0.0] * 197} for row in make_rows(300)]
     assert len(json.dumps(rows)) > AT_ONCE
@@ -316,7 +316,7 @@ def test_large_requests_are_read_as_small_ones_are(serve):
     assert server.get("/v1/model")["log_position"] == 600
 
 
-def test_an_answer_that_would_be_too_long_is_refused(serve):
+def test_response_beyond_the_limit_is_rejected(serve):
     server = serve()
     server.learn([{"id": "a", "x": [1, 2], "labels": [f"l{n}" for n in range(1000)]}])
     body = {"rows": [{"x": [1, 2]}] * 1001, "top": 1000, "min_position": 1}
@@ -325,13 +325,13 @@ def test_an_answer_that_would_be_too_long_is_refused(serve):
     assert len(server.post("/v1/predict", body | {"top": 9})["rows"]) == 1001
 
 
-def test_a_byte_order_mark_is_passed_over(shared):
+def test_byte_order_mark_is_skipped(shared):
     body = "\ufeff" + json.dumps({"rows": [{"x": [1, 2, 3]}]})
     assert shared.ask("POST", "/v1/predict", body.encode())[0] == 200
     assert shared.ask("POST", "/v1/predict", body.encode("utf-16"))[0] == 422
 
 
-def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
+def test_downloaded_model_continues_in_python(shared, tmp_path):
     position = shared.learn(make_rows(60, start=8000))["position"]
     status, content, headers = shared.ask("GET", f"/v1/model/file?min_position={position}")
     assert status == 200
@@ -345,7 +345,7 @@ def test_a_model_file_of_a_stated_position_goes_on_in_python(shared, tmp_path):
     assert (status, headers["Accept-Ranges"], content[:2]) == (200, "none", b"PK")
 
 
-def test_learning_goes_on_from_a_model(serve, tmp_path):
+def test_training_continues_from_a_model(serve, tmp_path):
     rows = make_rows(80)
     X, labels = np.array([row["x"] for row in rows]), [tuple(row["labels"]) for row in rows]
     start = MLCA(vigilance=0.1).fit(X[:60], labels[:60])
@@ -388,7 +388,7 @@ def test_the_rows_of_prequential_pairs_are_measured(serve):
             server.start()
 
 
-def test_events_tell_what_happens(serve):
+def test_events_are_sent(serve):
     server = serve()
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -414,7 +414,7 @@ def test_events_tell_what_happens(serve):
         server.stop()  # although somebody is listening
 
 
-def test_so_many_large_requests_may_wait_and_no_more():
+def test_number_of_waiting_large_requests_is_limited():
     async def run():
         side, begin = SideWorker(), threading.Event()
         waiting = [asyncio.create_task(side(MOST_BYTES, begin.wait, 60)) for _ in range(8)]
@@ -430,7 +430,7 @@ def test_so_many_large_requests_may_wait_and_no_more():
     asyncio.run(run())
 
 
-def test_so_many_may_listen_and_no_more_until_some_have_gone():
+def test_number_of_listeners_is_limited():
     events = Events()
     streams = [events.listen({}) for _ in range(MOST_LISTENERS)]
     with pytest.raises(RequestError) as caught:

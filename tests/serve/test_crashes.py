@@ -1,4 +1,4 @@
-"""kill -9 at random times under load: every acknowledged row is there, none twice, and the model is the same bits."""
+"""kill -9 at random times under load: every acknowledged row is there once, and the model has the same bits."""
 
 import http.client
 import threading

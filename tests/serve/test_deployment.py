@@ -1,4 +1,4 @@
-"""The unit and the Containerfile in docs: as far as they can be tried without systemd and a registry.
+"""The systemd unit and the Containerfile in docs, tested as far as possible without systemd and a registry.
 
 Their commands run as they stand there, in a copy of this machine's files and with a network of its own: as the user
 that they name, without capabilities, on port 8000. What is not tried is the build from Debian and PyPI (`make
@@ -29,14 +29,14 @@ def commands():
 
 
 @pytest.mark.parametrize("words", commands())
-def test_the_commands_are_those_of_this_version(words):
+def test_documented_commands_match_this_version(words):
     args = build_parser().parse_args(shlex.split(words))
     assert args.command == "serve"
     assert args.data
     assert args.host == "127.0.0.1" or args.tokens
 
 
-def test_systemd_finds_nothing_wrong(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     if not shutil.which("systemd-analyze"):
         pytest.skip("needs systemd-analyze")
     program = tmp_path / "mlca"
@@ -51,7 +51,7 @@ def test_systemd_finds_nothing_wrong(tmp_path):
     assert about_it == []
 
 
-# A disk in memory over this machine's files, and a loopback that nobody else listens on. What comes then runs in it.
+# A disk in memory over this machine's files, and a private loopback. The following commands run in it.
 WORLD = """
 set -e
 umask 022
@@ -65,7 +65,7 @@ rm -rf root/opt/mlca && ln -s %(prefix)s root/opt/mlca
 touch ../made
 exec chroot root sh -c "$0"
 """
-# Starts what is told, waits until it is healthy, lets it learn, stops it, and tells how it ended.
+# Starts the service, waits until it is healthy, sends rows, stops it, and reports how it ended.
 TRY = """
 set -e
 setpriv --reuid=%(user)s --regid=%(user)s --clear-groups test -x /opt/mlca/bin/mlca || exit 77  # for its owner only
@@ -87,7 +87,7 @@ HEALTH = "/opt/mlca/bin/python -c 'import urllib.request as u; u.urlopen(\"http:
 
 
 def try_out(folder, **words):
-    """Return what a command prints that serves in a world of its own."""
+    """Return the output of a command that serves in an isolated environment."""
     if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("setpriv"):
         pytest.skip("needs root, unshare and setpriv")
     world = WORLD % {"python": sys.executable, "prefix": sys.prefix}

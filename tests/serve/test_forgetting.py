@@ -1,4 +1,4 @@
-"""Rows that must go: from the log, from the files, from the model, as if they had never come."""
+"""Forgotten rows leave the log, the files and the model, as if they had never existed."""
 
 import struct
 
@@ -25,7 +25,7 @@ def served_state(server, tmp_path):
     return state_of(tmp_path / "served.mlca"), int(headers["mlca-position"]), int(headers["mlca-generation"])
 
 
-def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
+def test_model_equals_one_that_never_saw_the_rows(serve, tmp_path):
     server = serve()
     rows = make_rows(300)
     server.learn(rows)
@@ -43,7 +43,7 @@ def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
     never = [row for row in rows if row["id"] not in gone]
     fitted = fit_log([(0, r["id"], np.array(r["x"]), r["labels"]) for r in never], tmp_path / "never.mlca")
     assert served_state(server, tmp_path) == (fitted, 300, 1)
-    # A late retry does not bring them back, and what comes afterwards is learned.
+    # A late retry does not restore them, and later rows are learned.
     assert server.learn([rows[7]])["duplicates"] == ["r7"]
     server.learn(make_rows(20, start=300))
     server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 320, "min_generation": 1})
@@ -54,7 +54,7 @@ def test_the_model_is_the_one_that_never_saw_them(serve, tmp_path):
     assert served_state(server, tmp_path) == (expected, 320, 1)
 
 
-def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
+def test_forgotten_rows_leave_the_disk(serve, tmp_path):
     server = serve()
     rows = make_rows(60)
     rows[30] = {"id": "person", "x": [SECRET, -SECRET, 1.0], "labels": ["unmistakable-label"]}
@@ -72,8 +72,9 @@ def test_nothing_of_them_stays_on_the_disk(serve, tmp_path):
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_nothing_of_a_row_that_only_waited_stays_on_the_disk(serve, killed):
-    """The model never knew it, so no generation tells of it; a service that is killed at once erases it later."""
+def test_forgotten_waiting_rows_leave_the_disk(serve, killed):
+    """The model never learned it, so the generation does not change; a service that is killed at once erases it
+    later."""
     server = serve()
     waiting, payload = {"id": "waiting", "x": [SECRET, 2.0, 3.0]}, struct.pack("<d", SECRET)
     server.post("/v1/predict", {"rows": [waiting], "keep": True})
@@ -90,7 +91,7 @@ def contents(server):
     return [path.read_bytes() for path in server.data.rglob("*") if path.is_file() and path.suffix != ".part"]
 
 
-# The first download takes longer than anybody waits, the second fails when its file is written.
+# The first download exceeds every timeout, the second fails when its file is written.
 DOWNLOADS = """
 import time
 from mlca.serve import asgi
@@ -113,7 +114,7 @@ LiveModel.snapshot = late_or_never
 """
 
 
-def test_downloads_that_nobody_took_leave_no_model_behind(serve):
+def test_abandoned_downloads_are_removed(serve):
     """It would know rows that are forgotten later."""
     server = serve(before=DOWNLOADS)
     server.learn(make_rows(10))
@@ -128,7 +129,7 @@ def test_downloads_that_nobody_took_leave_no_model_behind(serve):
     until(lambda: not list(folder.iterdir()), "removed when it was sent", seconds=20)
 
 
-def test_rows_that_wait_cost_no_generation(serve):
+def test_forgetting_waiting_rows_keeps_the_generation(serve):
     server = serve()
     server.post("/v1/predict", {"rows": [{"id": "a", "x": [1, 2]}], "keep": True})
     assert server.post("/v1/forget", {"ids": ["a"]})["generation"] == 0
@@ -136,7 +137,7 @@ def test_rows_that_wait_cost_no_generation(serve):
     assert (answer["learned"], answer["duplicates"]) == (0, ["a"])
 
 
-def test_all_rows_can_go(serve):
+def test_all_rows_can_be_forgotten(serve):
     server = serve()
     server.learn(make_rows(5))
     server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 5})
@@ -148,7 +149,7 @@ def test_all_rows_can_go(serve):
     assert server.post("/v1/predict", {"rows": [{"x": [0, 0, 0]}], "min_position": 10})["rows"][0]["probabilities"]
 
 
-def test_killed_in_the_middle_of_forgetting(serve, tmp_path):
+def test_killed_while_forgetting(serve, tmp_path):
     server = serve()
     server.learn(make_rows(400))
     server.stop()
@@ -209,7 +210,7 @@ def test_rows_forgotten_faster_than_a_rebuild_takes_are_collected(follower, tmp_
     assert follower.live.facts.generation == follower._log.head.generation == 32
 
 
-def test_how_far_a_rebuild_is_can_be_asked(follower, monkeypatch):
+def test_progress_of_a_rebuild_is_reported(follower, monkeypatch):
     seen = []
     follower._recover()
     read = ForgettingView.read
@@ -234,7 +235,7 @@ log.LogView.read = lambda self, *place: (time.sleep(0.02), read(self, *place))[1
 """
 
 
-def test_a_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
+def test_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path):
     server = serve(before=SLOW)
     server.learn(make_rows(400))
     until(lambda: server.get("/health/ready")["position"] == 400, "learned")
@@ -255,5 +256,5 @@ def test_a_service_moves_on_while_rows_are_forgotten_one_by_one(serve, tmp_path)
 
 
 @pytest.mark.parametrize("ids", [[], "r1", [1], [""], None])
-def test_what_is_no_list_of_ids_is_refused(shared, ids):
+def test_invalid_lists_of_ids_are_rejected(shared, ids):
     shared.post("/v1/forget", {"ids": ids}, 422)

@@ -1,4 +1,4 @@
-"""The log against a log in plain Python, through any sequence of requests and restarts; and commits that are shared."""
+"""The log against a log in plain Python, with any sequence of requests and restarts; and shared commits."""
 
 import sqlite3
 import tempfile
@@ -141,7 +141,7 @@ def log(tmp_path):
     log.database.close()
 
 
-def test_what_waits_is_committed_together_and_too_much_is_refused(log, tmp_path, monkeypatch):
+def test_waiting_requests_share_a_commit_and_their_number_is_limited(log, tmp_path, monkeypatch):
     writes, write = [], Log.write
 
     def counted(self, requests):
@@ -160,7 +160,7 @@ def test_what_waits_is_committed_together_and_too_much_is_refused(log, tmp_path,
     assert writes == [64] * 8
 
 
-def test_one_bad_request_does_not_spoil_the_others_of_its_commit(log):
+def test_bad_request_does_not_affect_others_of_its_commit(log):
     outcomes = log.write(
         [
             Learn(["a"], [payload(1)], [()], ONE),
@@ -173,7 +173,7 @@ def test_one_bad_request_does_not_spoil_the_others_of_its_commit(log):
     assert [row.id for row in rows_of(log)] == ["a", "c"]
 
 
-def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
+def test_failed_commit_is_reported_to_all_and_changes_nothing(log, tmp_path):
     told = []
     committer = Committer(log, told.append)
     lock = sqlite3.connect(tmp_path / "log.sqlite", isolation_level=None)
@@ -190,8 +190,8 @@ def test_a_commit_that_fails_is_told_to_all_and_nothing_is_taken(log, tmp_path):
     assert len(told) == 1
 
 
-def test_a_client_that_gave_up_does_not_take_the_others_with_it(log):
-    """As after a minute behind a disk or a database that hangs: later commits must still be made and told."""
+def test_cancelled_client_does_not_affect_others(log):
+    """After a minute of a hanging disk or database, later commits must still be made and confirmed."""
     committer = Committer(log, pytest.fail)
     gone = committer.submit(Learn(["a"], [payload(1)], [()], ONE))
     assert gone.cancel()
@@ -201,7 +201,7 @@ def test_a_client_that_gave_up_does_not_take_the_others_with_it(log):
     assert [row.id for row in rows_of(log)] == ["b"]
 
 
-def test_who_began_to_read_before_a_commit_does_not_take_the_log_back(log):
+def test_old_view_does_not_move_the_log_back(log):
     """The reader's state is older than the commit; where the log stands is what was committed."""
     taken = []
     reading = log.database.reading
@@ -226,7 +226,7 @@ def test_who_began_to_read_before_a_commit_does_not_take_the_log_back(log):
     assert (log.head.position, log.head.columns) == (1, ONE)
 
 
-def test_rows_that_are_missing_are_noticed(log):
+def test_missing_rows_are_detected(log):
     log.write([Learn(["a", "b", "c"], [payload(i) for i in range(3)], [()] * 3, ONE)])
     with log.database.writing() as session:
         session.execute("DELETE FROM mlca_rows WHERE position = 2")

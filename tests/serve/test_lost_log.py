@@ -1,4 +1,5 @@
-"""A log that is missing, cut, older than the snapshots, or another one: nothing starts and nothing changes."""
+"""A log that is missing, truncated, older than the snapshots, or a different one: nothing starts and nothing
+changes."""
 
 import hashlib
 import os
@@ -32,7 +33,7 @@ def empty_log(data):
 
 
 def go_back(data):
-    """As a backup that was taken half way."""
+    """Like an incomplete backup."""
     run_sql(
         data / "log.sqlite",
         "DELETE FROM mlca_rows WHERE position > 100",
@@ -88,7 +89,7 @@ def contents_of(folder):
         (lose_a_forgetting, "it has generation 1, but the log is of generation 0"),
     ],
 )
-def test_the_service_does_not_start_and_changes_nothing(fork_server, copied, damage, found):
+def test_service_does_not_start_and_changes_nothing(fork_server, copied, damage, found):
     data, _ = copied
     damage(data)
     before = contents_of(data / "snapshots")
@@ -118,7 +119,7 @@ def test_an_accepted_log_is_continued_and_the_snapshots_are_set_aside(serve, cop
     assert again.get("/health/ready")["position"] == position + 5
 
 
-def test_a_snapshot_can_be_the_start_of_a_new_log(serve, copied, tmp_path):
+def test_snapshot_can_start_a_new_log(serve, copied, tmp_path):
     data, answer = copied
     remove_log(data)
     newest = max((data / "snapshots").glob("*.mlca"))
@@ -143,7 +144,7 @@ def test_snapshots_of_another_log_stop_the_start(fork_server, serve, copied, tmp
     assert "of another log" in refusal_of(Server(fork_server, data))
 
 
-def test_a_log_that_went_back_and_was_continued_with_other_rows_is_noticed(fork_server, serve, copied, tmp_path):
+def test_log_that_went_back_and_continued_differently_is_detected(fork_server, serve, copied, tmp_path):
     """Position and generation are those of the snapshot or more; the checksum is not."""
     data, _ = copied
     shutil.copytree(data, tmp_path / "elsewhere")

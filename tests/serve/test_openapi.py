@@ -1,4 +1,4 @@
-"""Schemathesis against the running service: what the contract describes is what it does."""
+"""Schemathesis against the running service: it behaves as its OpenAPI description documents."""
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,7 +49,7 @@ def server(fork_server, tmp_path_factory):
 
 @schema.parametrize()
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-def test_the_service_keeps_its_contract(server, case):
+def test_service_matches_its_openapi_description(server, case):
     for wishes in (case.body, case.query):
         for name in ("min_position", "min_generation"):
             if isinstance(wishes, dict) and str(wishes.get(name)).isdecimal():

@@ -1,4 +1,4 @@
-"""The page in a real Chromium: it moves while a stream is learned, survives a restart, and lets nothing else run."""
+"""The page in a real Chromium: it updates while a stream is learned, survives a restart, and runs nothing foreign."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def server(fork_server, tmp_path_factory):
     server.end()
 
 
-def test_values_move_while_a_stream_is_learned_and_after_a_restart(open_page, serve):
+def test_values_change_while_a_stream_is_learned_and_after_a_restart(open_page, serve):
     server = serve()
     server._words = ("--port", server.port)
     page = open_page(server)
@@ -64,7 +64,7 @@ def test_values_move_while_a_stream_is_learned_and_after_a_restart(open_page, se
     assert all("ERR_" in error for error in page.errors)
 
 
-def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, server):
+def test_page_loads_nothing_foreign(open_page, server):
     page = open_page(server)
     expect(page.locator("#last tbody tr").first).to_contain_text(EVIL, timeout=15_000)
     expect(page.locator("#labels")).to_contain_text(EVIL)
@@ -84,7 +84,7 @@ def test_nothing_is_asked_of_anybody_else_and_nothing_foreign_runs(open_page, se
     assert any("Content Security Policy" in error or "Content-Security-Policy" in error for error in page.errors)
 
 
-def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
+def test_row_is_predicted_and_explained_by_keyboard(open_page, server):
     page = open_page(server)
     expect(page.locator("#x-hint")).to_have_text(
         "3 columns: heat (numeric), rain (categorical), wind (numeric)", timeout=15_000
@@ -119,7 +119,7 @@ def test_a_row_is_tried_and_explained_by_keyboard_alone(open_page, server):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_stand_out(open_page, server, scheme):
+def test_text_contrast_is_sufficient(open_page, server, scheme):
     page = open_page(server, color_scheme=scheme)
     expect(page.locator("#last tbody tr").first).to_be_visible(timeout=15_000)
     page.get_by_role("button", name="Predict").click()
@@ -160,7 +160,7 @@ def test_ids_are_unique_and_everything_has_a_name(open_page, server):
     assert page.get_by_role("textbox", name="Its values").count() == 1
 
 
-def test_a_token_is_asked_for_and_used(open_page, serve, tmp_path, capsys):
+def test_token_is_requested_and_used(open_page, serve, tmp_path, capsys):
     from mlca.serve.tokens import add_token
 
     secret = add_token(tmp_path / "tokens.json", "reader", ["predict"])

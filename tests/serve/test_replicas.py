@@ -1,4 +1,5 @@
-"""Three services, one log in a real PostgreSQL: killed, restarted, forgotten from; at equal positions equal bits."""
+"""Three services, one log in a real PostgreSQL: killed, restarted, with forgotten rows; equal bits at equal
+positions."""
 
 import http.client
 import json
@@ -89,7 +90,7 @@ class Stream:
         return False
 
 
-def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_path):
+def test_three_services_survive_a_kill_and_a_database_restart(serve, cluster, tmp_path):
     url = cluster.url("three")
     servers = [serve("--log", url, data=f"data{number}") for number in range(3)]
     ports = [server.port for server in servers]
@@ -123,7 +124,7 @@ def test_three_services_one_killed_the_database_restarted(serve, cluster, tmp_pa
     assert servers[1].post("/v1/predict", {"rows": [{"x": [1, 2, 3]}], "min_position": 601})["position"] == 601
 
 
-def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster, tmp_path):
+def test_stopped_service_catches_up_from_a_shared_snapshot(serve, cluster, tmp_path):
     url = cluster.url("snapshots")
     first = serve("--log", url, "--vigilance", "0.3", data="first")
     for start in range(0, 6000, 1000):
@@ -144,7 +145,7 @@ def test_one_that_was_down_catches_up_from_a_snapshot_of_another(serve, cluster,
     assert served(third, 6000, 1, tmp_path) == (fitted, 6000, 1)
 
 
-def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
+def test_table_is_the_same_model_in_all_services(serve, cluster, tmp_path):
     url = cluster.url("tables")
     servers = [serve("--log", url, data=f"data{number}") for number in range(2)]
     rows = make_table(120)
@@ -157,7 +158,7 @@ def test_a_table_is_the_same_model_everywhere(serve, cluster, tmp_path):
     assert servers[0].post("/v1/predict", asked) == servers[1].post("/v1/predict", asked)
 
 
-def test_two_that_begin_a_log_at_once_begin_one(fork_server, serve, cluster):
+def test_two_services_that_create_a_log_share_one(fork_server, serve, cluster):
     url = cluster.url("begun")
     servers = [serve("--log", url, data=f"data{number}", ready=False) for number in range(3)]
     for number, server in enumerate(servers):
@@ -165,7 +166,7 @@ def test_two_that_begin_a_log_at_once_begin_one(fork_server, serve, cluster):
     assert [row[0] for row in log_of(url)] == [1, 2, 3]
 
 
-def test_without_the_database_it_says_so(serve, cluster, tmp_path):
+def test_unreachable_database_is_reported(serve, cluster, tmp_path):
     url = cluster.url("absent")
     server = serve("--log", url)
     server.learn(make_rows(60))
@@ -174,7 +175,7 @@ def test_without_the_database_it_says_so(serve, cluster, tmp_path):
     try:
         status, answer, headers = server.ask("POST", "/v1/learn", {"rows": make_rows(1, start=60)})
         assert (status, headers["Retry-After"]) == (503, "1")
-        assert "nothing of this request was taken" in answer["error"]["problem"]
+        assert "nothing of this request was accepted" in answer["error"]["problem"]
         assert server.post("/v1/predict", {"rows": [{"x": [1, 2, 3]}]})["position"] == 60
         until(lambda: server.ask("GET", "/health/ready")[0] == 503, "not ready")
         assert server.get("/health/live") == {"live": True}
@@ -191,8 +192,8 @@ postgresql._OPTIONS["connect_timeout"] = 2
 """
 
 
-def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
-    """It accepts connections and says nothing. With shorter limits than a service has: the same code."""
+def test_hanging_database_is_reported_and_awaited(serve, cluster, tmp_path):
+    """It accepts connections without responding. With shorter limits than a service has: the same code."""
     url = cluster.url("hanging")
     server = serve("--log", url, before=IMPATIENT)
     rows = make_rows(64)
@@ -212,7 +213,7 @@ def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
             client.join(60)
         assert [(status, headers["Retry-After"]) for status, _, headers in answers] == [(503, "1")] * 2
         assert "the log could not be written" in answers[0][1]["error"]["problem"]
-        # Many who ask about the log keep nobody from what needs none.
+        # Many reads of the log do not delay requests that need none.
         curious = [threading.Thread(target=server.ask, args=("GET", "/v1/rows?id=r1")) for _ in range(12)]
         for thread in curious:
             thread.start()
@@ -233,7 +234,7 @@ def test_a_database_that_hangs_is_told_and_waited_for(serve, cluster, tmp_path):
         server.stop()  # the end does not wait for it either
 
 
-def test_a_log_that_has_gone_back_takes_the_model_with_it(serve, cluster, tmp_path):
+def test_log_that_went_back_takes_the_model_with_it(serve, cluster, tmp_path):
     """As after a change to a standby that lacks the last rows: equal positions are equal bits all the same."""
     import psycopg
 
@@ -328,7 +329,7 @@ def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, vers
     assert serve("--log", url, data="second").get("/v1/model")["checksum"] == server.get("/v1/model")["checksum"]
 
 
-def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):
+def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
     """The connection breaks in between: the rows may be there, and here they are."""
     url, cable = cluster.url("doubt"), Cable(cluster.port)
     try:
@@ -336,7 +337,7 @@ def test_a_commit_that_was_not_answered_is_not_called_refused(serve, cluster):
         server.learn(make_rows(3))
         cable.cut_at_commit = True
         answer = server.post("/v1/learn", {"rows": make_rows(1, start=3)}, 503)
-        assert "is not known" in answer["error"]["problem"]
+        assert "it is unknown" in answer["error"]["problem"]
         assert "same ids" in answer["error"]["remedy"]
         found = server.learn(make_rows(1, start=3))
         assert (found["position"], found["duplicates"]) == (4, ["r3"])

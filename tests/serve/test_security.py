@@ -1,4 +1,4 @@
-"""Who may do what, and what nobody may: tokens, scopes, hosts, origins, and a log that tells nothing of rows."""
+"""Access control: tokens, scopes, hosts, origins, and a log without row data."""
 
 import asyncio
 import json
@@ -30,13 +30,13 @@ ROUTES = [
 OPEN = ["/health/live", "/health/ready", "/openapi.json", "/"]
 
 
-# Answers to wrong tokens are held for a moment only: these tests send many.
+# Responses to wrong tokens are delayed only briefly here: these tests send many.
 SHORT_HOLD = "from mlca.serve import tokens; tokens.HOLD_SECONDS = 0.001"
 
 
 @pytest.fixture(scope="module")
 def guarded(fork_server, tmp_path_factory):
-    """A service that asks for tokens, and a token of each scope."""
+    """A service that requires tokens, and a token of each scope."""
     from tests.serve.service_process import Server
 
     folder = tmp_path_factory.mktemp("guarded")
@@ -48,7 +48,7 @@ def guarded(fork_server, tmp_path_factory):
 
 
 @pytest.mark.parametrize(("method", "path", "body", "scope"), ROUTES, ids=[route[1] for route in ROUTES])
-def test_every_route_asks_for_its_scope_and_no_other_will_do(guarded, method, path, body, scope):
+def test_every_route_requires_its_own_scope(guarded, method, path, body, scope):
     server, tokens, _ = guarded
     for wrong in (None, "", "mlca_guess", tokens[scope][:-1], tokens[scope].upper()):
         status, answer, headers = server.ask(method, path, body, token=wrong)
@@ -75,7 +75,7 @@ def test_keep_needs_the_scope_learn(guarded, serve, tmp_path):
     assert empty.get("/v1/model", token=tokens["predict"])["columns"] is None
 
 
-def test_what_is_open_tells_nothing(guarded):
+def test_public_routes_reveal_nothing(guarded):
     server, _, _ = guarded
     for path in OPEN:
         status, content, headers = server.ask("GET", path)
@@ -88,7 +88,7 @@ def test_what_is_open_tells_nothing(guarded):
     assert {route[1].partition("?")[0] for route in ROUTES} <= described
 
 
-def test_a_token_is_revoked_by_taking_it_out(guarded):
+def test_removed_token_is_revoked(guarded):
     server, _, path = guarded
     secret = add_token(path, "guest", ["predict"])
     until(lambda: server.ask("GET", "/v1/model", token=secret)[0] == 200, "the new token is known")
@@ -122,7 +122,7 @@ def guard(tmp_path, secret):
     return guard
 
 
-def test_wrong_tokens_are_counted_per_address_and_their_answers_held(guard, secret, monkeypatch):
+def test_wrong_tokens_are_counted_per_address_and_delayed(guard, secret, monkeypatch):
     async def guess():
         held = HeldAnswers()
         monkeypatch.setattr(tokens_module.asyncio, "sleep", held)
@@ -135,7 +135,7 @@ def test_wrong_tokens_are_counted_per_address_and_their_answers_held(guard, secr
         while len(held.seconds) < len(held_answers):
             await asyncio.get_running_loop().run_in_executor(None, lambda: None)
         assert set(held.seconds) == {tokens_module.HOLD_SECONDS}
-        # Too many answers to this address are held: no token from there is looked at, not even a right one.
+        # Too many responses to this address are delayed: no token from there is checked, not even a valid one.
         for guessed in ("guess", secret):
             with pytest.raises(RequestError) as caught:
                 await guard.holder(guessed, "192.0.2.1")
@@ -152,8 +152,8 @@ def test_wrong_tokens_are_counted_per_address_and_their_answers_held(guard, secr
     assert guard.told == [*(("192.0.2.1", count) for count in range(1, total + 1)), ("192.0.2.2", 1)]
 
 
-def test_a_token_that_was_let_in_is_not_locked_out_by_guesses_from_its_address(guard, secret, monkeypatch):
-    """As behind a proxy, whose address all clients share."""
+def test_accepted_token_is_not_locked_out_by_guesses_from_its_address(guard, secret, monkeypatch):
+    """Like behind a proxy, whose address all clients share."""
 
     async def guess():
         held = HeldAnswers()
@@ -217,7 +217,7 @@ def test_wrong_tokens_are_logged_and_counted_and_requests_without_one_are_not(se
     assert "mlca_0" not in server.err.read_text()
 
 
-def test_a_row_of_the_log_is_explained_only_to_who_may_send_rows(guarded):
+def test_explaining_a_row_of_the_log_requires_the_scope_learn(guarded):
     server, tokens, path = guarded
     assert server.ask("POST", "/v1/explain", {"x": [1, 2, 3]}, token=tokens["predict"])[0] == 200
     status, answer, _ = server.ask("POST", "/v1/explain", {"id": "r7"}, token=tokens["predict"])
@@ -225,7 +225,7 @@ def test_a_row_of_the_log_is_explained_only_to_who_may_send_rows(guarded):
         403,
         "this token lacks the scope 'learn', which an explanation by id needs",
     )
-    # Nor does the refusal tell whether there is such a row.
+    # The error does not reveal whether there is such a row.
     assert server.ask("POST", "/v1/explain", {"id": "never"}, token=tokens["predict"])[0] == 403
     both = add_token(path, "both", ["predict", "learn"])
     assert server.ask("POST", "/v1/explain", {"id": "r7"}, token=both)[0] == 200
@@ -245,7 +245,7 @@ def test_a_row_of_the_log_is_explained_only_to_who_may_send_rows(guarded):
         '{"format": "mlca tokens", "version": 1, "tokens": {"name": 3}}',
     ],
 )
-def test_while_the_file_of_tokens_is_damaged_nobody_is_let_in(guarded, damage):
+def test_damaged_token_file_rejects_all_requests(guarded, damage):
     server, tokens, path = guarded
     good = path.read_bytes()
     try:
@@ -265,7 +265,7 @@ def test_while_the_file_of_tokens_is_damaged_nobody_is_let_in(guarded, damage):
     until(lambda: "the tokens cannot be read" in server.err.read_text(), "told to the operator")
 
 
-def test_what_the_server_below_says_is_a_line_of_json_too(serve):
+def test_messages_of_the_http_server_are_json_lines(serve):
     server = serve()
     for nonsense in (
         b"GARBAGE\r\n\r\n",
@@ -280,7 +280,7 @@ def test_what_the_server_below_says_is_a_line_of_json_too(serve):
     assert all(line["at"].endswith("Z") for line in lines)
 
 
-def test_the_file_has_hashes_only_and_is_its_owners(tmp_path, capsys):
+def test_token_file_has_hashes_only_and_owner_permissions(tmp_path, capsys):
     path = tmp_path / "tokens.json"
     assert main(["serve", "token", "--tokens", str(path), "--name", "a", "--scopes", "predict,learn"]) == 0
     secret = capsys.readouterr().out.strip()
@@ -288,13 +288,15 @@ def test_the_file_has_hashes_only_and_is_its_owners(tmp_path, capsys):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert Tokens(path).holder(secret).scopes == {"predict", "learn"}
     assert main(["serve", "token", "--tokens", str(path), "--name", "a"]) == 1
-    assert main(["serve", "token", "--tokens", str(path), "--name", "b", "--scopes", "root"]) == 1
+    with pytest.raises(SystemExit) as stopped:
+        main(["serve", "token", "--tokens", str(path), "--name", "b", "--scopes", "root"])
+    assert stopped.value.code == 2
     path.write_text('{"format": "mlca tokens", "version": 1, "tokens": [{"name": "x"}]}')
-    with pytest.raises(ValueError, match="no file of tokens"):
+    with pytest.raises(ValueError, match="not a token file"):
         Tokens(path)
 
 
-def test_tokens_that_are_made_at_once_are_all_there(tmp_path):
+def test_tokens_created_at_the_same_time_are_all_kept(tmp_path):
     path = tmp_path / "tokens.json"
     barrier, secrets = threading.Barrier(8), {}
 
@@ -316,7 +318,7 @@ def test_tokens_that_are_made_at_once_are_all_there(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_without_tokens_only_this_machine_may_ask(shared, fork_server, tmp_path, capsys):
+def test_without_tokens_only_local_requests_are_accepted(shared, fork_server, tmp_path, capsys):
     assert main(["serve", "--data", str(tmp_path / "d"), "--host", "0.0.0.0"]) == 1
     assert "--tokens FILE" in capsys.readouterr().err
     assert "only requests from this machine" in shared.out.read_text()
@@ -327,7 +329,7 @@ def test_without_tokens_only_this_machine_may_ask(shared, fork_server, tmp_path,
 
 
 def send_raw(server, *headers):
-    """Ask for the model with these header lines and no others; return the status."""
+    """Request the model with these header lines and no others; return the status."""
     request = "\r\n".join(["GET /v1/model HTTP/1.1", *headers, "Connection: close", "", ""])
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
         connection.sendall(request.encode())
@@ -342,8 +344,8 @@ def test_without_tokens_a_request_needs_exactly_one_host_header(shared):
     assert send_raw(shared) == 421
 
 
-def test_headers_that_decide_must_not_be_repeated(guarded):
-    """Which of two would count is for nobody to guess: proxies and servers differ in it."""
+def test_security_headers_must_not_be_repeated(guarded):
+    """It is ambiguous which of two would count: proxies and servers differ."""
     server, tokens, _ = guarded
     right, wrong = f"Authorization: Bearer {tokens['predict']}", "Authorization: Bearer mlca_wrong"
     assert send_raw(server, "Host: x", right) == 200
@@ -353,7 +355,7 @@ def test_headers_that_decide_must_not_be_repeated(guarded):
     assert send_raw(server, "Host: x", "Origin: http://x", "Origin: http://evil.example", right) == 400
 
 
-def test_pages_of_other_sites_may_not(shared):
+def test_requests_from_other_sites_are_rejected(shared):
     body = {"rows": [{"id": "evil", "x": [1, 2, 3], "labels": []}]}
     for origin in ("http://evil.example", "null", f"http://127.0.0.1:{shared.port + 1}", "https://localhost"):
         assert shared.ask("POST", "/v1/learn", body, headers={"Origin": origin})[0] == 403
@@ -364,7 +366,7 @@ def test_pages_of_other_sites_may_not(shared):
     assert shared.ask("OPTIONS", "/v1/learn", headers={"Origin": "http://evil.example"})[0] in (403, 405)
 
 
-def test_the_operators_log_has_ids_of_requests_and_nothing_of_rows(serve):
+def test_operator_log_has_request_ids_and_no_row_data(serve):
     server = serve()
     secret = {"id": "secret-id", "x": [1234.5678, 2, 3], "labels": ["secret-label"]}
     server.learn([secret])
@@ -386,6 +388,6 @@ def test_the_operators_log_has_ids_of_requests_and_nothing_of_rows(serve):
     assert {"started", "request", "stopping", "stopped", "rebuilt"} <= {line["event"] for line in lines}
 
 
-def test_files_are_the_owners(shared):
+def test_files_have_owner_permissions(shared):
     modes = {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in [shared.data, *shared.data.rglob("*")]}
     assert modes == {0}

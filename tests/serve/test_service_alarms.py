@@ -20,7 +20,7 @@ def row(position, labels, predicted, x=b""):
     )
 
 
-def test_rows_that_were_forgotten_or_not_predicted_raise_no_drift():
+def test_forgotten_or_unpredicted_rows_raise_no_drift():
     right = [row(i, ["a"], ["a"]) for i in range(1, 400)]
     wrong = [row(i, ["a"], ["b"]) for i in range(400, 800)]
     assert [fact["kind"] for fact in look(Watch(("a",)), right + wrong)]

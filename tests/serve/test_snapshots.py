@@ -1,4 +1,4 @@
-"""Snapshots: whole or not at all, verified, and only ever a short cut."""
+"""Snapshots: atomic, verified, and never required."""
 
 import shutil
 
@@ -35,7 +35,7 @@ def grow(live, n):
     live.learn(logged, Columns(3))
 
 
-def test_what_was_saved_comes_back_and_goes_on(snapshots, tmp_path):
+def test_restored_snapshot_continues(snapshots, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 70)
     path = snapshots.save(live)
@@ -53,7 +53,7 @@ def test_what_was_saved_comes_back_and_goes_on(snapshots, tmp_path):
     assert path.exists()
 
 
-def test_any_damage_falls_back_to_the_one_before(snapshots, told, tmp_path):
+def test_damage_falls_back_to_the_previous_snapshot(snapshots, told, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 60)
     snapshots.save(live)
@@ -80,7 +80,7 @@ def test_any_damage_falls_back_to_the_one_before(snapshots, told, tmp_path):
     assert snapshots.newest(FittingView()).position == 60
 
 
-def test_one_of_another_log_is_not_believed(snapshots, told, tmp_path):
+def test_snapshot_of_another_log_is_rejected(snapshots, told, tmp_path):
     live = LiveModel(Learned(MLCA()))
     grow(live, 60)
     snapshots.save(live)
@@ -88,7 +88,7 @@ def test_one_of_another_log_is_not_believed(snapshots, told, tmp_path):
     assert "another log" in told[0]
 
 
-def test_those_that_know_a_forgotten_row_are_dropped_and_no_others(snapshots):
+def test_snapshots_with_a_forgotten_row_are_removed(snapshots):
     live = LiveModel(Learned(MLCA()))
     for _ in range(3):
         grow(live, 10)
@@ -99,7 +99,7 @@ def test_those_that_know_a_forgotten_row_are_dropped_and_no_others(snapshots):
     assert snapshots.positions() == [10]
 
 
-def test_old_ones_are_thinned_out_but_reach_back(snapshots):
+def test_old_snapshots_are_thinned_out_to_the_beginning(snapshots):
     live = LiveModel(Learned(MLCA(vigilance=0.3)))
     for _ in range(40):
         grow(live, 10)
@@ -111,7 +111,7 @@ def test_old_ones_are_thinned_out_but_reach_back(snapshots):
     assert any(150 < position < 350 for position in positions)
 
 
-def test_a_service_falls_back_and_replays(serve, tmp_path):
+def test_service_falls_back_and_replays(serve, tmp_path):
     server = serve()
     server.learn(make_rows(120))
     server.stop()

@@ -1,4 +1,4 @@
-"""The service under everything at once for a while: memory, threads and descriptors stay level.
+"""The service under mixed load for a while: memory, threads and descriptors stay level.
 
 Half a minute here; `make soak` makes it an hour. The model is kept from growing, or its memory would, and should.
 """
@@ -21,7 +21,7 @@ PAUSE = 0.0 if "MLCA_SOAK_SECONDS" in os.environ else 0.4
 
 @pytest.mark.waits
 @pytest.mark.timeout(600 + SECONDS)  # an hour is longer than any other test may take
-def test_nothing_grows_but_the_log(serve):
+def test_only_the_log_grows(serve):
     server = serve("--vigilance", "0.9")
     process = psutil.Process(server.pid)
     stop, troubles, done = threading.Event(), [], [0, 0, 0, 0]
@@ -87,7 +87,7 @@ def test_nothing_grows_but_the_log(serve):
 
 
 @pytest.mark.slow
-def test_a_minute_without_pauses(serve, monkeypatch):
+def test_one_minute_of_continuous_load(serve, monkeypatch):
     monkeypatch.setitem(globals(), "SECONDS", 60.0)
     monkeypatch.setitem(globals(), "PAUSE", 0.0)
-    test_nothing_grows_but_the_log(serve)
+    test_only_the_log_grows(serve)

@@ -1,4 +1,4 @@
-"""Tables at the service: cells of any kind are learned by one recipe, however they come, and nothing trips over it."""
+"""Tables at the service: cells of any kind are learned by one recipe, in any portions."""
 
 import json
 import sqlite3
@@ -50,7 +50,7 @@ def learned(rows, cuts=()):
     return model
 
 
-def test_the_model_is_that_of_the_same_frame_in_python(monkeypatch):
+def test_model_equals_that_of_the_same_frame_in_python(monkeypatch):
     rows = make_table(128)
     labels = [tuple(row["labels"]) for row in rows]
     assert saved(learned(rows, [1, 50])) == saved(MLCA(recency=True).fit(frame_of(rows), labels))
@@ -81,7 +81,7 @@ ANY_ROWS = st.lists(st.dictionaries(NAMES, CELLS, min_size=1, max_size=4), min_s
 
 @settings(max_examples=40, deadline=None)
 @given(ANY_ROWS, st.integers(1, 12), st.lists(st.integers(0, 14), max_size=3))
-def test_whatever_passes_the_door_is_learned_for_ever(rows, first_rows, cuts):
+def test_every_accepted_row_can_be_learned(rows, first_rows, cuts):
     before = deciding.FIRST_ROWS
     deciding.FIRST_ROWS = first_rows
     try:
@@ -96,7 +96,7 @@ def test_whatever_passes_the_door_is_learned_for_ever(rows, first_rows, cuts):
         deciding.FIRST_ROWS = before
 
 
-def test_a_cell_that_the_settled_recipe_cannot_read_is_refused_at_the_door_and_a_gap_behind_it(early):
+def test_unreadable_cell_is_rejected_or_learned_as_missing(early):
     rows = make_table(40, texts=False)
     good = learned(rows)
     layout = TableLearner(good).layout
@@ -114,7 +114,7 @@ def test_a_cell_that_the_settled_recipe_cannot_read_is_refused_at_the_door_and_a
     assert saved(learned([*rows, one])) != saved(learned([*rows, {**one, "x": {"temp": 3, "site": "A"}}]))
 
 
-def test_numbers_that_scaling_makes_too_large_are_gaps(early):
+def test_numbers_too_large_after_scaling_are_missing(early):
     rows = make_table(40)
     for number, row in enumerate(rows):
         row["x"]["level"] = 1e-9 * (number % 2)  # beside text, which has it scaled
@@ -132,7 +132,7 @@ def test_late_columns_begin_with_their_first_value(early):
     assert [(column.name, column.kind) for column in layout.columns[3:]] == [("height", "numeric"), ("width", "text")]
 
 
-def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tmp_path):
+def test_snapshots_start_once_columns_have_settled(early, tmp_path):
     rows = make_table(130)
 
     logged = [
@@ -173,7 +173,7 @@ def test_snapshots_wait_until_the_recipe_has_settled_and_go_on_exactly(early, tm
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_cells_that_are_none_are_refused(x, field):
+def test_invalid_cells_are_rejected(x, field):
     with pytest.raises(RequestError) as caught:
         read_cells(x, 3)
     assert (caught.value.status, caught.value.row, caught.value.field) == (422, 3, field)
@@ -187,7 +187,7 @@ def served(server, position, tmp_path):
     return state_of(tmp_path / "served.mlca")
 
 
-def test_a_table_from_the_first_row_on(serve, tmp_path):
+def test_table_is_learned_from_the_first_row(serve, tmp_path):
     server = serve()
     row = {"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}
     assert server.learn([row]) == {"position": 1, "generation": 0, "learned": 1, "duplicates": []}
@@ -214,7 +214,7 @@ def test_a_table_from_the_first_row_on(serve, tmp_path):
     assert said["note"] == "the printer has a crash"
     assert (said["site"], said["temp"]) == ("Z", "missing")
     assert server.post("/v1/explain", {"id": "t3"})["nodes"][0]["distance"] == 0
-    # Forgotten rows take what they alone brought with them.
+    # Forgotten rows take their own columns and categories with them.
     server.learn([{"id": "person", "x": {"secret": "unmistakable"}, "labels": ["secret"]}])
     assert server.post("/v1/forget", {"ids": ["person", "t7"]})["forgotten"] == 2
     until(lambda: server.get("/v1/model")["generation"] == 1, "rebuilt")
@@ -228,12 +228,12 @@ def test_a_table_from_the_first_row_on(serve, tmp_path):
     assert served(server, 122, tmp_path) == forgotten
 
 
-def test_a_settled_table_refuses_what_does_not_fit_and_learns_what_slipped_in(serve, tmp_path):
+def test_settled_table_rejects_mismatching_cells(serve, tmp_path):
     server = serve()
     rows = make_table(1010, texts=False)
     odd = {"id": "odd", "x": {"temp": "warm", "site": "B"}}
     server.learn(rows[:500])
-    server.post("/v1/predict", {"rows": [odd], "keep": True})  # while nobody can tell that it will not fit
+    server.post("/v1/predict", {"rows": [odd], "keep": True})  # while the mismatch cannot be detected yet
     server.learn(rows[500:1000])
     until(lambda: server.get("/v1/model")["columns"]["settled"], "settled")
     for path in ("learn", "predict"):
@@ -256,7 +256,7 @@ def test_a_settled_table_refuses_what_does_not_fit_and_learns_what_slipped_in(se
     assert served(server, 1011, tmp_path) == expected
 
 
-def test_a_model_of_tables_begins(serve, tmp_path):
+def test_service_starts_from_a_model_of_tables(serve, tmp_path):
     rows = make_table(90, late=False)
     start = MLCA(recency=True).fit(frame_of(rows[:70]), [tuple(row["labels"]) for row in rows[:70]])
     start.save(tmp_path / "start.mlca")
@@ -275,7 +275,7 @@ def test_a_model_of_tables_begins(serve, tmp_path):
     assert served(server, 20, tmp_path) == saved(start)
 
 
-def test_a_log_from_before_there_were_tables(serve, tmp_path):
+def test_log_from_before_tables_is_continued(serve, tmp_path):
     (tmp_path / "data").mkdir()
     with sqlite3.connect(tmp_path / "data" / "log.sqlite") as connection:
         connection.executescript(Path(__file__).with_name("log_of_version_1.sql").read_text())
@@ -296,7 +296,7 @@ def test_a_log_from_before_there_were_tables(serve, tmp_path):
     assert version == (3,)
 
 
-def test_the_log_keeps_one_form_and_tells_its_version(serve):
+def test_log_has_canonical_form_and_version(serve):
     server = serve()
     server.learn([{"id": "a", "x": {"b": 1, "a": "ä", "c": None}, "labels": []}])
     connection = sqlite3.connect(server.data / "log.sqlite")

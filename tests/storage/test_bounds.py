@@ -56,7 +56,7 @@ def test_models_with_too_many_rows_are_not_merged(tmp_path, parameters, most):
     assert load(tmp_path / "both.mlca").n_seen_ == most - 1
 
 
-def test_a_model_that_has_learned_too_many_rows_is_not_saved(tmp_path):
+def test_model_with_too_many_rows_is_not_saved(tmp_path):
     path = tmp_path / "model.mlca"
     model = with_rows(path, MOST_ROWS - 1, **PAPER)
     before = path.read_bytes()

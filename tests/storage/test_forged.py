@@ -202,7 +202,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("fault", FORGERIES)
-def test_a_forgery_is_refused_with_its_fault_named(files, tmp_path, fault):
+def test_forgery_is_rejected_with_its_fault_named(files, tmp_path, fault):
     name, change, message = FORGERIES[fault]
     header, arrays = unpack(files / name)
     change(header, arrays)
@@ -298,21 +298,21 @@ ZIPS = {
     "encrypted": (lambda raw: central(local(raw, "tally.npy", 6, "<H", 1), "tally.npy", 8, "<H", 1), "encrypted"),
     "method": (lambda raw: central(raw, "tally.npy", 10, "<H", 99), "compressed members"),
     "overlap": (lambda raw: central(raw, "tally.npy", 42, "<I", 0), "overlap"),
-    "offset": (lambda raw: central(raw, "tally.npy", 42, "<I", 2**32 - 2), "overlap|cut short"),
+    "offset": (lambda raw: central(raw, "tally.npy", 42, "<I", 2**32 - 2), "overlap|truncated"),
     "size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**31), "two sizes|overlap"),
     "both sizes": (
         lambda raw: central(central(raw, "tally.npy", 24, "<I", 2**31), "tally.npy", 20, "<I", 2**31),
         "overlap|between",
     ),
-    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "cut short|two sizes"),
-    "trailing": (lambda raw: raw + b"more", "cut short|behind"),
+    "zip64 size": (lambda raw: central(raw, "tally.npy", 24, "<I", 2**32 - 1), "truncated|two sizes"),
+    "trailing": (lambda raw: raw + b"more", "truncated|behind"),
     "before": (lambda raw: b"more" + raw, "overlap"),
     "comment": (lambda raw: raw[:-2] + b"\3\0abc", "behind"),
-    "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "cut short"),
+    "directory": (lambda raw: raw[:-10] + struct.pack("<II", 2**31, 0) + raw[-2:], "truncated"),
     "empty": (lambda raw: b"", "not an mlca model"),
     "text": (lambda raw: b"not a model", "not an mlca model"),
     "pickle": (lambda raw: pickle.dumps(MLCA()), r"a pickle, not an mlca model; .* write it with model\.save\(path\)"),
-    "bare end": (lambda raw: raw[-22:], "not an mlca model|cut short|without"),
+    "bare end": (lambda raw: raw[-22:], "not an mlca model|truncated|without"),
 }
 
 
@@ -334,13 +334,13 @@ def test_compressed_members_are_refused(files, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_members_of_one_name_are_refused(files, tmp_path):
+def test_duplicate_members_are_rejected(files, tmp_path):
     members = list(members_of(files / "learned").items())
     with pytest.raises(ValueError, match="two members of one name"):
         load(write_members(tmp_path / "forged.mlca", [*members, members[1]]))
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path):
+def test_invalid_files_are_rejected_at_once(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "missing.mlca")
     with pytest.raises(IsADirectoryError):
@@ -367,7 +367,7 @@ class FailingFile(io.BytesIO):
         return super().read(size)
 
 
-def test_what_the_disk_fails_to_read_is_no_forgery(files):
+def test_read_error_of_the_disk_is_not_a_forgery(files):
     content = (files / "learned").read_bytes()
     with pytest.raises(OSError, match="Input/output error"):
         read_archive(FailingFile(content, errno.EIO))
@@ -382,7 +382,7 @@ def test_what_the_disk_fails_to_read_is_no_forgery(files):
         (MemoryError(), ValueError, "more memory than there"),
     ],
 )
-def test_failures_that_are_not_the_files_pass_or_are_named(files, monkeypatch, failure, seen, message):
+def test_other_failures_pass_or_are_named(files, monkeypatch, failure, seen, message):
     def fail(file):
         raise failure
 
@@ -391,7 +391,7 @@ def test_failures_that_are_not_the_files_pass_or_are_named(files, monkeypatch, f
         load(files / "learned")
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends(files, tmp_path):
+def test_truncated_file_is_rejected_at_any_length(files, tmp_path):
     content = (files / "learned").read_bytes()
     path = tmp_path / "cut.mlca"
     for end in np.linspace(0, len(content) - 1, 60).astype(int):
@@ -459,7 +459,7 @@ def test_a_long_window_takes_memory_when_it_fills(files, tmp_path):
     assert most_memory(path) < 20 * path.stat().st_size + 200_000
 
 
-def test_version_1_has_no_checksum_and_is_checked_as_deeply(tmp_path):
+def test_version_1_without_checksum_is_checked_as_strictly(tmp_path):
     golden = Path(__file__).parent.parent / "data" / "golden_v1_dense.mlca"
     header, arrays = unpack(golden)
     assert signed(header, arrays) == header

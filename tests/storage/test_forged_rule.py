@@ -300,7 +300,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("fault", FORGERIES)
-def test_a_forgery_is_refused_with_its_fault_named(files, tmp_path, fault):
+def test_forgery_is_rejected_with_its_fault_named(files, tmp_path, fault):
     name, change, message = FORGERIES[fault]
     header, arrays = unpack(files / name)
     change(arrays)
@@ -311,7 +311,7 @@ def test_a_forgery_is_refused_with_its_fault_named(files, tmp_path, fault):
 
 
 @pytest.mark.parametrize("rule", ["calibrated", "learned bayes", "correntropy"])
-def test_as_many_rows_as_can_be_counted_are_computed_with(files, tmp_path, rule):
+def test_largest_countable_number_of_rows_is_supported(files, tmp_path, rule):
     """Half of what is allowed at one node: sums over rows come near their bounds, and none wraps."""
     header, arrays = unpack(files / rule)
     arrays.setdefault("similarity.tally", np.zeros(5, "i8"))

@@ -33,7 +33,7 @@ def small_model(**chosen):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(streams(max_rows=130), any_options(), st.booleans(), st.floats(0, 1))
-def test_a_loaded_model_goes_on_exactly_as_the_original(tmp_path, stream, chosen, thin, cut):
+def test_loaded_model_continues_exactly_as_the_original(tmp_path, stream, chosen, thin, cut):
     X, Y = stream
     rows = sparse.csr_array(X) if thin else X
     n = max(1, int(cut * len(X)))
@@ -95,7 +95,7 @@ def test_files_of_every_version_stay_readable(version, name, answers):
     np.testing.assert_allclose(model.predict_proba(answers["rows"]), answers["proba_after"], rtol=1e-12)
 
 
-def test_extras_are_kept_as_plain_json_and_forgotten_by_fit(tmp_path):
+def test_extras_are_stored_as_plain_json_and_removed_by_fit(tmp_path):
     model, X, Y = small_model()
     set_extra(model, "note", {"by": ("you", 1.5, None)})
     set_extra(model, "other", "x")
@@ -107,7 +107,7 @@ def test_extras_are_kept_as_plain_json_and_forgotten_by_fit(tmp_path):
         set_extra(model, "note", float("nan"))
 
 
-def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
+def test_given_and_resolved_parameters_are_stored_separately(tmp_path):
     """Parameters that were changed after learning do not change what a loaded model does."""
     model, X, Y = small_model(vigilance=0.1)
     model.set_params(vigilance=0.9, n_jobs=2).save(tmp_path / "m")
@@ -119,12 +119,12 @@ def test_what_was_asked_for_and_what_is_used_are_kept_apart(tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 1, -1, -2])
-def test_any_way_to_count_threads_is_kept(tmp_path, n_jobs):
+def test_any_form_of_n_jobs_is_stored(tmp_path, n_jobs):
     small_model(n_jobs=n_jobs)[0].save(tmp_path / "m")
     assert load(tmp_path / "m").n_jobs == n_jobs
 
 
-def test_parameters_of_numpy_and_generators_are_saved_as_json_has_them(tmp_path):
+def test_parameters_of_numpy_and_generators_are_stored_as_json(tmp_path):
     chosen = {
         "n_neighbors": np.int64(5),
         "vigilance": np.float32(0.25),
@@ -138,7 +138,7 @@ def test_parameters_of_numpy_and_generators_are_saved_as_json_has_them(tmp_path)
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
 
 
-def test_what_load_would_refuse_is_not_saved(tmp_path):
+def test_model_that_load_would_reject_is_not_saved(tmp_path):
     large, _, _ = small_model(random_state=2**40)
     large.save(tmp_path / "m")
     assert load(tmp_path / "m").random_state == 2**40
@@ -151,7 +151,7 @@ def test_what_load_would_refuse_is_not_saved(tmp_path):
 
 @settings(max_examples=40)
 @given(streams(max_rows=60), any_options(), st.booleans(), st.data())
-def test_whatever_learning_and_merging_make_is_believed(tmp_path_factory, stream, chosen, thin, data):
+def test_any_learned_or_merged_model_is_accepted(tmp_path_factory, stream, chosen, thin, data):
     """`load` refuses what no learner makes; this looks for what a learner makes and `load` refuses."""
     X, Y = stream
     X = np.clip(X * data.draw(st.sampled_from([1.0, 1e-9, 1e149, 1e-100]), "scale"), -1e150, 1e150)

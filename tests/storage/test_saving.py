@@ -28,7 +28,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_an_existing_file_survives_a_failure(tmp_path, model):
+def test_existing_file_survives_a_failure(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)
     before = path.read_bytes()
@@ -43,7 +43,7 @@ def test_an_existing_file_survives_a_failure(tmp_path, model):
 
 
 @needs_posix
-def test_permissions_are_those_of_before_or_of_any_new_file(tmp_path, model):
+def test_permissions_are_kept_or_those_of_a_new_file(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)
     (tmp_path / "plain").write_text("")
@@ -55,7 +55,7 @@ def test_permissions_are_those_of_before_or_of_any_new_file(tmp_path, model):
 
 
 @needs_posix
-def test_nobody_else_can_read_a_private_model_while_it_is_written(tmp_path):
+def test_private_model_is_never_readable_by_others(tmp_path):
     path = tmp_path / "model.mlca"
     path.touch(0o600)
     with replacing(path):
@@ -79,7 +79,7 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path, model):
 
 
 @needs_posix
-def test_folders_devices_and_fifos_are_refused_and_stay(tmp_path, model):
+def test_folders_devices_and_fifos_are_rejected(tmp_path, model):
     with pytest.raises(IsADirectoryError, match="is a folder"):
         model.save(tmp_path)
     os.mkfifo(tmp_path / "fifo")
@@ -101,7 +101,7 @@ def test_temporary_names_cannot_be_guessed_and_long_names_fit(tmp_path):
     assert names(tmp_path) == [path.name]
 
 
-def test_what_the_dead_left_is_removed_and_what_the_living_write_is_not(tmp_path, model):
+def test_only_leftovers_of_dead_processes_are_removed(tmp_path, model):
     path = tmp_path / "model.mlca"
     (tmp_path / ".model.mlca.0123456789abcdef.part").write_bytes(b"left by a killed process")
     (tmp_path / ".model.mlca.abcd_123.part").write_bytes(b"left by mlca 0.1")
@@ -150,7 +150,7 @@ print(*found)
 
 
 @needs_posix
-def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
+def test_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
     (tmp_path / "folder").mkdir()
     path = tmp_path / "folder" / "model.mlca"
     model.save(path)
@@ -165,7 +165,7 @@ def test_a_killed_process_leaves_the_old_file_or_the_new_one(tmp_path, model):
 
 
 @needs_posix
-def test_what_takes_the_place_of_a_file_is_on_the_disk_before(tmp_path, model, monkeypatch):
+def test_new_file_is_on_disk_before_the_rename(tmp_path, model, monkeypatch):
     """No test takes the power away; but a name must not be on the disk before what it names."""
     steps = []
 
@@ -191,7 +191,7 @@ with replacing(sys.argv[1]) as file:
 
 
 @needs_posix
-def test_a_save_that_is_killed_half_way_leaves_no_debris_after_the_next(tmp_path, model):
+def test_leftovers_of_a_killed_save_are_removed_by_the_next(tmp_path, model):
     path = tmp_path / "model.mlca"
     model.save(path)
     process = subprocess.run([sys.executable, "-c", WRITES_HALF, str(path)], timeout=60, check=False)
@@ -203,7 +203,7 @@ def test_a_save_that_is_killed_half_way_leaves_no_debris_after_the_next(tmp_path
 
 
 @pytest.mark.parametrize("moment", [0.0, 3e8, 7.3e9])
-def test_a_file_can_be_saved_in_any_year_and_tells_none(tmp_path, monkeypatch, moment):
+def test_file_can_be_saved_in_any_year_and_stores_none(tmp_path, monkeypatch, moment):
     """A board without a clock of its own begins in 1970, and a zip in 1980."""
     model = MLCA().fit(np.eye(3), [("a",), ("b",), ("a", "b")])
     model.save(tmp_path / "now.mlca")

@@ -78,14 +78,14 @@ def test_decimal_commas_are_recognised(layout_of, delimiter):
     assert layout.columns == (Numeric("x", comma=True), Numeric("y", comma=True))
 
 
-def test_what_may_be_decimals_or_thousands_is_refused(layout_of):
+def test_ambiguous_decimal_or_thousands_is_rejected(layout_of):
     content = "x;tags\n1,234;a\n5,678;b\n"
     with pytest.raises(ValueError, match=r"column 'x' holds '1,234'.*--decimal"):
         layout_of(content)
     assert layout_of(content, decimal=",").columns == (Numeric("x", comma=True),)
 
 
-def test_a_point_is_no_decimal_where_the_comma_is(layout_of):
+def test_point_is_not_a_decimal_separator_beside_commas(layout_of):
     assert layout_of("x;tags\n1.234;a\n5.678;b\n", decimal=",").columns == (Numeric("x", comma=True),)
 
 
@@ -116,11 +116,11 @@ def test_forms_of_labels(layout_of, cells, form, separator):
     assert (labels.form, labels.separator) == (form, separator)
 
 
-def test_a_given_separator_wins(layout_of):
+def test_given_separator_is_used(layout_of):
     assert layout_of("x,tags\n1,a|b c\n", separator=" ").labels.separator == " "
 
 
-def test_labels_lose_the_blanks_around_them(tmp_path):
+def test_labels_are_stripped(tmp_path):
     (tmp_path / "a.csv").write_text("x,tags\n1, a | b||\n2,|\n")
     with ByteStream(str(tmp_path / "a.csv")) as stream:
         file = TableFile(open_source(stream))
@@ -131,12 +131,12 @@ def test_labels_lose_the_blanks_around_them(tmp_path):
 @pytest.mark.parametrize(
     ("values", "words"), [([0, 1], "red"), ([0.29, 0.71], "red 71%"), ([0.9, 0.1], "blue 90%"), ([0, 0], "other")]
 )
-def test_categories_in_words(values, words):
+def test_categories_as_text(values, words):
     assert OneHot("colour", ("blue", "red")).in_words(np.array(values, dtype=float)) == words
 
 
 @pytest.mark.parametrize(("code", "words"), [(2, "red"), (1, "blue"), (-1, "other"), (np.nan, "missing")])
-def test_codes_in_words(code, words):
+def test_codes_as_text(code, words):
     assert Categorical("colour", ("blue", "red")).in_words(np.array([code], dtype=float)) == words
 
 
@@ -152,7 +152,7 @@ def test_the_command_line_offers_every_format():
     assert set(FORMATS) == set(READERS)
 
 
-def test_ever_new_categories_do_not_fill_the_memory(tmp_path):
+def test_many_new_categories_do_not_fill_the_memory(tmp_path):
     (tmp_path / "a.csv").write_text("x,tags\n" + "".join(f"v{i},a\n" for i in range(3000)))
     layout = TableLayout((Categorical("x", ("v0", "v1")),), LabelLayout("separated", ("tags",), "|"))
     with ByteStream(str(tmp_path / "a.csv")) as stream:
@@ -167,7 +167,7 @@ def test_a_column_with_a_comma_in_its_name(layout_of):
     assert labels.columns == ("tags, all",)
 
 
-def test_a_fast_column_equals_a_slow_one():
+def test_fast_path_of_a_column_equals_the_slow_one():
     words = ["1", "-2.5e3", " 7 ", "0.1"]
     np.testing.assert_array_equal(plain_numbers(words), [1, -2500, 7, 0.1])
     for odd in ("", "1_0", "nan", "inf", "1e200", "x", None):
@@ -175,7 +175,7 @@ def test_a_fast_column_equals_a_slow_one():
 
 
 @pytest.mark.parametrize(("cell", "text"), [(" a ", "a"), (3, "3"), (3.0, "3"), (2.5, "2.5"), (True, "true")])
-def test_text_is_the_same_from_every_format(cell, text):
+def test_text_is_the_same_from_all_formats(cell, text):
     assert as_text(cell) == text
 
 
@@ -191,7 +191,7 @@ def peak_of_reading(path):
     return n_rows, peak
 
 
-def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
+def test_memory_does_not_grow_with_the_file(tmp_path, monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
     (tmp_path / "short.csv").write_text("x,tags\n" + "1.5,a|b\n" * 4000)
     (tmp_path / "long.csv").write_text("x,tags\n" + "1.5,a|b\n" * 40_000)
@@ -201,7 +201,7 @@ def test_a_longer_file_takes_no_more_memory(tmp_path, monkeypatch):
     assert long < 1.2 * short
 
 
-def test_the_fraction_done_follows_the_batches_not_the_look_ahead(tmp_path, monkeypatch):
+def test_progress_follows_the_batches(tmp_path, monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 10_000)
     (tmp_path / "a.csv").write_text("x,tags\n" + "1.5,a\n" * 5000)
     with ByteStream(str(tmp_path / "a.csv")) as stream:

@@ -76,13 +76,13 @@ class TestVocabulary:
         recipe_of(model).words.learn([Text("text", TEXT_FEATURES)], {"text": ["quite other words"] * 50}, 50)
         np.testing.assert_array_equal(model.predict_proba(FRAME[:20]), before)
 
-    def test_copies_learn_by_themselves(self):
+    def test_copies_learn_independently(self):
         model = learned((0, 300))
         before = recipe_of(model).words.to_json()
         copy.copy(model).partial_fit(FRAME[300:400], LABELS[300:400])
         assert recipe_of(model).words.to_json() == before
 
-    def test_training_continues_after_loading_as_it_would_have(self, tmp_path):
+    def test_training_continues_after_loading(self, tmp_path):
         model = learned((0, 1100))
         model.save(tmp_path / "m.mlca")
         both = [one.partial_fit(FRAME[1100:], LABELS[1100:]) for one in (model, load(tmp_path / "m.mlca"))]

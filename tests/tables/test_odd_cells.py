@@ -31,7 +31,7 @@ def decided(cells):
 
 
 @pytest.mark.parametrize("gap", [Decimal("NaN"), Decimal("sNaN"), np.float32("nan"), pd.NA, pd.NaT])
-def test_what_is_not_a_number_is_a_gap(gap):
+def test_invalid_numbers_are_missing_values(gap):
     column, numbers = decided([Decimal("1.5"), gap, Decimal("2.5"), gap] * 5)
     assert isinstance(column, Numeric)
     np.testing.assert_array_equal(numbers[:4], [1.5, np.nan, 2.5, np.nan])
@@ -39,7 +39,7 @@ def test_what_is_not_a_number_is_a_gap(gap):
 
 @pytest.mark.parametrize("huge", [np.inf, -np.inf, 10**400, -(10**400), 1e200, "1e999"])
 @pytest.mark.parametrize("share", [1, 2, 20])
-def test_numbers_out_of_bounds_are_faults_and_no_categories(huge, share):
+def test_numbers_out_of_bounds_are_faults_not_categories(huge, share):
     kind = object if isinstance(huge, int) else None  # pandas 2 looks for one by itself, and overflows
     odd = pd.Series([huge if i % share == 0 else 1.5 for i in range(20)], dtype=kind)
     frame = pd.DataFrame({"size": SIZES, "odd": odd})
@@ -48,13 +48,13 @@ def test_numbers_out_of_bounds_are_faults_and_no_categories(huge, share):
         MLCA().fit(frame, [["a"]] * 20)
 
 
-def test_a_gap_is_no_category_called_nan():
+def test_missing_value_is_not_a_category_called_nan():
     frame = pd.DataFrame({"kind": pd.Categorical(["nan", None, "u", "None"])})
     recipe = Recipe().fit(frame)
     np.testing.assert_array_equal(recipe.transform(frame)[:, 0], [2.0, np.nan, 3.0, 1.0])
 
 
-def test_categories_of_one_writing_are_one(tmp_path):
+def test_categories_with_the_same_text_are_one(tmp_path):
     frame = pd.DataFrame({"kind": pd.Categorical([1, "1", 2, "2"])})
     model = MLCA().fit(frame, [["a"], ["a"], ["b"], ["b"]])
     model.save(tmp_path / "model.mlca")
@@ -69,7 +69,7 @@ def test_times_of_numpy_among_objects():
     np.testing.assert_array_equal(numbers[:3], [3600.0, 90.0, np.nan])
 
 
-def test_moments_and_spans_of_nanoseconds_are_no_numbers_of_them():
+def test_times_of_nanoseconds_are_not_numbers():
     days, _ = decided([np.datetime64(f"2024-03-{day:02}", "ns") for day in range(1, 11)])
     assert isinstance(days, Date)
     spans, numbers = decided([np.timedelta64(second, "s").astype("timedelta64[ns]") for second in (1, 90)] * 5)
@@ -78,7 +78,7 @@ def test_moments_and_spans_of_nanoseconds_are_no_numbers_of_them():
 
 
 @pytest.mark.parametrize("cells", [["1_000", 3.5], [3.5, "1_000"], [3.5, np.datetime64("2024-01-01", "ns")]])
-def test_what_is_no_number_alone_is_none_beside_others(cells):
+def test_non_numbers_alone_and_beside_others_are_missing(cells):
     assert plain_numbers(cells) is None
     assert numbers_among(cells).tolist() == [3.5]
 
@@ -88,16 +88,16 @@ def test_numbers_and_numbers_in_text_are_numbers():
 
 
 @pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:00-05:00"])
-def test_a_moment_beyond_the_calendar_is_no_date(moment):
+def test_time_beyond_the_calendar_is_not_a_date(moment):
     assert as_days(moment) is None
 
 
 @pytest.mark.parametrize("day", ["0001-01-01", "1969-12-31", "1970-01-05", "2024-02-29", "9999-12-31"])
-def test_days_of_the_whole_calendar_are_told_as_dates(day):
+def test_all_days_of_the_calendar_are_shown_as_dates(day):
     assert in_words(as_days(day)) == in_words(as_days(day) + 0.75) == day
 
 
-def test_a_number_of_eight_digits_is_no_date():
+def test_number_of_eight_digits_is_not_a_date():
     assert as_days("20240131") is None and as_days("20240131T00:00") == as_days("2024-01-31")
 
 
@@ -106,26 +106,26 @@ class Nameless:
 
 
 @pytest.mark.parametrize("cell", [frozenset("ab"), range(3), pd.DataFrame({"a": [1]}), Nameless(), 1j])
-def test_what_is_no_value_is_left_out(cell):
+def test_columns_of_objects_are_left_out(cell):
     column, _ = decided([cell] * 20)
     assert isinstance(column, Ignored) and column.reason == "lists, objects or complex numbers"
 
 
-def test_objects_that_have_a_name_are_categories():
+def test_named_objects_are_categories():
     names = [PurePath("ab"[i % 2]) for i in range(20)]
     column, _ = decided(names)
     assert column == Categorical("odd", tuple(sorted({str(name) for name in names})))
 
 
 @pytest.mark.parametrize("cells", [["0,957", "12,345"], ["-0,500", "7,125"], ["1,5", "12,345"]])
-def test_a_comma_behind_a_leading_zero_is_a_decimal_comma(cells):
+def test_comma_after_a_leading_zero_is_a_decimal_comma(cells):
     column, numbers = decided(cells * 10)
     assert isinstance(column, Numeric) and column.comma
     np.testing.assert_array_equal(numbers[:2], [float(cell.replace(",", ".")) for cell in cells])
 
 
 @pytest.mark.parametrize("tags", ['"sea|sun"', '["sea", "sun"]'])
-def test_a_gap_among_labels_is_no_label_called_nan(tmp_path, tags):
+def test_missing_label_is_not_a_label_called_nan(tmp_path, tags):
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"size": 1, "tags": {cell}}}\n' for cell in ("NaN", tags, "null", '""')))
     with ByteStream(str(path)) as stream:
@@ -144,11 +144,11 @@ def read_all(path):
 @pytest.mark.parametrize(
     ("separator", "cells", "problem"),
     [
-        (None, [{"sea": True, "sun": False}], "the labels {'sea': True, 'sun': False} are no list"),
-        ("|", [{"sea": True}], "the labels {'sea': True} are no list"),
+        (None, [{"sea": True, "sun": False}], "the labels {'sea': True, 'sun': False} are not a list"),
+        ("|", [{"sea": True}], "the labels {'sea': True} are not a list"),
     ],
 )
-def test_brackets_are_no_part_of_labels(tmp_path, separator, cells, problem):
+def test_brackets_are_not_part_of_labels(tmp_path, separator, cells, problem):
     """Objects were learned as labels such as "{'sea': True"."""
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"x": 1, "tags": cell}) + "\n" for cell in cells))
@@ -165,7 +165,7 @@ def test_lists_are_read_beside_text_with_a_separator(tmp_path):
     assert [read(row) for row in rows] == [["sea", "sun"], ["sea", "sun"], ["sea"]]
 
 
-def test_a_name_of_blanks_is_no_label(tmp_path):
+def test_blank_name_is_not_a_label(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"x": 1, "tags": ["sea", ""]}\n{"x": 2, "tags": ["  "]}\n')
     source, rows = read_all(path)

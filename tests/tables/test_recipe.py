@@ -27,24 +27,24 @@ RECIPE = Recipe.by_layout(LAYOUT, (Growth(100, 20, 3), Growth(200, 30, 4)))
 @pytest.mark.parametrize(
     "layout", [LAYOUT, XcLayout(3, 1), TableLayout(LAYOUT.columns, LabelLayout("flags", ("a", "b")))]
 )
-def test_json_and_back(layout):
+def test_json_round_trip(layout):
     recipe = Recipe.by_layout(layout, RECIPE.growth)
     again = recipe_from_json(json.loads(json.dumps(recipe.to_json())), 3)
     assert (again.layout, again.growth) == (layout, RECIPE.growth)
 
 
-def test_recipes_that_have_learned_nothing_can_be_compared():
+def test_empty_recipes_can_be_compared():
     recipe = Recipe()
     assert recipe != Recipe() and recipe in {recipe}
 
 
-def test_gaps_and_codes_come_back():
+def test_missing_values_and_codes_can_be_decoded():
     recipe = Recipe.by_layout(CODED)
     again = recipe_from_json(json.loads(json.dumps(recipe.to_json())), 4)
     assert again.layout == CODED and again.categorical_features_ == [1]
 
 
-def test_columns_of_older_files_are_read_as_they_were_written():
+def test_columns_of_older_files_keep_their_encoding():
     columns = [
         {"name": "size", "kind": "numeric", "fill": 1.5},
         {"name": "new", "kind": "boolean", "fill": 0.25},
@@ -64,7 +64,7 @@ def test_columns_of_older_files_are_read_as_they_were_written():
     assert recipe_of(model).transform(frame)[0].tolist() == [1.5, 0.25, 0, 0, 0, 0, 0, 1]
 
 
-def test_growth_is_noted_at_growing_distances():
+def test_growth_is_recorded_at_growing_distances():
     recipe = Recipe.by_layout(LAYOUT)
     for rows in range(1000, 20_000, 1000):
         recipe = recipe.grown(Growth(rows, rows // 2, 1))
@@ -125,7 +125,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("fault", HOSTILE)
-def test_a_hostile_recipe_is_refused_with_file_and_fault(tmp_path, fault):
+def test_hostile_recipe_is_rejected_with_file_and_fault(tmp_path, fault):
     plain, message = HOSTILE[fault]
     path = tmp_path / "m.mlca"
     MLCA().fit([[1.0, 0, 1], [2.0, 1, 0]], [{"a"}, {"b"}]).save(path)
@@ -137,7 +137,7 @@ def test_a_hostile_recipe_is_refused_with_file_and_fault(tmp_path, fault):
         assert str(error.value).count(str(path)) == 1
 
 
-def test_a_recipe_is_kept_with_the_model(tmp_path):
+def test_recipe_is_stored_with_the_model(tmp_path):
     model = MLCA().fit([[1.0, 0, 1], [2.0, 1, 0]], [{"a"}, {"b"}])
     assert recipe_of(model) is None
     set_recipe(model, RECIPE)

@@ -44,37 +44,37 @@ class TestDelimited:
             (7, ["5", 'x"y']),
         ]
 
-    def test_a_quote_that_goes_wrong_costs_one_row(self, write):
+    def test_unbalanced_quote_costs_one_row(self, write):
         _, rows = read(write('a,b\n1,"x"y\n3,4\n'), "csv")
         assert [line for line, _ in rows] == [2, 3]
         assert "quote" in rows[0][1]
         assert rows[1][1] == ["3", "4"]
 
-    def test_a_byte_that_is_not_utf8_costs_one_row_even_inside_a_quoted_one(self, write):
+    def test_invalid_utf8_costs_one_row_even_inside_quotes(self, write):
         _, rows = read(write(b'a,b\n1,"x\n\xe9"\n3,\xc3\xa9\n'))
         assert rows[0] == (2, "byte 0xe9 is not UTF-8; convert the file, for example: iconv -f latin1 -t utf-8")
         assert rows[1] == (4, ["3", "é"])
 
-    def test_a_row_with_both_faults_costs_one_row(self, write):
+    def test_row_with_both_faults_costs_one_row(self, write):
         _, rows = read(write(b'a,b\n1,"\xe9"y\n3,4\n'), "csv")
         assert [line for line, _ in rows] == [2, 3]
         assert rows[1][1] == ["3", "4"]
 
-    def test_columns_without_a_name_get_one(self, write):
+    def test_unnamed_columns_get_a_name(self, write):
         assert read(write(",a, b ,\n0,1,2,3\n"))[0] == ("unnamed 1", "a", "b", "unnamed 4")
 
     @pytest.mark.parametrize(("content", "columns"), [("a;b,c;d\n", 3), ("a,b;c,d\n", 3), ("a\tb,c\td\n", 3)])
-    def test_delimiters_are_found(self, write, content, columns):
+    def test_delimiters_are_detected(self, write, content, columns):
         assert len(read(write(content))[0]) == columns
 
 
-def test_a_suffix_counts_for_more_than_the_content_even_before_gz(write):
+def test_suffix_has_priority_over_the_content(write):
     assert read(write(gzip.compress(b"a\tb,c\n1,2\n"), "x.csv.gz"))[0] == ("a\tb", "c")
     assert read(write(gzip.compress(b"a\tb,c\n1\t2\n"), "x.gz"))[0] == ("a", "b,c")
 
 
 class TestJsonLines:
-    def test_columns_are_all_names_and_faults_have_lines(self, write):
+    def test_columns_are_the_first_names_and_faults_have_lines(self, write):
         content = b'{"a": 1}\n\n{"b": [1, 2], "a": null}\n[1]\n{"a": \n{"a": "\xe9"}\n{"c": 5, "a": true}\n'
         columns, rows = read(write(content))
         assert columns == ("a", "b", "c")
@@ -83,17 +83,17 @@ class TestJsonLines:
         assert "found a list" in rows[2][1] and "not JSON" in rows[3][1] and "0xe9" in rows[4][1]
         assert rows[5][1] == [True, None, 5]
 
-    def test_nothing_but_faults(self, write):
+    def test_file_of_faults_only_is_rejected(self, write):
         with pytest.raises(ValueError, match="no line holds a JSON object"):
             read(write("[1]\n", "x.jsonl"))
 
     @pytest.mark.parametrize("content", ['[{"a": 1}, {"a": 2}]', '[\n  {\n    "a": 1\n  }\n]\n', '\ufeff [{"a": 1},\n'])
     @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
-    def test_an_array_is_told_from_lines(self, write, content, name):
+    def test_array_of_objects_is_recognised(self, write, content, name):
         with pytest.raises(ValueError, match="the file is a JSON array; write JSON lines"):
             read(write(content, name))
 
-    def test_a_name_that_an_object_has_twice(self, write):
+    def test_duplicate_name_in_an_object_is_a_fault(self, write):
         _, rows = read(write('{"a": 1}\n{"b": 1, "a": 2, "a": 2}\n{"a": {"c": 1, "c": 2}}\n', "x.jsonl"))
         assert [line for line, _ in rows] == [1, 2, 3] and rows[0][1] == [1]
         assert "'a' is named twice in an object" in rows[1][1] and "'c' is named twice" in rows[2][1]
@@ -117,7 +117,7 @@ class TestArff:
         assert "number and its value, found '0'" in rows[5][1]
         assert "in braces" in rows[6][1]
 
-    def test_a_number_of_labels_that_cannot_be(self, write):
+    def test_invalid_number_of_labels_is_rejected(self, write):
         with pytest.raises(ValueError, match="line 2: -C 9 does not fit the 2 attributes"):
             read(write(self.HEAD.replace("relation r", "relation 'r: -C 9'")))
 
@@ -133,7 +133,7 @@ class TestXc:
         assert [line for line, _ in rows] == list(range(2, 10))
         assert "attribute:value" in rows[4][1] and "twice" in rows[5][1] and "could not convert" in rows[6][1]
 
-    def test_a_head_is_needed(self, write):
+    def test_header_is_required(self, write):
         with pytest.raises(ValueError, match="line 1: expected three numbers"):
             read(write("0 1:2\n", "a.xc"))
 
@@ -145,27 +145,27 @@ class TestParquet:
         assert columns == ("a", "b", "c")
         assert rows == [(1, [1.5, "x", ["p"]]), (2, [None, "y", []])]
 
-    def test_a_cut_file_is_refused(self, tmp_path, write):
+    def test_truncated_file_is_rejected(self, tmp_path, write):
         pq.write_table(pa.table({"a": list(range(1000))}), tmp_path / "t.parquet")
         content = (tmp_path / "t.parquet").read_bytes()
         with pytest.raises(ValueError, match="not a Parquet file, or truncated"):
             read(write(content[:-100]))
 
-    def test_dates_that_no_calendar_has(self, tmp_path):
+    def test_dates_beyond_the_calendar_are_faults(self, tmp_path):
         """PostgreSQL's infinity is such a date: it is no date, and disturbs nobody who does not learn it."""
         days = pa.array([0, 2**31 - 1, None], pa.date32())
         pq.write_table(pa.table({"a": [1, 2, 3], "d": days}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
         assert rows == [(1, [1, date(1970, 1, 1)]), (2, [2, "<value out of range: 2147483647>"]), (3, [3, None])]
 
-    def test_a_row_that_is_not_utf8(self, tmp_path):
+    def test_row_that_is_not_utf8_is_a_fault(self, tmp_path):
         ends = np.array([0, 1, 2], dtype=np.int32)
         texts = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(ends.tobytes()), pa.py_buffer(b"a\xe9")])
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
         assert rows[0] == (1, ["a"]) and rows[1][1].startswith("byte 0xe9 of column 't' is not UTF-8")
 
-    def test_text_that_all_rows_refer_to_is_read_once(self, tmp_path):
+    def test_text_shared_by_rows_is_read_once(self, tmp_path):
         text = "wide " * 1000
         pq.write_table(pa.table({"t": [text, None, text], "b": [b"x"] * 3}), tmp_path / "t.parquet")
         _, rows = read(tmp_path / "t.parquet")
@@ -180,13 +180,13 @@ class TestParquet:
         assert rows[1] == (2, ["b"])
         assert rows[0][1] == rows[2][1] == "column 't' holds a text of 1,048,577 characters; at most 1,048,576 are read"
 
-    def test_row_group_that_grows_beyond_measure_is_rejected(self, tmp_path):
+    def test_excessive_expansion_of_a_row_group_is_rejected(self, tmp_path):
         texts = ["a" * 2**19] * 200
         pq.write_table(pa.table({"t": texts}), tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
         with pytest.raises(ValueError, match="a row group grows to more than 50 times the size of the file"):
             read(tmp_path / "t.parquet")
 
-    def test_pipe_is_read_as_a_whole(self, tmp_path):
+    def test_pipe_is_read_completely(self, tmp_path):
         pq.write_table(pa.table({"a": [1.5, 2.5]}), tmp_path / "t.parquet")
         os.mkfifo(tmp_path / "pipe")
         content = (tmp_path / "t.parquet").read_bytes()

@@ -51,18 +51,18 @@ def text_of(name):
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress])
 @pytest.mark.parametrize("name", READ)
 class TestCompressed:
-    def test_first_bytes_tell_not_the_name(self, tmp_path, name, pack):
+    def test_compression_is_detected_by_first_bytes(self, tmp_path, name, pack):
         path = tmp_path / "file"
         path.write_bytes(pack(text_of(name)))
         READ[name](path)
 
-    def test_cut_off(self, tmp_path, name, pack):
+    def test_truncated_compressed_file_is_rejected(self, tmp_path, name, pack):
         path = tmp_path / "file.gz"
         path.write_bytes(pack(text_of(name))[:-6])
-        with pytest.raises(ValueError, match=r"file\.gz, line \d+: the compressed file is damaged or cut off"):
+        with pytest.raises(ValueError, match=r"file\.gz, line \d+: the compressed file is damaged or truncated"):
             READ[name](path)
 
-    def test_growing_beyond_measure(self, tmp_path, name, pack, monkeypatch):
+    def test_excessive_expansion_is_rejected(self, tmp_path, name, pack, monkeypatch):
         monkeypatch.setattr(byte_streams, "SMALL", 1000)
         path = tmp_path / "bomb"
         path.write_bytes(pack(text_of(name) + b"\n" * 3_000_000))
@@ -72,20 +72,20 @@ class TestCompressed:
 
 @pytest.mark.parametrize("name", READ)
 class TestPlain:
-    def test_a_name_that_promises_compression(self, tmp_path, name):
+    def test_uncompressed_file_with_compressed_name(self, tmp_path, name):
         path = tmp_path / "file.gz"
         path.write_bytes(text_of(name))
         with pytest.raises(ValueError, match=r"file\.gz, line 1: the compressed file is damaged.*rename it"):
             READ[name](path)
 
-    def test_lines_longer_than_could_be_meant(self, tmp_path, name, monkeypatch):
+    def test_excessive_lines_are_rejected(self, tmp_path, name, monkeypatch):
         monkeypatch.setattr(byte_streams, "LONGEST_LINE", 1000)
         path = tmp_path / "file"
         path.write_bytes(text_of(name) + b"1" * 2000)
         with pytest.raises(ValueError, match=r"file, line \d+: longer than 1000 characters"):
             READ[name](path)
 
-    def test_utf16_and_nothing_at_all(self, tmp_path, name):
+    def test_utf16_and_empty_files_are_rejected(self, tmp_path, name):
         path = tmp_path / "file"
         path.write_bytes(text_of(name).decode().encode("utf-16"))
         with pytest.raises(ValueError, match="line 1: the file is UTF-16"):
@@ -94,7 +94,7 @@ class TestPlain:
         with pytest.raises(ValueError, match="line 1: the file is empty"):
             READ[name](path)
 
-    def test_a_byte_order_mark_is_no_part_of_the_text(self, tmp_path, name):
+    def test_byte_order_mark_is_not_part_of_the_text(self, tmp_path, name):
         plain, marked = tmp_path / "plain", tmp_path / "marked"
         plain.write_bytes(text_of(name))
         marked.write_bytes(b"\xef\xbb\xbf" + text_of(name))
@@ -105,7 +105,7 @@ def test_all_text_formats_are_here():
     assert {*TEXTS} == {*READERS} - {"parquet"}
 
 
-def test_standard_input_is_bounded_too(monkeypatch):
+def test_standard_input_is_bounded(monkeypatch):
     monkeypatch.setattr(byte_streams, "SMALL", 1000)
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(packed))))
@@ -114,7 +114,7 @@ def test_standard_input_is_bounded_too(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*TEXTS, "gzip", "semicolons"])
-def test_a_pipe_may_bring_a_byte_at_a_time(tmp_path, monkeypatch, name):
+def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
     """What the file is was told by what happened to come first."""
     content = {"gzip": gzip.compress(text_of("csv")), "semicolons": text_of("csv").replace(b",", b";")}.get(name)
     content = text_of(name) if content is None else content
@@ -140,7 +140,7 @@ def test_a_pipe_may_bring_a_byte_at_a_time(tmp_path, monkeypatch, name):
         ("1 2 1\n0 99999999999:1\n", 2, "not a number of this format"),
     ],
 )
-def test_xc_is_held_to_what_it_announces_everywhere(tmp_path, text, line, problem):
+def test_xc_rows_are_checked_against_the_header(tmp_path, text, line, problem):
     path = tmp_path / "file"
     path.write_text(text)
     number, fault = read(path, "xc")[1][-1]
@@ -149,7 +149,7 @@ def test_xc_is_held_to_what_it_announces_everywhere(tmp_path, text, line, proble
         read_xc(path)
 
 
-def test_an_announcement_that_no_model_could_hold(tmp_path):
+def test_excessive_header_is_rejected(tmp_path):
     from mlca.tables.batches import TableFile
     from mlca.tables.columns import Wishes
 
@@ -159,7 +159,7 @@ def test_an_announcement_that_no_model_could_hold(tmp_path):
         TableFile(open_source(stream)).decide_layout(None, None, Wishes())
 
 
-def test_a_list_of_labels_may_be_what_it_declares(tmp_path):
+def test_encoding_declared_in_xml_is_used(tmp_path):
     path = tmp_path / "labels.xml"
     path.write_bytes("<labels><label name='ñ'/></labels>".encode("latin-1"))
     with pytest.raises(ValueError, match=r"labels\.xml, line 1: not well-formed"):

@@ -91,7 +91,7 @@ def test_rows_one_by_one_give_the_model_of_the_frame(n_rows):
     np.testing.assert_array_equal(at_once.predict_proba(FRAME), one_by_one.predict_proba(FRAME))
 
 
-def test_cell_of_another_kind_decides_the_column_again_until_it_is_settled(monkeypatch):
+def test_column_is_decided_again_until_it_is_settled(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 16)
     frame = pd.DataFrame({"size": [1, 2, "a", 3, 4, "b"], "tree": ["ash", "fir"] * 3}, dtype=object)
     for cuts in ([], [1, 2, 3, 4, 5], [2], [3]):
@@ -121,7 +121,7 @@ def test_recipe_is_kept_as_an_object_and_written_as_json(tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))
 
 
-def test_bad_cells_are_missing_where_that_is_asked_for():
+def test_bad_cells_may_be_missing_values():
     cells = {"size": [1.0, 2.0, 3.0, 4.0], "tree": ["ash", "fir", "ash", "fir"]}
     models = []
     for odd in ("tall", None):
@@ -135,7 +135,7 @@ def test_bad_cells_are_missing_where_that_is_asked_for():
 
 
 @pytest.mark.parametrize("settle", [False, True])
-def test_rows_with_bad_cells_are_skipped_where_that_is_asked_for(settle):
+def test_rows_with_bad_cells_may_be_skipped(settle):
     sizes, trees, labels = ["tall", 1, 2, "wide", 4.5], ["ash", "fir", "ash", "fir", "oak"], list("ababc")
     more = {"size": ["low", 3], "tree": ["elm", "fir"]}
     wishes = Wishes.of_kinds({"size": "number"})
@@ -237,7 +237,7 @@ def test_columns_are_shown_as_text_and_html():
         _ = MLCA().fit([[0.0], [1.0]], [{"a"}, {"b"}]).columns_
 
 
-def test_columns_contribute_what_predictions_owe_to_them():
+def test_contribution_is_the_effect_of_a_column_on_predictions():
     rng = np.random.default_rng(0)
     words = ["alpha beta gamma", "delta epsilon zeta", "eta theta iota", "kappa lambda mu"]
     frame = pd.DataFrame(

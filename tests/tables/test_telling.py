@@ -22,7 +22,7 @@ NODES = np.array([[i, float(i != 7), float(i == 7), 5.0] for i in range(10)])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_the_least_ordinary_columns_come_in_the_order_of_the_table(form):
+def test_most_unusual_columns_are_in_table_order(form):
     telling = TellingColumns(FeatureNames(LAYOUT), form(NODES))
     row = np.array([0.0, 0.0, 1.0, 5.0])  # red is 3 spreads away, size 0 is 1.6 below the mean, the weight as ever
     assert telling.of(row, 1) == [1]
@@ -36,7 +36,7 @@ def test_the_least_ordinary_columns_come_in_the_order_of_the_table(form):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_codes_are_as_telling_as_numbers_of_0_and_1(form):
+def test_codes_count_like_numbers_of_0_and_1(form):
     nodes = np.column_stack([NODES[:, 0], 1 + NODES[:, 2], NODES[:, 3]])
     nodes[0] = np.nan
     telling = TellingColumns(FeatureNames(CODED), form(nodes))
@@ -56,7 +56,7 @@ def test_numbered_attributes():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.floats(0, 0.4))
-def test_features_that_all_nodes_lack_need_not_be_looked_at(seed, n_features, density):
+def test_features_missing_in_all_nodes_are_skipped(seed, n_features, density):
     rng = np.random.default_rng(seed)
     ordinary = sparse.random_array((7, n_features), density=density, rng=rng, format="csr")
     row = np.where(rng.random(n_features) < 0.3, rng.normal(size=n_features), 0.0)

@@ -47,7 +47,7 @@ def test_kinds():
     }
 
 
-def test_wishes_come_first():
+def test_user_settings_have_priority():
     columns = fitted(categorical=["hours"], ignore=["o*"], text_features=64).layout.columns
     by_name = {column.name: column for column in columns}
     assert isinstance(by_name["hours"], Categorical) and by_name["opened"] == Ignored("opened", "as you wish")
@@ -57,7 +57,7 @@ def test_wishes_come_first():
     assert isinstance(Recipe(text=["ticket"]).fit(FRAME).layout.columns[0], Text)
 
 
-def test_the_name_of_a_column_is_no_pattern():
+def test_column_name_is_not_a_pattern():
     sizes = {name: [1.5, 2.5, 3.5, 2.0] * 5 for name in ("size [cm]", "size c", "old?", "older", "n*", "name", "kept")}
     recipe = Recipe(categorical=["size [cm]", "old?", "n*"], ignore=["k*"]).fit(pd.DataFrame(sizes))
     late = pd.DataFrame({**sizes, "size m": sizes["kept"], "oldy": sizes["kept"], "keen": sizes["kept"]})
@@ -88,14 +88,14 @@ def test_portions_and_the_order_of_columns_do_not_matter(cuts, random):
 
 
 @pytest.mark.filterwarnings("ignore:left out")
-def test_asking_before_enough_rows_have_come_changes_nothing():
+def test_early_transform_changes_nothing():
     asked = Recipe().partial_fit(FRAME[:20])
     asked.transform(FRAME)
     asked.partial_fit(FRAME[20:])
     np.testing.assert_array_equal(dense(asked.transform(FRAME)), dense(Recipe().partial_fit(FRAME).transform(FRAME)))
 
 
-def test_numbers_are_scaled_beside_text_and_gaps_stay_gaps():
+def test_numbers_are_scaled_beside_text_and_missing_values_stay():
     recipe = fitted()
     place = recipe.get_feature_names_out().tolist().index("hours")
     hours = FRAME["hours"].to_numpy()
@@ -108,7 +108,7 @@ def test_numbers_are_scaled_beside_text_and_gaps_stay_gaps():
 
 
 @pytest.mark.parametrize("kind", ["priority", "hours", "returning", "opened"])
-def test_what_is_missing_is_a_gap(kind):
+def test_missing_values_become_nan(kind):
     recipe = fitted()
     rows = dense(recipe.transform(FRAME.assign(**{kind: None})))
     own = [name.split(" ")[0] == kind for name in recipe.get_feature_names_out()]
@@ -117,7 +117,7 @@ def test_what_is_missing_is_a_gap(kind):
     assert not text[:, [name.startswith("text#") for name in recipe.get_feature_names_out()]].any()
 
 
-def test_new_categories_have_codes_and_new_columns_stand_on_the_right():
+def test_new_categories_get_codes_and_new_columns_are_on_the_right():
     recipe = fitted()
     before, names = dense(recipe.transform(FRAME)), recipe.get_feature_names_out().tolist()
     more = FRAME[:5].assign(priority="critical", floor=[1.0, 2.0, 3.0, 4.0, 5.0])
@@ -132,17 +132,17 @@ def test_new_categories_have_codes_and_new_columns_stand_on_the_right():
     assert dense(recipe.transform(more.assign(priority="?!")))[:, priority].tolist() == [-1.0] * 5
 
 
-def test_what_is_lacking_or_of_another_kind_is_named():
+def test_absent_columns_and_wrong_cells_are_named():
     recipe = fitted()
     with pytest.raises(ValueError, match="X lacks the columns 'hours'"):
         recipe.transform(FRAME.drop(columns="hours"))
     with pytest.raises(ValueError, match="row 2 of X: 'soon' is not a number within bounds, as column 'hours'"):
         recipe.transform(FRAME.assign(hours=FRAME["hours"].astype(object).where(FRAME.index != 2, "soon")))
-    with pytest.raises(ValueError, match="row 0 of X: 'then' is no date, as column 'opened'"):
+    with pytest.raises(ValueError, match="row 0 of X: 'then' is not a date, as column 'opened'"):
         recipe.transform(FRAME.assign(opened="then"))
 
 
-def test_dates_go_round(monkeypatch):
+def test_dates_are_cyclic(monkeypatch):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", 1000)
     days = pd.DataFrame({"day": pd.date_range("2023-12-25", periods=400, freq="D"), "x": 1.0})
     recipe = Recipe().fit(days)
@@ -188,7 +188,7 @@ class TestWords:
         assert sorted(hashed("a b", 2**20, 0).values()) == [1.0, 1.0, 1.0]  # two words and a pair
         assert max(hashed("a " * 20, 2**20, 0).values()) == pytest.approx(1 + np.log(20))
 
-    def test_the_hash_is_the_same_in_every_process(self):
+    def test_hash_is_the_same_in_every_process(self):
         code = "from mlca.tables.words import hashed, seed_of; print(hashed('the same words', 4096, seed_of('text')))"
         told = {
             subprocess.run(
@@ -198,16 +198,16 @@ class TestWords:
         }
         assert len(told) == 1
 
-    def test_a_column_may_have_any_name_that_json_has(self):
+    def test_column_name_may_be_any_json_text(self):
         assert len({seed_of(name) for name in ("\ud800", "\ud801", "text")}) == 3
 
-    def test_places_of_one_column_are_not_those_of_another(self):
+    def test_features_of_different_columns_differ(self):
         frame = pd.DataFrame({"a": FRAME["text"], "b": FRAME["text"]})
         rows = Recipe(text_features=512).fit(frame).transform(frame).toarray()
         assert not np.array_equal(rows[:, :512], rows[:, 512:])
 
 
-def test_a_transformer_of_scikit_learn():
+def test_works_as_a_scikit_learn_transformer():
     recipe = Recipe(text_features=32)
     assert clone(recipe).get_params() == recipe.get_params()
     with pytest.warns(UserWarning):

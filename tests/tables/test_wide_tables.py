@@ -24,7 +24,7 @@ def calls_of(work):
     return n_calls
 
 
-def test_twice_the_columns_twice_the_work(tmp_path):
+def test_time_is_linear_in_the_number_of_columns(tmp_path):
     work = []
     for n_columns in (50, 400, 800):  # the first imports what is needed
         path, model = str(tmp_path / f"{n_columns}.csv"), str(tmp_path / f"{n_columns}.mlca")

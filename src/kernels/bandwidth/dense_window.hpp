@@ -26,7 +26,7 @@ public:
 
     Row row(std::int64_t position) const noexcept { return rows_.data() + position * d_; }
 
-    // How many rows `take` would take now.
+    // The number of rows that `take` would accept now.
     std::int64_t portion() const noexcept { return filled < size ? size - filled : portion_; }
 
     // Take in rows behind the others; return by how much those have moved towards the beginning of the buffer.

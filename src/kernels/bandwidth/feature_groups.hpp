@@ -1,4 +1,4 @@
-// MLCA-C's groups of features: a one-dimensional CIM-based ART over feature means, and who belongs where.
+// MLCA-C's groups of features: a one-dimensional CIM-based ART over feature means, and the assignment of features.
 #pragma once
 
 #include <algorithm>
@@ -174,7 +174,7 @@ private:
     Array<double> centres_;
     Array<std::int64_t> counts_;
     Array<double> bandwidths_;
-    double total_bandwidth_ = 0.0;  // in the order of their making
+    double total_bandwidth_ = 0.0;  // in order of creation
     Array<std::int64_t> units_;     // working space
     Array<double> ascending_;   // the centres again, and the age of each: 0 is the oldest
     Array<std::int64_t> ages_;

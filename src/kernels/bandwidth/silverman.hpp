@@ -144,7 +144,7 @@ inline void squared_deviations(const DenseRows& window, double* squares, double*
     }
     add_up(window, low, window.width, means);
     add_up_squares(window, low, window.width, means, squares);
-    // As a rule no feature is constant, and one pass by vectors says so.
+    // Usually no feature is constant, and one pass by vectors says so.
     const auto m = static_cast<double>(window.n_rows);
     std::int64_t small = 0;
     for (std::int64_t i = 0; i < window.width; ++i) small += squares[i] <= squares_of_rounding(means[i], m);
@@ -253,7 +253,7 @@ private:
 // The median of values that come and sometimes go: the lower half and the upper half as heaps, largest and smallest on top.
 class RunningMedian {
 public:
-    // Make room for one more value, so that `add` cannot fail.
+    // Reserve memory for one more value, so that `add` cannot fail.
     void reserve() {
         grow_capacity(lower_);
         grow_capacity(upper_);

@@ -91,7 +91,7 @@ public:
     Middle narrow(std::int64_t d, Array<std::int64_t>& features) {
         const std::int64_t upper = d / 2, lower = (d - 1) / 2;
         features.clear();
-        // Vague ones are nearly always all but constant.
+        // Uncertain features are nearly always almost constant.
         const std::int64_t counted_lower = lower - static_cast<std::int64_t>(vague_.size());
         if (n_extreme_ > 0 || counted_lower < 0) return {};
         while (below_ > counted_lower) below_ -= sizes_[static_cast<std::size_t>(--middle_)];
@@ -133,7 +133,7 @@ private:
 
     double rough(const Moments& moments) const noexcept { return moments.squares - moments.sum * moments.sum * share_; }
 
-    // Those that are vague are counted in no class.
+    // Uncertain features are in no class.
     void classify(std::int32_t feature, const Moments& moments) noexcept {
         std::uint16_t& kept = classes_[static_cast<std::size_t>(feature)];
         const double squares = rough(moments);
@@ -160,7 +160,7 @@ private:
     }
 
     // List the features of the median's class and of its neighbours; return how many are surely below all of them, or that many
-    // that no place is left if a vague one may be among them.
+    // that no place is left if an uncertain one may be among them.
     std::int64_t gather() {
         const auto first = static_cast<std::uint16_t>(middle_ - 1), last = static_cast<std::uint16_t>(middle_ + 1);
         near_.clear();

@@ -1,4 +1,4 @@
-// What the window tells of the row at a position: bandwidths, and the groups of features with alike means; of the first
+// Estimates from the window of the row at a position: bandwidths, and the groups of features with alike means; of the first
 // window as a whole, the vigilance.
 #pragma once
 
@@ -30,7 +30,7 @@ inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {
 template <class Window>
 class WindowEstimates {
 public:
-    // Whatever was prepared for the next positions does not hold any more.
+    // Invalidate estimates prepared for the next positions.
     void start_over() noexcept { walker_ = typename Window::Walker(); }
 
     // Subtract a number from all positions.

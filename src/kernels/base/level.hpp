@@ -1,6 +1,6 @@
 #pragma once
 
-// One source, compiled once a processor level; CMake says for which:
+// One source, compiled once per processor level; CMake says for which:
 //
 //   MLCA_LEVEL        v2, v3, v4 (x86-64-v2 ... v4) or plain
 //   MLCA_MODULE       the Python module, _kernels_v2 ...

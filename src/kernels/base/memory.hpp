@@ -1,4 +1,4 @@
-// Memory that grows by itself.
+// Growing memory.
 //
 // Everything the kernels allocate comes through `obtain`, for two reasons: vectors are aligned for the widest registers,
 // and a test can let the n-th allocation fail. Learning prepares all room that a row may need before it changes
@@ -122,7 +122,7 @@ public:
         return rows;
     }
 
-    // Make room for n rows in all; new ones are zero, and the last may be changed.
+    // Reserve memory for n rows in all; new ones are zero, and the last may be changed.
     void reserve(std::int64_t n) {
         while (room() < n) chunks_.push_back(chunk_of_zeros());
         if (n > 0) own(n - 1);

@@ -72,7 +72,7 @@ public:
     const Row& operator[](std::int64_t row) const noexcept { return rows_[static_cast<std::size_t>(row)]; }
     Row& operator[](std::int64_t row) noexcept { return rows_[static_cast<std::size_t>(row)]; }
 
-    // Make room for one more row of that many pairs, so that `open` cannot fail.
+    // Reserve memory for one more row of that many pairs, so that `open` cannot fail.
     void reserve(std::int64_t pairs) {
         if (rows_.size() == rows_.capacity()) rows_.reserve(rows_.size() + rows_.size() / 2 + 16);
         if (free_ < pairs) add_chunk(pairs);
@@ -128,7 +128,7 @@ public:
         append(number, key, value);
     }
 
-    // Unmake the youngest row.
+    // Remove the youngest row.
     void withdraw() noexcept {
         const Row& row = rows_.back();
         if (!chunks_.empty() && row.keys + row.room == chunks_.back().keys.get() + used_) {

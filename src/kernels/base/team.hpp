@@ -1,4 +1,4 @@
-// What threads need of each other: functions that are passed down, a way to stop, work that can be shared, and the team that shares it.
+// Threads: functions that are passed down, a way to stop, work that can be shared, and the team that shares it.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ private:
     Result (*call_)(const void*, Arguments...);
 };
 
-// Thrown where a search is given up: the user may have pressed Ctrl-C, another thread may have failed. Searching changes nothing,
+// Thrown if a search is stopped: the user may have pressed Ctrl-C, another thread may have failed. Searching changes nothing,
 // so nothing has to be undone.
 struct Stopped {};
 
@@ -84,7 +84,7 @@ inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStr
 
 // Threads that work on a task together, as long as the team lives.
 //
-// No thread is given a share beforehand: each takes the next piece until none is left. So a thread that comes late, because it or
+// Work is not divided in advance: each takes the next piece until none is left. So a thread that comes late, because it or
 // its processor slept, takes fewer pieces, and one that has not come by the end is not waited for.
 class Team {
 public:

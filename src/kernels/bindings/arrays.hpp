@@ -1,4 +1,4 @@
-// NumPy arrays at the border: what comes in is checked here, before any loop believes it.
+// NumPy arrays at the Python boundary: arguments are checked here, before any loop uses them.
 #pragma once
 
 #include <nanobind/nanobind.h>

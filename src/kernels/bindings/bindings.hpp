@@ -1,4 +1,4 @@
-// What the files of the bindings know of each other.
+// Declarations shared by the files of the bindings.
 #pragma once
 
 #include <nanobind/nanobind.h>

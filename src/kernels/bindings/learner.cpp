@@ -1,4 +1,4 @@
-// The learner as Python sees it: arrays are checked here, the interpreter lock is let go of, failures become exceptions.
+// The learner as Python sees it: arrays are checked here, the interpreter lock is released, failures become exceptions.
 
 #include "bindings/bindings.hpp"
 
@@ -324,7 +324,7 @@ private:
         return held_->learner;
     }
 
-    // Make room for missing values; the caller has the turn to learn.
+    // Reserve memory for missing values; the caller has the turn to learn.
     void become_incomplete() {
         const auto old = learner();
         if (old->settings().incomplete) return;
@@ -431,7 +431,7 @@ void bind_learner(nb::module_& module) {
                         State state = state_from(arrays, n_labels, sparse, settings);
                         std::shared_ptr<Learner> learner;
                         {
-                            const nb::gil_scoped_release released;  // a large model takes its time
+                            const nb::gil_scoped_release released;  // a large model takes long
                             Settings found = settings;
                             for (StateRows* rows : {&state.weights, &state.recent}) {
                                 Array<double>& values = sparse ? rows->sparse.data : rows->dense;

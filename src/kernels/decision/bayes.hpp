@@ -222,7 +222,7 @@ public:
         return without_[place(label, bin)] + (bin == 0 ? n_voted : 0) + (bin == n_neighbors_ ? n_voted_alone : 0);
     }
 
-    // Take over counters in full, as a state has them; tallies must be set already.
+    // Copy counters in full, as a state has them; tallies must be set already.
     void set_counters(std::int64_t label, std::int64_t bin, std::int64_t with_label, std::int64_t without_label) noexcept {
         with(label, bin) = with_label;
         without(label, bin) = without_label - (bin == 0 ? n_voted : 0) - (bin == n_neighbors_ ? n_voted_alone : 0);

@@ -1,6 +1,6 @@
 // From near nodes to probabilities, and what is learned from the truth afterwards.
 //
-// For each row it is found who votes: the nearest nodes; then votes are counted and the experts say what they make of
+// For each row it is found the voters: the nearest nodes; then votes are counted and the experts say what they make of
 // them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
 // nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
 //
@@ -51,7 +51,7 @@ public:
         return (1.0 - place.f) * low + place.f * come_true(slot, place.cell + 1);
     }
 
-    // Count a row of these slots, sorted; there must be room.
+    // Count a row of these slots, sorted; memory must be reserved.
     void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         ++rows;
         for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
@@ -60,7 +60,7 @@ public:
         }
     }
 
-    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    // Whether the counts could be those of that many slots: any that passes is safe to use.
     bool is_sound(std::int64_t n_slots) const noexcept {
         const auto n = static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT);
         if (rows < 0 || rows > MOST_ROWS || total.size() != n || present.size() != n) return false;
@@ -160,7 +160,7 @@ public:
         }
     }
 
-    // Whether the logarithms could have been learned: whatever passes can be computed with.
+    // Whether the logarithms could have been learned: any that passes is safe to use.
     bool is_sound() const noexcept {
         return std::all_of(log_weights, log_weights + n_experts, [](double w) { return w <= 0.0 && w >= -1e15; });
     }
@@ -173,7 +173,7 @@ private:
     std::int64_t losses_[MOST_EXPERTS] = {};
 };
 
-// How unlike everything seen a row is: the share of learned rows that were nearer to their nearest node than it is.
+// Novelty of a row: the share of learned rows that were nearer to their nearest node than it is.
 //
 // Distances of rows from their nearest node, before they were learned, are counted in 64 bins.
 class Novelty {
@@ -213,7 +213,7 @@ private:
 
 inline constexpr std::int64_t MOST_ELECTORATES = 3;
 
-// Who votes on a row.
+// The voters of a row.
 struct Poll {
     Voters voters[MOST_ELECTORATES];
     Array<Stretch> trusted;         // nodes of trusted segments, where drift is followed
@@ -222,7 +222,7 @@ struct Poll {
     Array<std::int64_t> scores;     // of the background; filled in where there is a learned similarity
 };
 
-// What they say. Each thread has its own.
+// The results of a vote. Each thread has its own.
 struct Ballot {
     Shares shares[MOST_ELECTORATES];
 };
@@ -241,7 +241,7 @@ public:
         reserve(1, 0);  // "none" is always there
     }
 
-    // Make room for a row of that many labels; learning it cannot fail then. Nothing that is known changes.
+    // Reserve memory for a row of that many labels; learning it cannot fail then. Nothing that is known changes.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
@@ -266,7 +266,7 @@ public:
     // Slots that there is room for.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
 
-    // Make room for a vote, so that counting it cannot fail.
+    // Reserve memory for a vote, so that counting it cannot fail.
     void reserve(Ballot& ballot) const {
         for (std::int64_t e = 0; e < n_electorates; ++e) ballot.shares[e].reserve(n_slots());
     }
@@ -277,7 +277,7 @@ public:
     // Whether a row's votes are mixed with what else is known.
     bool mixes(const Poll& poll) const noexcept { return mixer && frequencies.rows > Mixer::FIRST_ROWS && !poll.voters[0].far(); }
 
-    // Mix them; `scores` are those of the linear models, "none" first. The space must have room.
+    // Mix them; `scores` are those of the linear models, "none" first. The space must be large enough.
     void mix(const Poll& poll, const Ballot& ballot, const Learned* learned, const double* scores, MixerSpace& space) const noexcept {
         const bool has_background = learned != nullptr && learned->has_background;
         space.n = static_cast<std::int64_t>(frequencies.arrived.size()) + 1;
@@ -302,7 +302,7 @@ public:
         poll.of_segments.clear();
     }
 
-    // Find who votes among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
+    // Find the voters among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
     // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `node_ids` says how many nodes were made
     // before each, and where a node is.
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
@@ -354,7 +354,7 @@ public:
         if (learning) find_nearest_of_segments(poll, n_nodes, node_ids, nearest_in);
     }
 
-    // Count the votes; there must be room.
+    // Count the votes; memory must be reserved.
     template <class View>
     void count_votes(Poll& poll, Ballot& ballot, const View& view) const noexcept {
         const auto count = [&](std::int64_t node) { return view.count(node); };
@@ -386,7 +386,7 @@ public:
         for (const std::int32_t slot : frequencies.arrived) put(slot);
     }
 
-    // What each expert says of a slot.
+    // The probability of each expert for a slot.
     void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
         const double prior = frequencies.prior(slot);
         double background = -1.0;
@@ -406,7 +406,7 @@ public:
         }
     }
 
-    // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. There must be room.
+    // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. Memory must be reserved.
     template <class View>
     void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (pool) {
@@ -425,7 +425,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // The row has become, or fallen on, this of that many nodes that were made. There must be room.
+    // The row has become, or joined, this node of all created ones. Memory must be reserved.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -433,7 +433,7 @@ public:
         fading.learn(node, n_made, slots, n_in_row);
     }
 
-    // Whether the state could be that of that many slots and nodes: whatever passes can be computed with.
+    // Whether the state could be that of that many slots and nodes: any that passes is safe to use.
     bool is_sound(std::int64_t slots, std::int64_t n_nodes, const NodeIds& node_ids) const {
         if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
         for (std::int64_t e = 0; e < n_electorates; ++e) {

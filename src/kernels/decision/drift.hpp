@@ -1,6 +1,6 @@
-// Meaning that changes: which parts of the past may vote, and label counts that fade.
+// Concept drift: which segments of the past may vote, and label counts that fade.
 //
-// Nodes are numbered here in the order of their making, whatever became of others since. Who may vote is learned. Segments
+// Nodes are numbered here in order of creation, whatever became of others since. Who may vote is learned. Segments
 // are runs of consecutive nodes. Each is trusted as far as the labels
 // of its nearest node were those of recent rows. Where votes are mixed with linear models, only nodes of trusted segments count. Else
 // they vote for a second expert, and a third asks the last 512 nodes by label counts that fade whenever a row falls on a node.
@@ -18,7 +18,7 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // How many there may be, and how fast trust follows: of experts, and where trust decides which nodes count.
+    // How many there may be, and how fast trust follows: of experts, and if trust decides which nodes count.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 
@@ -26,7 +26,7 @@ public:
 
     std::int64_t n() const noexcept { return static_cast<std::int64_t>(first.size()); }
 
-    // Make room for one more.
+    // Reserve memory for one more.
     void reserve() {
         if (first.size() + 1 < trust.capacity()) return;
         const std::size_t wanted = first.size() + first.size() / 2 + 18;
@@ -36,12 +36,12 @@ public:
     }
 
     // A node was made: every 64th begins a segment, with the trust of the one before. Of too many, the two neighbours
-    // of closest trust become one; not the newest, and of equals the oldest pair. There must be room.
+    // of closest trust become one; not the newest, and of equals the oldest pair. Memory must be reserved.
     void enter(std::int64_t node) noexcept {
         if (node % NODES == 0) append(node, 1, first.empty() ? 0.5 : trust.back());
     }
 
-    // A segment begins with this node. There must be room.
+    // A segment begins with this node. Memory must be reserved.
     void append(std::int64_t node, std::int64_t made_of, double trusted) noexcept {
         first.push_back(node);
         parts.push_back(made_of);
@@ -91,7 +91,7 @@ public:
     // How much the labels of a segment's nearest node were those of a row, 0 to 1.
     void learn(std::int64_t segment, double overlap) noexcept { trust.data()[segment] += speed_ * (overlap - trust.data()[segment]); }
 
-    // Whether these could be the segments of that many nodes and rows: whatever passes can be computed with.
+    // Whether these could be the segments of that many nodes and rows: any that passes is safe to use.
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n() > most_ || parts.size() != first.size() || trust.size() != first.size()) return false;
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
@@ -124,7 +124,7 @@ public:
     // The oldest of that many nodes whose counts are kept.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
-    // Make room for a row of that many labels, whatever node it falls on.
+    // Reserve memory for a row of that many labels, whichever node it joins.
     void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
@@ -142,7 +142,7 @@ public:
         rows.data()[node % LAST].clear();
     }
 
-    // A row of these slots falls on one of that many nodes; there must be room.
+    // A row of these slots joins one of that many nodes; memory must be reserved.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
@@ -158,7 +158,7 @@ public:
         }
     }
 
-    // Put back what was known of a node.
+    // Restore the counts of a node.
     void put(std::int64_t node, double count, const std::int32_t* slots, const double* faded, std::int64_t n) {
         counts.data()[node % LAST] = count;
         Rows& of_node = rows.data()[node % LAST];
@@ -166,7 +166,7 @@ public:
         for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
     }
 
-    // Whether the counts of a node could be with that many slots: whatever passes can be computed with.
+    // Whether the counts of a node could be with that many slots: any that passes is safe to use.
     bool is_sound(std::int64_t node, std::int64_t n_slots) const noexcept {
         if (counts.size() != LAST || rows.size() != LAST) return false;
         const double all = count(node);

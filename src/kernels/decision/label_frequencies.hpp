@@ -17,7 +17,7 @@ public:
         grow_to(totals, n_slots);
     }
 
-    // Count a row of these slots; there must be room. Labels that come together come in the order of their slots.
+    // Count a row of these slots; memory must be reserved. Labels that come together come in the order of their slots.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < n_in_row; ++i) {
             if (totals.data()[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
@@ -30,7 +30,7 @@ public:
         return static_cast<double>(totals.data()[slot] + 1) / static_cast<double>(rows + 2);
     }
 
-    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    // Whether the counts could be those of that many slots: any that passes is safe to use.
     bool is_sound(std::int64_t n_slots) const {
         if (rows < 0 || static_cast<std::int64_t>(totals.size()) != n_slots || static_cast<std::int64_t>(arrived.size()) >= n_slots) return false;
         std::int64_t n_come = 0;
@@ -92,7 +92,7 @@ public:
         }
     }
 
-    // Count a row of these slots; there must be room.
+    // Count a row of these slots; memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const auto n = static_cast<std::int64_t>(counts.size());
@@ -107,7 +107,7 @@ public:
         }
     }
 
-    // Whether the counts could be those of that many slots: whatever passes can be computed with.
+    // Whether the counts could be those of that many slots: any that passes is safe to use.
     bool is_sound(std::int64_t n_slots) const noexcept {
         if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
         const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8

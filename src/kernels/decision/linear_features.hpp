@@ -78,7 +78,7 @@ void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks,
     }
 }
 
-// f(key, value) for every feature of a dense row that is not 0. The space must have room.
+// f(key, value) for every feature of a dense row that is not 0. The space must be large enough.
 template <class F>
 void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();

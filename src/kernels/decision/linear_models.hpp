@@ -68,7 +68,7 @@ public:
     const FeatureKey& key(std::int64_t row) const noexcept { return keys_.data()[row]; }
     float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
 
-    // Make room for that many columns and slots.
+    // Reserve memory for that many columns and slots.
     void reserve_columns(std::int64_t n, std::int64_t n_slots) {
         grow_to(columns_, n_slots);
         if (n <= stride_) return;
@@ -95,7 +95,7 @@ public:
     }
     void own_all() { weights_.own_all(); }
 
-    // Let columns follow the labels that have arrived. There must be room.
+    // Let columns follow the labels that have arrived. Memory must be reserved.
     void admit(const Array<std::int32_t>& arrived) noexcept {
         for (auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL; n_columns_ < n; ++n_columns_) {
             columns_.data()[arrived.data()[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
@@ -107,7 +107,7 @@ public:
         }
     }
 
-    // Find the features of a row; those that no step has met are left out. The space must have room. A node's ranks may be known.
+    // Find the features of a row; those that no step has met are left out. The space must be large enough. A node's ranks may be known.
     template <class Row>
     void look_at(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
         std::int64_t n = 0;
@@ -147,7 +147,7 @@ public:
         }
     }
 
-    // What is known, for others to read later: rows are shared until they change.
+    // A snapshot for readers: rows are shared until they change.
     struct Draft {
         Rows<float> weights;
         Array<FeatureKey> keys;
@@ -176,7 +176,7 @@ public:
     };
     Draft draft() const { return {weights_.shared(), keys_, n_columns_, stride_}; }
 
-    // Whether a state could be that of d features and that many columns: whatever passes can be computed with.
+    // Whether a state could be that of d features and that many columns: any that passes is safe to use.
     static bool is_sound(const LinearState& state, std::int64_t d, const Nominal& nominal, std::int64_t n_columns) noexcept {
         const std::size_t n = state.features.size();
         if (state.n_columns != n_columns || state.kinds.size() != n || state.values.size() != n) return false;
@@ -195,7 +195,7 @@ public:
                std::all_of(state.squares.begin(), state.squares.end(), [](float g) { return g >= 1.0f && g < 0x1p100f; });
     }
 
-    // Know what a sound state says; labels arrived in this order.
+    // Restore a valid state; labels arrived in this order.
     void restore(const LinearState& state, const Array<std::int32_t>& arrived, std::int64_t n_slots) {
         reserve_columns(state.n_columns, n_slots);
         for (std::size_t i = 0; i < state.features.size(); ++i) {

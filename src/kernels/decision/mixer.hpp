@@ -113,7 +113,7 @@ public:
         step(g);
     }
 
-    // Whether the state could have been learned in that many rows: whatever passes can be computed with.
+    // Whether the state could have been learned in that many rows: any that passes is safe to use.
     bool is_sound(std::int64_t rows) const noexcept {
         double root[MOST_INPUTS][MOST_INPUTS];
         for (std::int64_t i = 0; i < n_inputs; ++i) {

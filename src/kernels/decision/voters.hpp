@@ -1,4 +1,4 @@
-// Who votes: the nearest nodes until they are ten and stand for fifty rows, and all that are as near as the last of them.
+// The voters: the nearest nodes until they are ten and stand for fifty rows, and all that are as near as the last of them.
 //
 // Nodes are offered with their keys, whole numbers by which they are compared (small is near, of equals the older is
 // nearer), in any order and from any search. What is kept is what would come first if all were sorted: the voters and
@@ -43,7 +43,7 @@ struct Voter {
 
 class Voters {
 public:
-    // Forget all nodes. Rows are counted with `counts`, one number a node; nodes that have no number yet stand for one row.
+    // Forget all nodes. Rows are counted with `counts`, one number per node; nodes that have no number yet stand for one row.
     void begin(const Ruler& ruler, const Array<std::int64_t>& counts) noexcept {
         ruler_ = ruler;
         counts_ = counts.data();
@@ -55,7 +55,7 @@ public:
     void offer(std::int64_t key, std::int64_t node) noexcept {
         const Voter voter{key, node, node < n_counts_ ? counts_[node] : 1};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
-        const bool is_last = size_ == 0 || !(voter < near_[size_ - 1]);  // as a rule: lists are sorted
+        const bool is_last = size_ == 0 || !(voter < near_[size_ - 1]);  // usually: lists are sorted
         const std::int64_t place = is_last ? size_ : std::upper_bound(near_, near_ + size_, voter) - near_;
         std::copy_backward(near_ + place, near_ + size_, near_ + size_ + 1);
         near_[place] = voter;
@@ -115,7 +115,7 @@ private:
 // Each slot's share of the votes, and which slots have one.
 class Shares {
 public:
-    // Make room for that many slots.
+    // Reserve memory for that many slots.
     void reserve(std::int64_t n_slots) {
         grow_to(shares_, n_slots);
         grow_to(is_listed_, n_slots);

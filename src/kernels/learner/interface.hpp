@@ -1,4 +1,4 @@
-// What a learner is to those who use it, whatever its nodes are like.
+// The interface of a learner, independent of its node storage.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct InputLabels {
     LabelRow operator[](std::int64_t j) const noexcept { return {labels + indptr[j], indptr[j + 1] - indptr[j]}; }
 };
 
-// What the learner asks its surroundings for.
+// Callbacks that the learner needs.
 struct Host {
     // Whether the user has interrupted; may be empty.
     std::function<bool()> interrupted;
@@ -81,7 +81,7 @@ struct Answers {
 
 // How one row's labels are predicted, with every number on the way. Slots are "none" and then the labels.
 struct Explained {
-    // Who votes, nearest first.
+    // The voters, nearest first.
     Array<std::int64_t> nodes, node_counts, unlabelled, label_counts;  // label_counts: one row per node
     Array<double> distances;
     std::int64_t n_compared = 0;  // nodes that the row was compared with
@@ -127,7 +127,7 @@ public:
     virtual void learn(const InputRows& rows, const InputLabels& labels, std::int64_t n_labels, std::int64_t n_jobs, const Host& host) = 0;
     // A learner in which all that came is learned: nullptr if that is this one.
     virtual std::shared_ptr<const Learner> settled(const Host& host) const = 0;
-    // Answer for each row, for the first `n_labels` labels. The learner must be settled.
+    // Predict each row, for the first `n_labels` labels. The learner must be settled.
     virtual void predict(const InputRows& rows, std::int64_t n_labels, std::int64_t n_jobs, const Host& host, const Answers& answers) const = 0;
     virtual Explained explain(const InputRows& row) const = 0;
     // What is known, with those arrays of the nodes that are wanted.

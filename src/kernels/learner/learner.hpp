@@ -38,7 +38,7 @@ struct WaitingLabels {
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(starts.size()) - 1; }
     InputLabels view() const noexcept { return {starts.data(), labels.data()}; }
 
-    // Make room for one more row: `append` cannot fail then.
+    // Reserve memory for one more row: `append` cannot fail then.
     void reserve(const LabelRow& row) {
         starts.reserve(starts.size() + 1);
         labels.reserve(labels.size() + static_cast<std::size_t>(row.n));
@@ -106,7 +106,7 @@ public:
                 done += portion;
             }
         } catch (...) {
-            // Nothing here may fail: there may be no memory left.
+            // Nothing here may fail, because memory may be exhausted.
             const std::lock_guard<Lock> guard(lock_);
             estimates_.start_over();
             model_.next_groups.reset();
@@ -303,7 +303,7 @@ private:
         }
     }
 
-    // Rebuild the model without the nodes that were given up.
+    // Rebuild the model without replaced nodes.
     void drop_gone(ModelHere& model) {
         if (model.n_gone == 0) return;
         ModelHere next = without_gone(model);
@@ -395,7 +395,7 @@ private:
     WindowEstimates<Window> estimates_;
     WaitingLabels waiting_;
     std::int64_t changes_ = 0;  // of the waiting rows
-    bool is_renewing_ = false;  // the similarity, while readers go by the old one
+    bool is_renewing_ = false;  // the similarity, while readers use the old one
     mutable BatchPredictor<ModelHere> predictor_{model_, settings_, lock_};
     mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once a reader has needed it
 };

@@ -46,7 +46,7 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
     }
 }
 
-// `places`: the number that each of the other's nodes would have here in the order of making, and that of the next node.
+// `places`: the number that each of the other's nodes would have here in order of creation, and that of the next node.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {

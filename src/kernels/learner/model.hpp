@@ -1,13 +1,13 @@
 // The model, and the one step by which it learns.
 //
-// A step has a part that only reads (a search by the nodes, and who votes) and a part that changes the model: `prepare` makes
-// all room that may be needed and may fail, the rest cannot. Learning takes steps one after the other; looking ahead searches
+// A step has a part that only reads (a search by the nodes, and the voters) and a part that changes the model: `prepare` makes
+// all room that may be needed and may fail, the rest cannot. Learning takes steps one after another; looking ahead searches
 // for a block of rows before it commits them; merging replays the nodes of another model, each as all the rows
 // it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
 // keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
 // c = 1 every step is that of a single row.
 //
-// Nodes are made by correntropy in any case. Who votes is found by it too, or by the learned similarity (similarity/rank_index.hpp);
+// Nodes are made by correntropy in any case. The voters is found by it too, or by the learned similarity (similarity/rank_index.hpp);
 // votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration (decision/calibrated.hpp).
 #pragma once
 
@@ -42,7 +42,7 @@ struct Model {
         bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
     };
 
-    // Who votes on a row, where it is not the nearest by correntropy under Bayes' rule.
+    // The voters of a row, where it is not the nearest by correntropy under Bayes' rule.
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
@@ -88,7 +88,7 @@ struct Model {
     Nodes nodes;
     LabelMemory labels;
     Rows<double> bandwidths;       // one per node, or one per feature
-    Array<double> bandwidth_sums;  // over the nodes, in the order of their making
+    Array<double> bandwidth_sums;  // over the nodes, in order of creation
     RunningMedian median_bandwidth;
     Groups groups;
     std::optional<Groups> next_groups;  // of the round that the next row is due for: they come into force with it
@@ -100,7 +100,7 @@ struct Model {
     std::optional<Decision> decision;   // where it is calibrated
     std::optional<LinearModels> linear; // where they are mixed in
     std::int64_t n_longest = 0;         // entries of any node, once all have weights in the linear models; only where trust counts
-    // Where nodes are bounded: those that were given up stay in their places until the model is rebuilt without them.
+    // Where nodes are bounded: those that were replaced stay in their places until the model is rebuilt without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;
@@ -119,7 +119,7 @@ struct Model {
         return number < n_kept() ? kept_node(number) : -1;
     }
 
-    // Say how a row is to be compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
+    // Set how a row is compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
@@ -144,7 +144,7 @@ struct Model {
     // Whether the nearest node takes a row in.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // Who votes on rows under the learned similarity: row q among the first n[q] nodes, ascending numbers.
+    // The voters of rows under the learned similarity: row q among the first n[q] nodes, ascending numbers.
     // `with_scores`: fill in the background, too.
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
@@ -164,7 +164,7 @@ struct Model {
         });
     }
 
-    // Who votes on a row by correntropy, whose nearest nodes are listed already.
+    // The voters of a row by correntropy, whose nearest nodes are listed already.
     void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
         bool summed = false;
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const TopK& {
@@ -182,7 +182,7 @@ struct Model {
         decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, node_ids, learning, nearest_in);
     }
 
-    // Who votes on the next row, before it is learned; `query` is what it was searched by.
+    // The voters of the next row, before it is learned; `query` is what it was searched by.
     void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
         const std::int64_t n = query.n_nodes;
         if (n == 0) {
@@ -195,7 +195,7 @@ struct Model {
         }
     }
 
-    // Make room for a node; afterwards `create_node` cannot fail.
+    // Reserve memory for a node; afterwards `create_node` cannot fail.
     void reserve_node(std::int64_t n, const Row& x) {
         nodes.reserve(n, x);
         if (as_learned) as_learned->reserve(n, x);
@@ -204,13 +204,13 @@ struct Model {
         nodes.enter(node, x, node_bandwidths);
         if (as_learned) as_learned->enter(node, x);
     }
-    // Unmake nodes that were created and have not become nodes of the model.
+    // Remove nodes that were created and have not become nodes of the model.
     void withdraw() noexcept {
         if (as_learned) as_learned->withdraw(n_nodes, RowOfNode{nodes.weights()});
         nodes.withdraw(n_nodes);
     }
 
-    // Make room for all else that committing a row may need.
+    // Reserve memory for all else that committing a row may need.
     void prepare(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         std::int64_t n_labels = labels.n_labels;
         for (std::int64_t place = 0; place < row.labels.n; ++place) n_labels = std::max(n_labels, row.labels.labels[place] + std::int64_t{1});
@@ -280,7 +280,7 @@ struct Model {
         finish(row, work);
     }
 
-    // The model is full, and no node is given up: only the counters learn.
+    // The model is full, and no node is replaced: only the counters learn.
     void pass_by(const LabelledRow& row, const TopK& found, Voting& voting, Work& work) noexcept {
         if (decision && !row.is_replayed) decide(row, voting, work);
         if (!decision) count(row, settings.learned ? voting.neighbours : found, work.votes);
@@ -352,7 +352,7 @@ private:
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
         if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
-        // In the order of their making, as if the others had been all.
+        // In order of creation, as if the others had been all.
         std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
         for (std::int64_t k = 0; k < n_nodes; ++k) {
             if (gone.data()[k]) continue;
@@ -413,7 +413,7 @@ private:
         decision->reserve(work.ballot);
     }
 
-    // Make room for the steps of the linear models, on the row and on nodes that will be rehearsed.
+    // Reserve memory for the steps of the linear models, on the row and on nodes that will be rehearsed.
     void prepare_linear(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         const auto n_slots = decision->n_slots();
         const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
@@ -434,7 +434,7 @@ private:
         if (joining) reserve(nodes.row(found.nodes[0]));
         const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
         for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
-            // A node that is given up moves those behind it up by one place.
+            // A node that is replaced moves those behind it up by one place.
             const std::int64_t j = rehearsed(labels.n_learned + 1, q, n_after);
             if (j < n_kept()) reserve(nodes.row(kept_node(j)));
             if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
@@ -502,7 +502,7 @@ private:
         linear->score(work.linear);
     }
 
-    // Learn from what would have been said of a row that `decide` has counted the votes of.
+    // Learn from the prediction of a row that `decide` has counted the votes of.
     void learn_to_mix(const LabelledRow& row, const Poll& poll, Work& work) noexcept {
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
         look_at(row, has_cells(as_learned->learned(), labels.n_learned), work);
@@ -519,7 +519,7 @@ private:
         mark(0.0);
     }
 
-    // The steps of the linear models, after a row was learned otherwise; `prepare` has made room.
+    // The steps of the linear models, after a row was learned otherwise; `prepare` has reserved memory.
     void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);
@@ -546,7 +546,7 @@ private:
         }
     }
 
-    // Learn from what would have been said of a row; `prepare` has made room.
+    // Learn from the prediction of a row; `prepare` has reserved memory.
     void decide(const LabelledRow& row, Voting& voting, Work& work) noexcept {
         const auto view = this->view();
         const Learned* learned = as_learned ? &as_learned->learned() : nullptr;

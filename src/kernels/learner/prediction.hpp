@@ -1,4 +1,4 @@
-// Asking a model: probabilities of many rows, and how one row's came about.
+// Prediction with a model: probabilities of many rows, and the explanation of one row.
 //
 // Nothing here changes the model; the caller holds its lock for reading. A few rows are compared with the nodes together.
 #pragma once
@@ -48,7 +48,7 @@ public:
         for (std::int64_t i = 0; i < n_labels; ++i) usual_[static_cast<std::size_t>(i)] = labels.probability(i, bin, model.n_kept()).posterior;
     }
 
-    // Answer up to TOGETHER rows.
+    // Predict up to TOGETHER rows.
     template <class Source>
     void answer(const ModelOf& model, const Source& source, std::int64_t first, std::int64_t n, std::int64_t n_labels, const Answers& answers, Stop& stop) {
         Row rows[TOGETHER];
@@ -347,7 +347,7 @@ private:
     }
 
     typename ModelOf::Work work_;
-    Array<std::int64_t> explained_;  // who votes on the row that is explained
+    Array<std::int64_t> explained_;  // the voters on the row that is explained
     std::vector<TopK> found_;
     std::vector<Voting> votings_;
     Array<double> usual_;  // by Bayes' rule, the probability of labels without votes
@@ -363,7 +363,7 @@ public:
 
     BatchPredictor(const ModelHere& model, const Settings& settings, Lock& lock) : model_(model), settings_(settings), lock_(lock) {}
 
-    // Answer for the first n rows.
+    // Predict the first n rows.
     void answer(const Source& source, std::int64_t n, std::int64_t n_labels, std::int64_t n_jobs, Stop& stop, const Answers& answers) {
         // The first rows tell how many threads the others are worth.
         const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, n) : 0;
@@ -388,7 +388,7 @@ private:
     // What a thread must have to do before it is worth its start.
     static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
 
-    // Answer for the next rows up to `end`, in turn with other threads.
+    // Predict the next rows up to `end`, in turn with other threads.
     void answer_some(const Source& source, std::atomic<std::int64_t>& next, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) {
         auto prediction = idle_.borrow([this] { return std::make_unique<Prediction<ModelHere>>(settings_); });
         Stop never;  // interrupts are looked for between slices only, when nothing is locked

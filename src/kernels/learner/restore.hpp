@@ -47,7 +47,7 @@ inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
 // wait for it any more.
 struct Draft {
     State state;
-    Array<std::uint8_t> gone;  // which nodes were given up; empty if none
+    Array<std::uint8_t> gone;  // which nodes were replaced; empty if none
     std::int64_t n_nodes = 0;  // with those
     std::optional<Rows<double>> weights, bandwidths;
     std::optional<LinearModels::Draft> linear;
@@ -154,7 +154,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.create_node(k, x, node_bandwidths);
     model.bandwidths.reserve(k + 1);
     std::copy_n(node_bandwidths, width, model.bandwidths[k]);
-    // In the order of their making, as they were first added up.
+    // In order of creation, as they were first added up.
     for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
     model.median_bandwidth.reserve();
     if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);
@@ -181,7 +181,7 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
     ++model.n_candidates;
 }
 
-// Let an empty model know what a state says. What goes beyond the paper is checked here: whatever passes can be computed with.
+// Restore an empty model from a state. What goes beyond the paper is checked here: any that passes is safe to use.
 template <class ModelOf>
 void read_state(ModelOf& model, const State& state) {
     LabelMemory& labels = model.labels;
@@ -240,7 +240,7 @@ void read_state(ModelOf& model, const State& state) {
     }
 }
 
-// The same model without the nodes that were given up.
+// The same model without replaced nodes.
 template <class ModelOf>
 ModelOf without_gone(const ModelOf& model) {
     Draft draft = write_state(model, OfNodes::all);

@@ -11,13 +11,13 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// How nodes move: as in the code behind the paper's tables, as in the released code, as the equations are printed.
+// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, as the equations are printed.
 enum class Rule { published, released, text };
 
 // Whether neighbours vote with their label counts or with the share of their rows that had the label.
 enum class Vote { counts, frequencies };
 
-// All who may vote in a calibrated decision, and the first node beyond them.
+// The largest number of voters of a calibrated decision, plus one.
 inline constexpr std::int64_t MOST_LISTED = 101;
 
 struct Settings {
@@ -30,8 +30,8 @@ struct Settings {
     double vigilance;
     double smoothing;
     std::int64_t screen_from;  // with fewer nodes than this, screening has little to save
-    // What goes beyond the paper.
-    bool learned = false;          // who votes is decided by the learned similarity, not by correntropy
+    // Options beyond the paper.
+    bool learned = false;          // voters are chosen by the learned similarity, not by correntropy
     bool calibrated = false;       // votes become probabilities by calibration, not by Bayes' rule
     bool mixes = false;            // linear models and calibrated votes are mixed; `calibrated` then, too
     bool recency = false;

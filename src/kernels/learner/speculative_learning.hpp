@@ -8,7 +8,7 @@
 // not, and they are repeated.
 //
 // The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
-// meet a few times a block instead of once a row: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
+// meet a few times per block instead of once per row: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
 // behind a row that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
 // where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
 // share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.
@@ -235,7 +235,7 @@ private:
         }
     }
 
-    // Whether it can be known beforehand who votes on a row: which segments are trusted changes with every row.
+    // Whether it can be known beforehand the voters on a row: which segments are trusted changes with every row.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }
@@ -287,7 +287,7 @@ private:
         return n;
     }
 
-    // Find who votes when a row's turn has come. The model is locked, so interrupts have to wait.
+    // Find the voters when a row's turn has come. The model is locked, so interrupts have to wait.
     void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
         Stop never;
         Query<typename ModelOf::Row> query = model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);

@@ -106,7 +106,7 @@ struct State {
     std::optional<Learned> learned;
     CellState cells;                    // empty: there are none
     std::int64_t similarity_due = 1;
-    Array<std::int64_t> similarity_node_ids;  // where trust decides which nodes count
+    Array<std::int64_t> similarity_node_ids;  // if trust decides which nodes count
     std::optional<Decision> decision;   // with as many slots as there are labels, and "none"
     std::optional<LinearState> linear;
 };

@@ -60,7 +60,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Make room for that many nodes in all; whatever is done to them afterwards cannot fail.
+    // Reserve memory for that many nodes in all; whatever is done to them afterwards cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
@@ -75,7 +75,7 @@ public:
         if (codes_) codes_->reserve_move();
     }
 
-    // Threads may enter nodes side by side if those between two multiples of this number are one's; 0: one after the other.
+    // Threads may enter nodes side by side if those between two multiples of this number are one's; 0: one after another.
     std::int64_t entered_together() const noexcept { return codes_ ? CodedNodes::ENTERED_TOGETHER : 0; }
     void enter(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
@@ -92,12 +92,12 @@ public:
         return true;
     }
 
-    // Unmake the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
+    // Remove the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
     void withdraw(std::int64_t) noexcept {}
 
     const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    // All rows as they are now, whatever becomes of them.
+    // All rows as a snapshot.
     Rows<double> shared_rows() const { return weights_.shared(); }
     // The groups of a row's features.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
@@ -108,7 +108,7 @@ public:
     // About how many pairs of features a search among that many nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
-    // Parts of screening that are rebuilt now and then: `renewed` takes its time and only reads, `take` is done at once.
+    // Parts of screening that are rebuilt now and then: `renewed` takes long and only reads, `take` is done at once.
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor sharing = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
         return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, sharing);

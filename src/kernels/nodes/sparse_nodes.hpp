@@ -142,7 +142,7 @@ public:
         return true;
     }
 
-    // Unmake the nodes from `first` on; none has moved since the oldest of them was made.
+    // Remove the nodes from `first` on; none has moved since the oldest of them was made.
     void withdraw(std::int64_t first) noexcept {
         for (std::int64_t node = weights_.size() - 1; node >= first; --node) {
             const Row x = row(node);

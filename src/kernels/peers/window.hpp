@@ -12,7 +12,7 @@ namespace mlca::MLCA_LEVEL::peers {
 inline constexpr std::int64_t LARGEST_K = 7;  // the authors try 1, 3, 5 and 7 neighbours
 inline constexpr std::int64_t N_CHOICES = 4;
 
-// Only who judges voters changes their masks; for others Mask is const.
+// Only the update of voters changes masks; elsewhere Mask is const.
 template <class Mask>
 struct WindowView {
     Vector<const std::int64_t> slots, mask_slots;
@@ -86,7 +86,7 @@ inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Ve
                 deciding = false;
             }
         }
-        // With too few voters a label is taken to be absent.
+        // With too few voters a label counts as absent.
         for (std::int64_t choice = (n_voters + 1) / 2; choice < N_CHOICES; ++choice) was_right[label][choice] = !present;
     }
 }
@@ -100,9 +100,9 @@ inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const
         const auto distance_to = [&](std::int64_t other) { return to_slot[window.slots[other]]; };
         n_right[position - first] = 0;
         for (std::int64_t label = 0; label < k.size; ++label) {
-            // A window that is tested again asks fewer neighbours while it has fewer rows.
+            // A window that is tested again uses fewer neighbours while it has fewer rows.
             const std::int64_t n_wanted = anew ? std::clamp<std::int64_t>(position - start, 0, k[label]) : k[label];
-            // Where too few rows may vote, the oldest row of all votes in their place.
+            // Where too few rows may vote, the oldest row of all votes instead.
             std::fill_n(nearest, LARGEST_K, 0);
             std::int64_t n_found = 0;
             for (std::int64_t other = start; other < position && n_wanted > 0; ++other) {

@@ -33,7 +33,7 @@ public:
         Array<std::int32_t> counts;
     };
 
-    // Make room for a node of these features, so that `enter` cannot fail.
+    // Reserve memory for a node of these features, so that `enter` cannot fail.
     void reserve(std::int64_t node, const std::int32_t* features, std::int64_t n) {
         if (n > 0) {
             const std::int64_t known = *std::max_element(features, features + n) + std::int64_t{1};
@@ -117,7 +117,7 @@ private:
         }
     }
 
-    // Lay the masks of a few features out by tile; those that are not there are zero.
+    // Lay the masks of a few features out by tile; those that are missing are zero.
     void unfold(const std::int32_t* features, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
         std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // no masks at all where there are no tiles yet
         for (std::int64_t j = 0; j < n; ++j) {

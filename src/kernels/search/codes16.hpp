@@ -1,8 +1,8 @@
-// The nodes a third time, sixteen bits a feature: a closer look at those whose four bits promise something.
+// The nodes a third time, sixteen bits per feature: a closer look at nodes whose four bits look near.
 //
 // A feature's line is divided evenly between two ends, y becomes Y = round((y - low) / width), cut off at 0 and 32767.
 // The difference of two such numbers, scaled to z = (x - y) r in units of 2^-13, squared, and put through the eighth
-// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 features at once: 3.8 billion terms a second on a busy core
+// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 features at once: 3.8 billion terms per second on a busy core
 // where exact ones come at 0.8. float32 is no slower in the first cache, but survivors lie far apart and come from memory,
 // and here that is a fourth of the weights': on Mediamill a search took 110 microseconds instead of 159.
 //
@@ -81,7 +81,7 @@ struct Words16 {
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)); }
 };
 #if defined(__AVX512BW__)
-// And 32. As each power waits for eight products one after the other, wider vectors pay even where the processor has no
+// And 32. As each power waits for eight products one after another, wider vectors pay even where the processor has no
 // wider units, as more of them are on their way together: 13 nanoseconds a look on Yeast instead of 16 (Zen 4).
 struct Words32 {
     using Words = __m512i;
@@ -273,8 +273,8 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // By how much the lower bound stays below the exact sum as a rule: errors of single terms cancel, what is left is
-    // the allowance for them. A guess, not a promise.
+    // By how much the lower bound stays below the exact sum usually: errors of single terms cancel, what is left is
+    // the allowance for them. An estimate, not a guarantee.
     std::int64_t looseness() const noexcept { return error_ + error_ / 8; }
 
     // A lower bound of the sum with a node, in units.

@@ -1,4 +1,4 @@
-// Sixteen cells a feature: where a value lies, in four bits.
+// Sixteen cells per feature: where a value lies, in four bits.
 //
 // A feature's line is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that
 // are not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are open: every number has a cell, however
@@ -27,7 +27,7 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t N_BOUNDARIES = 15;
-// Boundaries a feature in memory; the last is never asked for.
+// Boundaries per feature in memory; the last is never asked for.
 inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 
 class Cells {
@@ -118,7 +118,7 @@ private:
     Array<double> boundaries_;
 };
 
-// The nodes a second time, four bits a feature, where byte shuffles find them.
+// The nodes a second time, four bits per feature, where byte shuffles find them.
 //
 // Nodes stand in blocks of 64. A feature is one run of 32 bytes of a block: byte j holds the cell of node j in its
 // low four bits and that of node j + 32 in its high ones. So one load brings a feature of 64 nodes, and features
@@ -139,7 +139,7 @@ public:
 
     std::int64_t n_features() const noexcept { return n_features_; }
 
-    // Make room for n nodes in all. If that fails nothing has changed.
+    // Reserve memory for n nodes in all. If that fails nothing has changed.
     void reserve(std::int64_t n_nodes) { blocks_.reserve(rounded_up(n_nodes, BLOCK) / BLOCK); }
 
     // Write the cells of a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
@@ -158,7 +158,7 @@ public:
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
     }
 
-    // 32 bytes a feature; features are filled up with cells 0 to a multiple of FOURS.
+    // 32 bytes per feature; features are filled up with cells 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:

@@ -48,7 +48,7 @@ public:
     const Scale16& widths() const noexcept { return widths_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
-    // Make room for n nodes in all; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all; a failure leaves everything as it was.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         if (looks_closer_) fine_.reserve(n);
@@ -61,7 +61,7 @@ public:
     // Whether the first n nodes ask for cells placed again; fewer than `first` are not worth any.
     bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
 
-    // The same n nodes with cells placed again; `weights(node)` are the features of a node. It takes its time, and
+    // The same n nodes with cells placed again; `weights(node)` are the features of a node. It takes long and
     // changes nothing here: others may go on reading.
     template <class Weights>
     CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {

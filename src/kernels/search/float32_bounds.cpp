@@ -53,7 +53,7 @@ void rough_root_sums(const float* __restrict x, const float* __restrict tile, co
 
 namespace {
 
-// Vectors are written out where there are two sums a node: the compiler keeps arrays in memory.
+// Vectors are written out where there are two sums per node: the compiler keeps arrays in memory.
 typedef float Eight __attribute__((vector_size(32)));
 typedef float EightAnywhere __attribute__((vector_size(32), aligned(4), may_alias));
 

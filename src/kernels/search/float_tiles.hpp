@@ -6,7 +6,7 @@
 //
 // Nodes are kept a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature of
 // many nodes is one vector load and nothing is ever summed across a vector. Rough sums or means are computed for all nodes. If
-// an error bound excludes a node from the N nearest, ties included, it is left out; what survives, a dozen nodes as a rule,
+// an error bound excludes a node from the N nearest, ties included, it is left out; what survives, a dozen nodes usually,
 // is computed exactly. float32 never decides.
 //
 // k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, no root and
@@ -188,7 +188,7 @@ public:
 
     bool can() const noexcept { return d_ <= MOST_ATTRIBUTES && largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
-    // Make room for n nodes in all.
+    // Reserve memory for n nodes in all.
     void reserve(std::int64_t n) {
         if (d_ > MOST_ATTRIBUTES) return;
         tiles_.reserve((n + TILE - 1) / TILE);

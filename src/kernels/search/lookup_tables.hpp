@@ -74,7 +74,7 @@ inline std::uint8_t rank_cell(std::int32_t rank, std::int32_t step) {
     return static_cast<std::uint8_t>(std::min(std::max(cell, 0), static_cast<std::int32_t>(TABLE) - 1));
 }
 
-// The tables of one row: 16 bytes a feature, filled up with zeros to a multiple of four features.
+// The tables of one row: 16 bytes per feature, filled up with zeros to a multiple of four features.
 class LookupTables {
 public:
     explicit LookupTables(std::int64_t n_features)

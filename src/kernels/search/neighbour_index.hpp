@@ -87,7 +87,7 @@ struct CellLimits {
     std::int64_t least = 0, per_root = 0;
 };
 
-// Nodes that were given up: a flag for each node, or none, and how many they are.
+// Nodes that were replaced: a flag for each node, or none, and how many they are.
 struct Gone {
     const std::uint8_t* flags;
     std::int64_t n;

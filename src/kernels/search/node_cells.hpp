@@ -54,7 +54,7 @@ public:
         Array<float> place, scores;
         Array<std::int64_t> order;
         Array<Block> blocks;          // visited
-        Array<std::int32_t> nodes;    // in the visited blocks, one after the other
+        Array<std::int32_t> nodes;    // in the visited blocks, one after another
     };
 
     NodeCells(const Learned& learned, const CellLimits& limits)
@@ -135,7 +135,7 @@ public:
         return result;
     }
 
-    // Make room for that many nodes in all; `enter` cannot fail then.
+    // Reserve memory for that many nodes in all; `enter` cannot fail then.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -154,7 +154,7 @@ public:
         enter(node, known_.data()[node]);
         if (node + 1 == static_cast<std::int64_t>(known_.size())) known_ = {};
     }
-    // Unmake the nodes from `first` on: they are the last of their cells.
+    // Remove the nodes from `first` on: they are the last of their cells.
     void withdraw(std::int64_t first) noexcept {
         while (static_cast<std::int64_t>(slots_.size()) > first) {
             const std::int32_t block = slots_.back() / static_cast<std::int32_t>(BLOCK), cell = owners_.data()[block];

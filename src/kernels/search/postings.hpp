@@ -49,7 +49,7 @@ namespace mlca::MLCA_LEVEL {
 // MLCA-I take a fifth of the time.
 class Terms {
 public:
-    // Make room for the terms of that many features.
+    // Reserve memory for the terms of that many features.
     void reserve(std::int64_t n) {
         grow_to(differences_, n);
         grow_to(factors_, n);

@@ -2,7 +2,7 @@
 //
 // Chosen for dense rows whose nodes are mostly not zero. Sparse rows and nodes use lists (search/rank_postings.hpp).
 //
-// The scheme is that of search/screening.hpp: four bits a feature, a closer look, exact sums of what may be nearest. Here cells
+// The scheme is that of search/screening.hpp: four bits per feature, a closer look, exact sums of what may be nearest. Here cells
 // are of equal width in ranks, so that each holds about as many nodes as any other, tables need no boundaries of their own,
 // and a node's code is a shift of its ranks. The closer look is that of search/rank_codes.hpp.
 //
@@ -30,7 +30,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A closer look at the learned similarity: dense nodes by their ranks again, sixteen bits a feature.
+// A closer look at the learned similarity: dense nodes by their ranks again, sixteen bits per feature.
 //
 // Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13: no
 // factor is left to multiply by, as r is the same in all features. The power is that of search/codes16.hpp, the features'
@@ -53,7 +53,7 @@ public:
         share_out(learned);
     }
 
-    // Make room for n nodes in all; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all; a failure leaves everything as it was.
     void reserve(std::int64_t n) { codes_.reserve(n); }
     // Write a node, given by its ranks from the lowest.
     void enter(std::int64_t node, const std::int32_t* ranks) noexcept { encode(ranks, codes_[node]); }
@@ -73,7 +73,7 @@ public:
 
     // A lower bound of a row's D with a node.
     double lower(const std::int16_t* code, std::int64_t node) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[node])); }
-    // By how much it stays below D as a rule.
+    // By how much it stays below D usually.
     double looseness() const noexcept { return looseness_; }
     const std::int16_t* code(std::int64_t node) const noexcept { return codes_[node]; }
 
@@ -148,7 +148,7 @@ public:
         for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
     }
 
-    // Make room for n nodes in all, and for their four-bit codes in that many slots; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all, and for their four-bit codes in that many slots; a failure leaves everything as it was.
     void reserve(std::int64_t n, std::int64_t n_slots) {
         look_.reserve(n);
         rows_.ranks.reserve(n);

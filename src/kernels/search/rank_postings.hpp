@@ -52,7 +52,7 @@ public:
         }
     }
 
-    // Make room for a node of these entries, so that `enter` cannot fail.
+    // Reserve memory for a node of these entries, so that `enter` cannot fail.
     void reserve(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) {
         if (alone_.size() == alone_.capacity()) {
             const std::size_t room = alone_.size() + alone_.size() / 2 + 64;
@@ -92,7 +92,7 @@ public:
         is_listed_.push_back(1);
     }
 
-    // Unmake the youngest node, of these entries.
+    // Remove the youngest node, of these entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
             if (is_number(learned, keys[p], values[p])) {

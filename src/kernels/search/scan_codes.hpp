@@ -5,7 +5,7 @@
 // bits. There nothing can overflow within 1,040 (516) features; sums of longer rows are taken in parts, and shifted.
 // All of it is integer arithmetic, and every variant gives the same numbers.
 //
-// Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms a second): 60 to 85 billion
+// Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms per second): 60 to 85 billion
 // feature pairs a second for one row, 90 for four rows that share each load of the codes. Two features a
 // byte and entries up to 127 gave 42 and 58; the coarser entries let a tenth more nodes pass.
 #pragma once

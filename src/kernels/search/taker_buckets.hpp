@@ -55,7 +55,7 @@ public:
         }
     }
 
-    // Make room for n nodes in all, and for as many moves as a row may cause.
+    // Reserve memory for n nodes in all, and for as many moves as a row may cause.
     void reserve(std::int64_t n) {
         const auto make_room = [](auto& array, std::size_t wanted) {
             if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);

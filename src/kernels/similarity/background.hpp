@@ -38,7 +38,7 @@ public:
         }
     }
 
-    // Whether the state could be that of d features: whatever passes can be computed with.
+    // Whether the state could be that of d features: any that passes is safe to use.
     bool is_sound(std::int64_t d) const noexcept {
         const std::int64_t n = n_slots();
         const auto n_coefficients = static_cast<std::int64_t>(coefficients.size());

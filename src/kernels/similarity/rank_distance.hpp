@@ -48,7 +48,7 @@ public:
 
     std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(weights.size()); }
 
-    // Whether the state could be that of d features: whatever passes can be computed with.
+    // Whether the state could be that of d features: any that passes is safe to use.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_features() != d || !ranks.is_sound(d) || !traits.is_sound(d) || !background.is_sound(d + traits.size())) return false;
         if (has_background == background.centres.empty()) return false;

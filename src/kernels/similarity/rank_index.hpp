@@ -199,7 +199,7 @@ public:
     // A node's ranks, from the lowest, where they are kept.
     const std::int32_t* node_ranks(std::int64_t node) const noexcept { return screen_ ? screen_->ranks(node) : nullptr; }
 
-    // Make room for a node; `enter` cannot fail then.
+    // Reserve memory for a node; `enter` cannot fail then.
     void reserve(std::int64_t n_nodes, const Row& x) {
         if (cells_) {
             cells_->reserve(n_nodes);
@@ -242,7 +242,7 @@ public:
         }
         lists_->leave(node);
     }
-    // Unmake the nodes from `first` on; `row(node)` are their features.
+    // Remove the nodes from `first` on; `row(node)` are their features.
     void withdraw(std::int64_t first, RowOf row) noexcept {
         if (cells_) cells_->withdraw(first);
         if (entries_) entries_->withdraw(first);
@@ -257,7 +257,7 @@ public:
     }
 
     // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
-    // is called for one after the other: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
+    // is called for one after another: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
     // row's background. Where there are cells, nodes are listed of those that were visited, `space.cells.nodes`, whatever the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop, Compared f) const {
         if constexpr (!SPARSE_ROWS) {

@@ -37,7 +37,7 @@ public:
     // Nothing is known yet: the state of another is put in, and `restore` called.
     Ranks() = default;
 
-    // Make room for all knots of d features. Where most are zero, that may be much more than there are.
+    // Reserve memory for all knots of d features. Where most are zero, that may be much more than there are.
     void reserve(std::int64_t d) {
         knots.reserve(static_cast<std::size_t>(n_knots * d));
         up_to.reserve(static_cast<std::size_t>(n_knots * d));
@@ -158,7 +158,7 @@ public:
         }
     }
 
-    // Whether n_knots, starts, knots and up_to could be those of d features: whatever passes can be computed with.
+    // Whether n_knots, starts, knots and up_to could be those of d features: any that passes is safe to use.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
         const auto n = static_cast<std::int64_t>(knots.size());

@@ -1,4 +1,4 @@
-"""How fast, in units of the machine at hand.
+"""Speed, relative to the limits of the machine.
 
 `probes` measures what the machine can do at best: exponentials a second of the bare summed kernel, in float64 and in
 float32, on one thread with data in cache. `workloads` lists what is measured: learning and prediction on the
@@ -8,7 +8,7 @@ River. `data` brings the datasets, real ones where they are at hand, else genera
 of `peers`), and `results` prints one table of rows a second,
 attribute pairs a second and the ratio to the probe, so that figures from different machines can be compared.
 
-`serve` stands apart: it measures the service through HTTP, beside the same learner in this process.
+`serve` is separate: it measures the service through HTTP, beside the same learner in this process.
 
-Nothing here asserts anything: `mlca bench` reports, tests stay out of it.
+Nothing here asserts anything: `mlca bench` reports, and tests do not use it.
 """

@@ -1,4 +1,4 @@
-"""The same work done by others: plain NumPy, scikit-learn's neighbours, River."""
+"""The same work in plain NumPy, scikit-learn's neighbours and River."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 
 class PlainNumPy:
-    """MLCA (common bandwidth, published rule) as one would write it with NumPy: whole arrays, no loops over nodes."""
+    """MLCA (common bandwidth, published rule) in plain NumPy: whole arrays, no loops over nodes."""
 
     def __init__(self, vigilance: float, n_neighbors: int = 10, window: int = 50) -> None:
         self.vigilance, self.n_neighbors, self.window = vigilance, n_neighbors, window
@@ -84,7 +84,7 @@ def brute_force(metric: str, X: NDArray[np.float64], n_jobs: int) -> Any:
 
 
 def river_models() -> dict[str, Any]:
-    """Return River's own multi-label models and ours in River's form; nothing where River is not installed."""
+    """Return River's own multi-label models and ours in River's form; nothing if River is not installed."""
     try:
         from river import linear_model, multioutput, tree
     except ImportError:
@@ -101,5 +101,5 @@ def river_models() -> dict[str, Any]:
 
 
 def river_rows(X: NDArray[np.float64], Y: NDArray[np.uint8]) -> list[tuple[dict[int, float], dict[int, bool]]]:
-    """Return rows as River takes them."""
+    """Return rows in River's form."""
     return [(dict(enumerate(x.tolist())), dict(enumerate(map(bool, y.tolist())))) for x, y in zip(X, Y, strict=True)]

@@ -1,4 +1,4 @@
-"""Measuring time and memory, and the machine's own limits: the bare summed kernel, one thread, data in cache."""
+"""Measurement of time and memory, and the machine's own limits: the bare summed kernel, one thread, data in cache."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 from mlca.kernels import native
 
 N_NODES, N_ATTRIBUTES, REPEATS = 64, 256, 50
-RUNS = 200  # a fifth of a second: a processor that was idle takes some time to wake up
+RUNS = 200  # a fifth of a second, because an idle processor needs time to speed up
 
 
 def exp64() -> float:
-    """Return how many exact kernel terms a second are summed in float64."""
+    """Return the number of exact kernel terms per second in float64."""
     rng = np.random.default_rng(0)
     x, nodes = rng.random(N_ATTRIBUTES), rng.random((N_NODES, N_ATTRIBUTES))
     seconds = best_time(lambda: native.sum_exactly(x, nodes, 3.0, REPEATS), RUNS)
@@ -29,7 +29,7 @@ PAGE = 4096
 
 
 def best_time(work: Callable[[], Any], repeats: int = 5) -> float:
-    """Return the seconds of the fastest of some runs, after one that does not count."""
+    """Return the seconds of the fastest of some runs, after a warm-up run."""
     work()
     return min(single_time(work) for _ in range(repeats))
 
@@ -42,14 +42,14 @@ def single_time(work: Callable[[], Any]) -> float:
 
 
 class PeakMemory:
-    """A context that watches how far the process grows beyond what it had at the start.
+    """A context that measures the growth of the process's memory.
 
     Attributes
     ----------
     growth : int or None
-        The largest growth seen, in bytes; None where the system does not tell.
+        The largest growth, in bytes; None if the system does not report it.
     peak : int or None
-        All that the process had then.
+        The memory at the start.
     """
 
     def __init__(self) -> None:

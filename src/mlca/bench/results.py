@@ -1,4 +1,4 @@
-"""What was measured, as a table or as JSON."""
+"""Measurements as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Line:
     Attributes
     ----------
     work, who : str
-        What was done, and by whom.
+        The task, and the library.
     rows : int
-        How many rows.
+        The number of rows.
     seconds : float
-        In how much time.
+        The time in seconds.
     pairs : float or None
-        How many attribute pairs (attributes times nodes times rows) were compared; None where it makes no sense.
+        The number of feature pairs (features times nodes times rows) that were compared; None if that is meaningless.
     note : str
-        What else is worth knowing.
+        A remark.
     memory : int or None
-        How far the process grew at its peak, in bytes, where that was watched.
+        The largest growth of the process's memory, in bytes, if it was measured.
     """
 
     work: str
@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Target:
-    """What was aimed for and what came out; `reached` compares them."""
+    """A goal with its result; `reached` compares them."""
 
     name: str
     wanted: float
@@ -48,12 +48,12 @@ class Target:
 
     @property
     def reached(self) -> bool:
-        """Whether the target is met."""
+        """Whether the goal is met."""
         return self.found <= self.wanted if self.at_most else self.found >= self.wanted
 
 
 def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
-    """Yield a table of the targets, line by line."""
+    """Yield the lines of a table of the goals."""
     yield f"{'target':<64} {'wanted':>10} {'found':>12}"
     for target in targets:
         sign = "<=" if target.at_most else ">="
@@ -63,7 +63,7 @@ def targets_in_words(targets: Sequence[Target]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Results:
-    """Everything that was measured; the probe's speed in terms per second."""
+    """All measurements, with the probe's speed in terms per second."""
 
     exp64: float
     lines: tuple[Line, ...]

@@ -1,4 +1,4 @@
-"""Datasets for measuring: the real ones where they are at hand, else generated ones of the same shape."""
+"""Datasets for benchmarks: real ones if available, otherwise generated ones of the same shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from mlca.datasets import load_dataset, three_discs
 
-# rows, attributes, non-zeros a row (None: dense), labels, labels a row
+# rows, features, non-zeros per row (None: dense), labels, labels per row
 SHAPES = {
     "scene": (2407, 294, None, 6, 1.1),
     "yeast": (2417, 103, None, 14, 4.2),
@@ -38,7 +38,7 @@ class Sample:
 
 @cache
 def sample(name: str) -> Sample:
-    """Return a dataset by name: training rows where it has an official split."""
+    """Return a dataset by name: training rows if it has an official split."""
     if name == "three discs":
         stage = three_discs(random_state=0)[0]
         return Sample(name, stage.X, sparse.csr_array(stage.Y), True)
@@ -50,7 +50,7 @@ def sample(name: str) -> Sample:
 
 
 def generated(name: str) -> Sample:
-    """Make rows of a dataset's shape: clusters in dense data, non-zeros by popularity in sparse data."""
+    """Generate rows of a dataset's shape: clusters in dense data, non-zeros by popularity in sparse data."""
     n, d, nonzeros, q, cardinality = SHAPES[name]
     rng = np.random.default_rng(0)
     Y = sparse.random_array(

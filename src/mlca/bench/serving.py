@@ -1,7 +1,7 @@
-"""The service beside the same learner in process: rates through HTTP, waiting times under load, recovery.
+"""The service beside the same learner in process: rates through HTTP, latencies under load, recovery.
 
-One run on one machine: a real `mlca serve` on loopback, and clients in this process that send ready-made requests over
-kept connections, so that little of the time is theirs. Everything shares the machine's cores.
+One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
+kept connections, so that they cost little time. Everything shares the machine's cores.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CONNECTIONS = 16
 
 @dataclass(frozen=True)
 class Measurement:
-    """Something measured."""
+    """A measurement."""
 
     name: str
     value: float
@@ -41,7 +41,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class ServeResults:
-    """Everything measured, and what was aimed for."""
+    """All measurements, with their goals."""
 
     cores: int
     figures: tuple[Measurement, ...]
@@ -78,7 +78,7 @@ class ServiceProcess:
         self.listening_after = time.perf_counter() - self.began
 
     def wait_until_ready(self) -> float:
-        """Return the seconds from the start to the first moment that it was ready."""
+        """Return the seconds from the start until it was ready."""
         import http.client
 
         while True:
@@ -153,7 +153,7 @@ def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]
 def _in_process() -> tuple[float, float]:
     """Return the rates of learning the next thousand rows, and of predicting with a thousand nodes."""
     X, labels = _rows(2 * NODES, 0)
-    model = MLCA(recency=True).partial_fit(X[:NODES], labels[:NODES])  # as the service does
+    model = MLCA(recency=True).partial_fit(X[:NODES], labels[:NODES])  # as in the service
     model.predict_proba(X[:BATCH])
     began = time.perf_counter()
     for start in range(0, NODES, BATCH):
@@ -166,7 +166,7 @@ def _in_process() -> tuple[float, float]:
 
 
 class _Connection:
-    """A kept connection that sends ready-made requests."""
+    """A kept connection that sends prepared requests."""
 
     async def open(self, port: int) -> _Connection:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)
@@ -242,8 +242,8 @@ async def _learn(port: int, position: int) -> float:
 async def _single_rows(port: int) -> tuple[float, float, float, int]:
     """Return rate, median and 99th percentile of single-row predictions, and how many rows were learned beside them."""
     requests = _predicting(200, 1)
-    # Rows like those that are known, so that the nodes stay a thousand. All is made before the clock runs: making a
-    # request takes the client longer than the service takes to answer it.
+    # Rows near the known ones, so that the number of nodes stays a thousand. They are prepared before the clock starts:
+    # the client needs more time for a request than the service for its response.
     turns = int(500 * _SECONDS / NODES)
     batches = [batch for turn in range(turns) for batch in _learning(NODES, 0, f"again{turn}-")]
     times: list[float] = []
@@ -279,7 +279,7 @@ async def _single_rows(port: int) -> tuple[float, float, float, int]:
 
 
 def _recovery(data: Path) -> list[Measurement]:
-    """Return the seconds in which a service is ready again, from the log alone and from a snapshot."""
+    """Return the seconds until a service is ready again, from the log alone and from a snapshot."""
     from mlca.serve.live_model import new_parameters
     from mlca.serve.log import create_log
     from mlca.serve.log_changes import Learn

@@ -90,7 +90,7 @@ class Scope:
     words: tuple[str, ...] | None = None
 
     def wanted(self, configurations: Sequence[Configuration]) -> tuple[Configuration, ...]:
-        """Return those of some configurations that are wanted."""
+        """Return the requested ones of some configurations."""
         return tuple(configurations) if self.words is None else choose(self.words, configurations)
 
     @property
@@ -100,7 +100,7 @@ class Scope:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """Those of MLCA, MLCA-I and MLCA-C that are wanted."""
+        """The requested configurations of MLCA, MLCA-I and MLCA-C."""
         wanted = {configuration.family for configuration in self.configurations}
         return tuple(variant for variant in MLCA_VARIANTS if variant in wanted)
 
@@ -110,7 +110,7 @@ class Scope:
         return tuple(one for one in self.configurations if one.is_mlca and one.ranked)
 
     def parameters(self, configuration: Configuration, dataset: str) -> Mapping[str, Value] | None:
-        """Return the parameters of a configuration on a dataset; None where the paper has none."""
+        """Return the parameters of a configuration on a dataset; None if the paper has none."""
         return self.chosen.get((configuration.key, dataset)) or configuration.tuned(dataset)
 
     def fold_tasks(
@@ -123,9 +123,9 @@ class Scope:
         epochs: int = 1,
         arrangement: str = "",
     ) -> list[Task]:
-        """Return one task a fold, or one for the official split of a large dataset.
+        """Return one task per fold, or one for the official split of a large dataset.
 
-        Without parameters they are the tuned ones; there are no tasks where the paper has none.
+        Without given parameters the tuned ones are used; there are no tasks if the paper has none.
         """
         parameters = parameters or self.parameters(configuration, dataset)
         if parameters is None:
@@ -151,7 +151,7 @@ class Scope:
         ]
 
     def complaint(self) -> str:
-        """Say what is missing and how to get it; empty if nothing is."""
+        """Return a message about missing datasets with the remedy; empty if there are none."""
         return "\n".join(how_to_get(name) for name in self.missing)
 
 
@@ -171,7 +171,7 @@ def scope_of(
     datasets, algorithms : sequence of str, optional
         Names; default: those of the paper.
     repetitions : int, optional
-        How many seeds of a stream, and how many of the twenty folds of 2 x 10-fold cross-validation.
+        The number of seeds of a stream, and of folds of 2 x 10-fold cross-validation.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
 
 
 def _mean_training_match(tasks: list[Task], outcomes: Mapping[Task, Outcome]) -> float:
-    """Return the mean exact match; minus infinity where a fold has none."""
+    """Return the mean exact match; minus infinity if a fold has none."""
     values = [outcomes[task].values.get("training_exact_match") for task in tasks if task in outcomes]
     if len(values) < len(tasks) or None in values:
         return -np.inf

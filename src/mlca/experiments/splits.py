@@ -1,4 +1,4 @@
-"""Datasets for the experiments: what is at hand, and how it is cut into training and test rows."""
+"""Datasets for the experiments, and their splits into training and test rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from mlca.datasets.locations import find
 from mlca.optional import install
 
 N_FOLDS = 10
-# Rows with more non-zeros than this share are dense, whatever form their file has.
+# Rows with a larger share of non-zeros are dense, whatever the form of the file.
 MOSTLY_ZERO = 0.5
 
-# River brings this one along, in `river.datasets.Yeast`.
+# River contains this dataset, as `river.datasets.Yeast`.
 RIVER_YEAST = "yeast"
 
 
@@ -41,7 +41,7 @@ def is_at_hand(name: str) -> bool:
 
 
 def how_to_get(name: str) -> str:
-    """Return a sentence that says how to get a missing dataset."""
+    """Return a message on how to get a missing dataset."""
     river = f", or {install('river')}, which brings it" if name == RIVER_YEAST else ""
     hint = "" if os.environ.get("MLCA_DATA") else ", or set MLCA_DATA to a folder that has it"
     return f"{name} is missing and left out; get it with `mlca datasets fetch {name}`{river}{hint}."
@@ -58,9 +58,9 @@ def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: boo
     name : str
         The dataset.
     repetition, fold : int or None
-        Which shuffle, and which fold of it; None for the official split.
+        The shuffle, and its fold; None for the official split.
     scaled : bool
-        Whether attributes are scaled to [0, 1] as the training rows say.
+        Whether features are scaled to [0, 1] by the training rows.
     dense : bool
         Whether rows must be dense.
     """
@@ -75,7 +75,7 @@ def split_of(name: str, repetition: int | None, fold: int | None, *, scaled: boo
     if dense and sparse.issparse(X):
         X_train, X_test = X_train.toarray(), X_test.toarray()
     if scaled:
-        # Sparse attributes are counts or 0/1: their least value is 0, and the largest alone scales them.
+        # Sparse features are counts or 0/1: their minimum is 0, and their maximum alone determines the scale.
         scaler = MaxAbsScaler() if sparse.issparse(X_train) else MinMaxScaler()
         X_train, X_test = scaler.fit_transform(X_train), scaler.transform(X_test)
     return Split(X_train, Y[training], X_test, Y[tested])

@@ -59,27 +59,26 @@ class Task:
     algorithm : str
         The class of the estimator.
     parameters : tuple of (str, value)
-        Its parameters, in the order of their names.
+        Its parameters, sorted by name.
     dataset : str
-        The name of a dataset; of a stream, the condition.
+        The name of a dataset; for a stream, the condition.
     seed : int
-        Of whatever is random in the algorithm and in generated data.
+        The seed of the algorithm and of generated data.
     repetition, fold : int or None
-        Which fold of which shuffle is tested; None for the official split. Of a dataset as a stream, the shuffle, or
-        None for the order of the file.
+        The shuffle and its test fold; None for the official split. For a dataset as a stream, the shuffle, or None for
+        the order of the file.
     scaled : bool
-        Whether attributes are scaled to [0, 1] on the training part.
+        Whether features are scaled to [0, 1] by the training rows.
     on_training : bool
-        Whether exact match on the training rows is measured too.
+        Whether exact match on the training rows is also measured.
     epochs : int
-        How often the rows are presented; everything is measured after each time.
+        The number of passes over the rows; everything is measured after each.
     size : int or None
-        Of generated data: points a disc, or rows to learn.
+        For generated data: points per disc, or rows to learn.
     nodes : int or None
-        Of generated data: how many nodes the model has.
+        For generated data: the number of nodes of the model.
     arrangement : str
-        What is done to the rows that are learned: their order, or what their labels mean; see `arrangements`. Empty
-        for nothing.
+        The arrangement of the learned rows: their order, or a concept change; see `arrangements`. Empty for none.
     """
 
     work: Work
@@ -102,7 +101,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """What a result is stored under: a hash of the task and of the code."""
+        """Return the key of a result: a hash of the task and of the code."""
         code = f"{fingerprint()} {_river()}" if self.algorithm.startswith(RIVER_PREFIX) else fingerprint()
         return hashlib.sha256(f"{code}\n{self.to_json()}".encode()).hexdigest()
 
@@ -126,23 +125,22 @@ def in_order(parameters: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task.
+    """The result of a task.
 
     Attributes
     ----------
     task : Task
-        What was to be done.
+        The task.
     status : {"done", "too long", "failed"}
-        Whether there is a result; if not, why.
+        Whether there is a result, or the reason why not.
     values : mapping of str to float
-        The measures, by name; where there are several stages, ``name@stage`` from 1 on. What is undefined is
-        NaN, or not there.
+        The measures by name; with several stages, ``name@stage`` from 1 on. Undefined ones are NaN or absent.
     pictures : mapping of str to list
-        What is to be drawn: nodes, or a measure over the rows of a stream.
+        Data for plots: nodes, or a measure over the rows of a stream.
     trouble : str
         The traceback of a failure; the limit of a fit that took too long.
     seconds : float
-        What the whole task took; of a fit that took too long, the limit.
+        The duration of the whole task; for a timeout, the limit.
     """
 
     task: Task

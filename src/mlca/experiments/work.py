@@ -1,4 +1,4 @@
-"""What doing a task means: from a task to numbers, in this process."""
+"""Execution of a task in this process: from a task to numbers."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ _warm: set[tuple[Any, ...]] = set()
 
 @dataclass
 class Findings:
-    """What a task has found so far."""
+    """The results of a task so far."""
 
     values: dict[str, float] = field(default_factory=dict)
     pictures: dict[str, Any] = field(default_factory=dict)
 
 
 def do(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Do a task.
+    """Run a task.
 
     Parameters
     ----------
     task : Task
-        What to do.
+        The task.
     clock : callable
         Called with True when a fit begins and with False when it ends.
 
     Returns
     -------
     Findings
-        The measures, and what is to be drawn of them.
+        The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as labels that no training row has: the measures show it
+        warnings.simplefilter("ignore")  # such as labels without training rows: the measures show it
         return WORKS[task.work](task, clock)
 
 
 def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Learn the discs stage by stage, and judge all rows presented so far after each."""
+    """Learn the discs stage by stage, and measure all rows presented so far after each."""
     found = Findings()
     model = make(task.algorithm, dict(task.parameters), task.seed)
     stages = three_discs(task.size or 0, condition=task.dataset, random_state=task.seed)  # type: ignore[arg-type]
@@ -82,20 +82,20 @@ def _stream(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shrink the plane of the discs, in all directions alike, until they fit into [0, 1]."""
+    """Shrink the plane of the discs uniformly until they fit into [0, 1]."""
     lowest, highest = CENTRES.min() - RADIUS, CENTRES.max() + RADIUS
     shrunk: NDArray[np.float64] = (X - lowest) / (highest - lowest)
     return shrunk
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Give labels that have not come yet their empty columns: the paper divides by three from the start."""
+    """Add empty columns for labels that are not known yet: the paper divides by three from the start."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
 
 def _n_nodes(model: Any) -> float:
-    """Count nodes; clusters of MCIC count once they are mature, for only those predict."""
+    """Count nodes; clusters of MCIC count once they are mature, because only those predict."""
     return float(model.n_nodes_ if hasattr(model, "n_nodes_") else getattr(model, "n_mature_", np.nan))
 
 
@@ -106,14 +106,14 @@ def _nodes_to_draw(model: Any) -> dict[str, Any]:
 
 
 def _centres(model: Any) -> NDArray[np.float64]:
-    """Return the centres of the mature clusters of MCIC, which it does not show itself."""
+    """Return the centres of the mature clusters of MCIC, which are not public."""
     clusters = model._clusters
     centres: NDArray[np.float64] = clusters.sums[model._mature] / clusters.weights[model._mature, None]
     return centres
 
 
 def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Learn the training rows of a fold once or several times, and judge the test rows."""
+    """Learn the training rows of a fold once or several times, and measure the test rows."""
     found = Findings()
     parameters = dict(task.parameters)
     model = make(task.algorithm, parameters, task.seed)
@@ -139,7 +139,7 @@ def _fold(task: Task, clock: Callable[[bool], None]) -> Findings:
 
 
 def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
-    """Measure what the model decides, in which order it puts the labels, and what its probabilities are worth."""
+    """Measure the model's decisions, rankings and probabilities."""
     started = perf_counter()
     predicted = model.predict(X)
     seconds = perf_counter() - started
@@ -154,18 +154,18 @@ def _judge(model: Any, X: Any, Y: NDArray[np.uint8]) -> Mapping[str, float]:
 
 
 def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[np.uint8]) -> None:
-    """Let our code be loaded before the clock starts, once a process and kind of model and rows."""
+    """Load our code before the clock starts, once per process and kind of model and rows."""
     kind = (algorithm, *(parameters.get(name) for name in ("published", "vote")), sparse.issparse(X))
     if kind in _warm or algorithm in rivals.__all__:
         return
-    with suppress(ValueError):  # what so few rows cannot do says nothing about all of them
+    with suppress(ValueError):  # errors on such few rows say nothing about all of them
         rows = slice(0, _WARM_UP_ROWS)
         make(algorithm, parameters, seed=0).fit(X[rows], Y[rows]).predict(X[rows])
     _warm.add(kind)
 
 
 def _growth(task: Task, clock: Callable[[bool], None]) -> Findings:
-    """Measure what learning `size` rows takes a model that has `nodes` nodes and gets no new ones.
+    """Measure the time of learning `size` rows with a model that has `nodes` nodes and gets no new ones.
 
     With vigilance 0 each distinct row becomes a node, and a row that equals a node changes nothing.
     """

@@ -1,4 +1,4 @@
-"""Workers: processes that do tasks, one after another, and can be ended in the middle of one.
+"""Workers: processes that run tasks one after another, and can be killed during one.
 
 A fit may sit in compiled code for hours, where no signal handler and no thread can stop it, and a wrong
 one may take its process down. So no task is done where results are kept. Whoever wants one done, the
@@ -8,11 +8,11 @@ task and listens:
     begins, ends, begins, ends, ...     around every fit; the clock of the time limit runs in between
     an Outcome                          the worker is free again
 
-A worker that exceeds the limit is killed, and one that dies is a failed task, not a failed run. The pipe
-is the leash: when the other side is gone, even by ``kill -9``, a worker ends at once.
+A worker that exceeds the limit is killed, and one that dies is a failed task, not a failed run. If the pipe to its
+parent closes, even by ``kill -9``, a worker ends at once.
 
-Every worker computes on one thread: the number of jobs is the number of busy cores, and what is timed
-does not depend on how many libraries think that the machine is theirs.
+Every worker uses one thread: the number of jobs is the number of busy cores, and timings do not depend on the threads
+of libraries.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ BEGINS, ENDS = "begins", "ends"
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-# Free ones of this process. Appending and popping are atomic: threads need no lock.
+# The free workers of this process. Appending and popping are atomic, so threads need no lock.
 _free: list[Worker] = []
 
 
 def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
-    """Do a task on a worker.
+    """Run a task on a worker.
 
     Parameters
     ----------
     task : Task
-        What to do.
+        The task.
     code : str
         The fingerprint of the code that planned it.
     time_limit : float or None
-        Seconds that one fit may take.
+        The time limit per fit, in seconds.
 
     Returns
     -------
     Outcome
-        Whatever happened: nothing is raised.
+        The outcome, also of a failure: nothing is raised.
     """
     try:
         worker = _free.pop()
@@ -69,10 +69,10 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
 
 
 class Worker:
-    """The near end of the pipe: a process that does tasks."""
+    """The parent's end of the pipe to a process that runs tasks."""
 
     def __init__(self) -> None:
-        # Not multiprocessing: Dask's workers are daemons, which may not have children there.
+        # Not multiprocessing, because Dask's workers are daemons, which may not have children there.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlca.experiments.workers"],
             stdin=subprocess.PIPE,
@@ -89,7 +89,7 @@ class Worker:
         return self._process.poll() is None
 
     def do(self, task: Task, code: str, time_limit: float | None) -> Outcome:
-        """Have a task done, or the process killed when a fit takes longer than allowed."""
+        """Run a task, or kill the process if a fit exceeds the limit."""
         started = perf_counter()
         too_long = threading.Event()
         alarm: threading.Timer | None = None
@@ -122,13 +122,13 @@ class Worker:
         self._process.kill()
         self._process.wait()
         for pipe in (self._tasks, self._news):
-            with suppress(OSError):  # what was still to be sent cannot be
+            with suppress(OSError):  # pending data cannot be sent any more
                 pipe.close()
 
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers afterwards; between the tasks of a run they stay, for starting one takes seconds."""
+    """End all free workers afterwards; within a run they stay, because starting one takes seconds."""
     try:
         yield
     finally:
@@ -137,10 +137,10 @@ def closing_workers() -> Iterator[None]:
 
 
 def main() -> None:
-    """Do tasks until nobody is there to send more: the far end of the pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who sends the tasks
+    """Run tasks until the pipe is closed: the worker's end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
     news = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get between the pickles
+    os.dup2(2, 1)  # output of libraries must not mix with the pickles
     tasks: queue.SimpleQueue[tuple[Task, str]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
 
@@ -153,7 +153,7 @@ def main() -> None:
 
 
 def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
-    """Take tasks from the pipe; leave the world when it is closed, whatever is being computed."""
+    """Read tasks from the pipe; exit when it is closed, even during a computation."""
     while True:
         try:
             tasks.put(pickle.load(sys.stdin.buffer))
@@ -163,7 +163,8 @@ def _receive(tasks: queue.SimpleQueue[tuple[Task, str]]) -> None:
 
 def _do(task: Task, code: str, news: IO[bytes]) -> Outcome:
     started = perf_counter()
-    # Asked here and not by the one who sends: sources may change during a run, and a worker that starts later has them.
+    # Checked here rather than by the parent: sources may change during a run, and a worker that starts later has the
+    # new ones.
     if code != fingerprint():
         trouble = f"{platform.node()} has other sources of mlca than the run began with: make them the same, run again"
         return Outcome(task, "failed", {}, {}, trouble, perf_counter() - started)

@@ -29,7 +29,7 @@ LONGEST_ROW = 400_000
 _WANTED = {
     Numeric: ("not a number within bounds", "send a number"),
     Boolean: ("neither true nor false", "send true or false"),
-    Date: ("no date", "send a date such as 2026-01-31"),
+    Date: ("not a date", "send a date such as 2026-01-31"),
 }
 
 

@@ -238,7 +238,7 @@ class Date:
 
     nominal = False
     kind = "date"
-    wanted = "no date"
+    wanted = "not a date"
 
     @property
     def width(self) -> int:

@@ -1,4 +1,4 @@
-"""The HTML report in a real Chromium: what readers see, on a wide screen, on a phone, in the dark, on paper."""
+"""The HTML report in a real Chromium: wide, on a phone, in dark mode, and in print."""
 
 import io
 import re
@@ -30,7 +30,7 @@ def column(page, number):
     return page.locator(f"tbody tr > :nth-child({number})").all_text_contents()
 
 
-def test_no_errors_and_nothing_from_outside(open_page, report):
+def test_report_has_no_errors_and_loads_nothing(open_page, report):
     page = open_page(report)
     page.wait_for_load_state("networkidle")
     assert page.errors == []
@@ -76,7 +76,7 @@ def test_pictures_that_share_ids_keep_their_own(open_page, tmp_path):
     assert "DOCTYPE" not in page.locator("main").inner_text()
 
 
-def test_a_picture_cannot_reach_out_or_run(open_page, tmp_path):
+def test_picture_cannot_load_or_run_anything(open_page, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as outside:
         outside.setblocking(False)
         svg = (
@@ -142,7 +142,7 @@ def test_sorting_moves_only_rows(open_page, report):
     assert others.count() == page.locator("table").nth(3).locator("thead th").count()
 
 
-def test_numbers_stand_right_in_figures_of_one_width(open_page, report):
+def test_numbers_are_right_aligned(open_page, report):
     page = open_page(report)
     cells = page.locator("#comparison tbody td")
     assert set(cells.evaluate_all("(cells) => cells.map((cell) => getComputedStyle(cell).textAlign)")) == {"right"}
@@ -150,7 +150,7 @@ def test_numbers_stand_right_in_figures_of_one_width(open_page, report):
     assert "tabular-nums" in style
 
 
-def test_the_page_never_scrolls_sideways(open_page, report):
+def test_page_never_scrolls_sideways(open_page, report):
     page = open_page(report)
     for width in (360, 390, 768, 1280):
         page.set_viewport_size({"width": width, "height": 900})
@@ -159,7 +159,7 @@ def test_the_page_never_scrolls_sideways(open_page, report):
         assert page.evaluate("window.scrollX") == 0
 
 
-def test_endless_words_widen_neither_page_nor_first_column(open_page, tmp_path):
+def test_long_words_widen_neither_page_nor_first_column(open_page, tmp_path):
     word = "supercalifragilistic" * 12
     table = Table(word, (word, "number", word), ((word, 1, word),), word)
     section = Section(word, word, word, word, (table,), ())
@@ -181,12 +181,12 @@ def test_wide_tables_scroll_in_their_box_and_keep_the_first_column(open_page, re
     assert number.bounding_box()["x"] == before[1] - 150
 
 
-def test_paper_measured_and_difference_fit_a_phone(open_page, report):
+def test_paper_measured_and_difference_fit_on_a_phone(open_page, report):
     box = open_page(report, 390).locator("#comparison .box").nth(1)
     assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
 
 
-def test_pictures_on_a_phone_can_be_read(open_page, report):
+def test_pictures_are_readable_on_a_phone(open_page, report):
     """Shrunk to two thirds at most; those still too wide scroll in their box."""
     wide = [svg.bounding_box()["width"] for svg in open_page(report, 2400).locator(".picture svg").all()]
     phone = [svg.bounding_box()["width"] for svg in open_page(report, 360).locator(".picture svg").all()]
@@ -194,7 +194,7 @@ def test_pictures_on_a_phone_can_be_read(open_page, report):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_stand_out(open_page, report, scheme):
+def test_text_contrast_is_sufficient(open_page, report, scheme):
     page = open_page(report, color_scheme=scheme)
     page.locator("th button").first.click()
     contrasts = page.evaluate(CONTRASTS)
@@ -206,7 +206,7 @@ def test_texts_stand_out(open_page, report, scheme):
     assert set(cards) == {"rgb(255, 255, 255)"}
 
 
-def test_paper_is_white_and_cuts_nothing(open_page, report):
+def test_printed_page_is_white_and_complete(open_page, report):
     page = open_page(report, 680, color_scheme="dark")  # A4 between margins of 15 mm
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -218,7 +218,7 @@ def test_paper_is_white_and_cuts_nothing(open_page, report):
     }
 
 
-def test_the_widest_table_of_the_paper_is_printed_on_a_landscape_page(open_page, tmp_path):
+def test_widest_table_is_printed_on_a_landscape_page(open_page, tmp_path):
     heads = ("dataset", *(f"MLCA-C V=0.{i}" for i in range(15)))
     row = ("mediamill", *(0.123 for _ in range(15)))
     page = open_page(write_section(tmp_path, [Table("Wide", heads, (row,)), Table("Narrow", heads[:4], (row[:4],))]))
@@ -230,7 +230,7 @@ def test_the_widest_table_of_the_paper_is_printed_on_a_landscape_page(open_page,
     assert page.locator(".wide table").bounding_box()["width"] <= 1009
 
 
-def test_any_name_reads_in_the_browser_as_it_was_written(open_page, tmp_path):
+def test_any_name_is_shown_literally_in_the_browser(open_page, tmp_path):
     names = [
         '</script><b>"&amp;',
         "<!-- --> <![CDATA[x]]>",

@@ -1,4 +1,4 @@
-"""Markdown, CSV and the text of the HTML: what goes in comes out again."""
+"""Markdown, CSV and the text of the HTML contain what was put in."""
 
 import csv
 from html.parser import HTMLParser
@@ -85,7 +85,7 @@ MCIC_<raw>,0.9,0.9049,0.0049,"a, b"
 """
 
 
-def test_a_small_report_is_written_word_by_word(tmp_path):
+def test_small_report_is_written_word_for_word(tmp_path):
     folder = tmp_path / "new" / "results"
     paths = write_report(SMALL, folder)
     assert [path.relative_to(folder).as_posix() for path in paths] == [
@@ -99,7 +99,7 @@ def test_a_small_report_is_written_word_by_word(tmp_path):
     assert paths[3].read_text("utf-8") == SVG
 
 
-def test_a_report_is_replaced_and_leaves_nothing_else(tmp_path):
+def test_report_is_replaced_as_a_whole(tmp_path):
     paths = write_report(SMALL, tmp_path)
     paths[0].write_text("old")
     assert write_report(SMALL, tmp_path) == paths
@@ -107,7 +107,7 @@ def test_a_report_is_replaced_and_leaves_nothing_else(tmp_path):
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted(paths)
 
 
-def test_a_report_that_cannot_be_written_leaves_the_old_one(tmp_path):
+def test_failed_report_leaves_the_old_one(tmp_path):
     html, *_ = write_report(SMALL, tmp_path)
     before = html.read_text("utf-8")
     bad = Figure("no picture", "nothing")
@@ -169,7 +169,7 @@ def test_numbers_are_rounded_sensibly(head, values, shown):
 
 
 @pytest.mark.parametrize("values", [("a", 1.0), ("N/A", None), ()])
-def test_a_column_of_names_or_of_nothing_is_not_numeric(values):
+def test_column_of_names_or_without_values_is_not_numeric(values):
     [column] = columns_of(Table("", ("c",), tuple((value,) for value in values)))
     assert not column.is_numeric
 

@@ -275,7 +275,8 @@ class LearnedModel(StreamClassifier):
             report(self._learner.n_seen, self._learner.n_nodes)
 
     def _learn_part(self, rows: Rows, targets: LabelRows) -> None:
-        known = None if self._learner.n_seen == 0 else row_ids_of(self)
+        has_ids = ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen > 0
+        known = row_ids_of(self) if has_ids else None
         if targets.ids is None and (known is None or not known.waits):
             self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
             return

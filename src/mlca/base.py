@@ -232,13 +232,21 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         # array, which `frame.to_numpy()` returns, are copied.
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
         rows: Rows = X if not plain or X.flags.c_contiguous else np.ascontiguousarray(X)
-        if not (plain and native.all_within(rows, LARGEST_VALUE)):
+        if not (plain and native.all_within(rows, LARGEST_VALUE)) and not self._is_ready(X):
             rows = self._converted(X)
         if targets is not None and targets.n_rows != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
         if rows.shape[1] > (most := self._most_features):
             raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {most}: select some")
         return rows
+
+    def _is_ready(self, X: Any) -> bool:
+        """Whether X is a sparse matrix that can be learned as it is, such as rows made of a table's cells."""
+        ready = type(X) is sparse.csr_array and self._accepts_sparse and X.dtype == np.float64 and all(X.shape)
+        if not (ready and X.has_canonical_format and X.data.all()):
+            return False
+        present = np.nan_to_num(X.data, nan=1.0) if self._allows_gaps else X.data
+        return bool(native.all_within(present[np.newaxis], LARGEST_VALUE))
 
     def _converted(self, X: Any) -> Rows:
         """Return finite float64 rows, C-contiguous or CSR; NaN only where missing values are allowed."""

@@ -48,7 +48,7 @@ _MOST_COMPARED = 1000
 
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # of the class: frames gather theirs when asked
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:

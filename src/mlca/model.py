@@ -36,7 +36,6 @@ REPORTED_ROWS = 200
 
 # Name of the extra that holds the column recipe (`mlca.tables.recipe`).
 RECIPE = "recipe"
-
 # The extra that has the ids of the rows behind nodes.
 ROW_IDS = "row_ids"
 
@@ -275,7 +274,8 @@ class LearnedModel(StreamClassifier):
             report(self._learner.n_seen, self._learner.n_nodes)
 
     def _learn_part(self, rows: Rows, targets: LabelRows) -> None:
-        known = None if self._learner.n_seen == 0 else row_ids_of(self)
+        has_ids = ROW_IDS in self.__dict__.get("extras_", ()) and self._learner.n_seen
+        known = row_ids_of(self) if has_ids else None
         if targets.ids is None and (known is None or not known.waits):
             self._learner.learn(rows, targets.indptr, targets.indices, targets.n_before, self._n_threads())
             return

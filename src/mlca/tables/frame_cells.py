@@ -60,6 +60,5 @@ def cells_of(X: Any, learned: Collection[str] | None = None) -> TableRows:
 
 
 def names_of_columns(X: Any) -> list[str]:
-    """Return the names of a table's columns without reading its cells."""
-    X = as_table(X)
+    """Return the names of the columns of a table, as `as_table` returns it, without reading its cells."""
     return [str(name) for name in X.columns] if hasattr(X, "columns") else list(cells_of(X).by_column)

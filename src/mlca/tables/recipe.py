@@ -18,7 +18,7 @@ from mlca.tables.columns import Wishes, some
 from mlca.tables.encoding import CellError, encode, kind_by, layout_steps
 from mlca.tables.feature_names import FeatureNames
 from mlca.tables.first_rows import FirstRows, TableRows, decide_layout
-from mlca.tables.frame_cells import cells_of, names_of_columns
+from mlca.tables.frame_cells import as_table, cells_of, names_of_columns
 from mlca.tables.kinds import Text, kind_in_words
 from mlca.tables.layout import Layout, TableLayout, layout_from_json
 from mlca.tables.vocabulary import Vocabulary, vocabulary_from_json
@@ -215,6 +215,7 @@ class Recipe(TransformerMixin, BaseEstimator):
             If a cell does not fit its column, or a required column is missing; the message has column and row.
         """
         layout = self.table_layout
+        X = as_table(X)
         refuse_lacking(layout, names_of_columns(X))
         cells = cells_of(X, {column.name for column in layout.learned})
         rows, remarks = encode(layout, cells.by_column, cells.n_rows)

@@ -330,7 +330,7 @@ class TestMany:
             (X.assign(a=np.inf), Y, "feature 'a' is inf"),
             (X.assign(b="red"), Y, "as column 'b' asks for"),
             (X[:5], Y, "X has 5 rows but y has 90"),
-            (X, Y.astype(int) + 1, "other values than True and False"),
+            (X, Y.astype(int) + 1, "values other than True and False"),
             (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),
             (X, Y.set_axis(["l", "l"], axis=1), "y has two columns called 'l'"),
             (X.to_numpy(), Y, "X is a ndarray; many rows come as a DataFrame"),
@@ -398,7 +398,7 @@ class TestMany:
     def test_unsupported_names_are_rejected_on_saving(self, tmp_path):
         with pytest.raises(ValueError, match="nothing is learned yet"):
             MLCAClassifier().save(tmp_path / "model.mlca")
-        with pytest.raises(ValueError, match="feature 7 has no text"):
+        with pytest.raises(ValueError, match="feature 7 has a name that is not text"):
             learned([({7: 1.0}, {"l": True})]).save(tmp_path / "model.mlca")
         MLCA().fit([[0.0], [1.0]], [{"l"}, {"m"}]).save(tmp_path / "model.mlca")
         with pytest.raises(ValueError, match="not a model of named"):

@@ -249,7 +249,7 @@ def test_an_answer_that_lacks_its_fields_is_a_service_error(ask):
     with (
         hostile_service(OK + b"Content-Length: 2\r\n\r\n{}") as url,
         Client(url) as client,
-        pytest.raises(ServiceError, match=r"status 200, which is not an answer of mlca serve: \{\}"),
+        pytest.raises(ServiceError, match=r"status 200, which is not a response of mlca serve: \{\}"),
     ):
         ask(client)
 

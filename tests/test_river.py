@@ -243,7 +243,7 @@ def test_rows_without_features_are_rows_of_zeros():
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        ({"a": "red"}, {"l": True}, "as column 'a' asks for"),
+        ({"a": "red"}, {"l": True}, "as column 'a' requires"),
         ({"a": 1.0, 1: 2.0, "1": "red"}, {"l": True}, "two features have the same name as text"),
         ({"new": float("inf")}, {"l": True}, "feature 'new' is inf"),
         ({"a": -1e200}, {"l": True}, "within 1e"),
@@ -328,7 +328,7 @@ class TestMany:
         ("X", "Y", "message"),
         [
             (X.assign(a=np.inf), Y, "feature 'a' is inf"),
-            (X.assign(b="red"), Y, "as column 'b' asks for"),
+            (X.assign(b="red"), Y, "as column 'b' requires"),
             (X[:5], Y, "X has 5 rows but y has 90"),
             (X, Y.astype(int) + 1, "values other than True and False"),
             (X.set_axis(["a", "a", "c"], axis=1), Y, "X has two columns called 'a'"),

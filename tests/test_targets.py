@@ -213,7 +213,7 @@ class TestNames:
 
     @pytest.mark.parametrize("gap", [None, float("nan"), pd.NA])
     def test_missing_value_is_not_a_class(self, gap):
-        with pytest.raises(ValueError, match=r"row 1 of y is .*no class"):
+        with pytest.raises(ValueError, match=r"row 1 of y is .*not a class"):
             read_targets(["sea", gap, "sun"])
 
     def test_text_among_numbers_is_rejected(self):

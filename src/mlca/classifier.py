@@ -38,16 +38,15 @@ if TYPE_CHECKING:
 class MLCA(LearnedModel):
     """Multi-label classifier that learns row by row and accepts new labels at any time.
 
-    A row becomes a prototype node, or moves the node that it resembles; each node counts the labels of its rows. To
-    predict a row, at least ten nodes vote: the nearest by ranks of values, where features that tell labels apart weigh
-    more. A label's share of the votes is averaged with how often such shares came true, and a tenth of the result is a
-    linear score. Beside the nodes, one logistic regression per label learns: one step on each new row, and one on each
-    of four earlier nodes. "No label" is a candidate with votes and a linear model like any label. A mixer adds up, by
-    weights, the logit of the votes, that of the label's frequency, and by how much the linear model's exceeds it. It
-    learns these weights online; with `recency=True` the labels of the latest rows are further inputs. Until 51 rows
-    have been learned the votes decide alone, and a row unlike every node gets the labels' frequencies. Labels above
-    0.5 are predicted; if there are none, the likeliest one, if it exceeds "no label" by a factor that is learned.
-    Every row is predicted before it is learned, so one pass is enough to learn what to trust. The model never
+    A row becomes a prototype node or joins the nearest one; each node counts the labels of its rows. To predict a row,
+    at least ten nodes vote: the nearest by ranks of values, where features that separate labels weigh more. The vote is
+    calibrated by the observed frequency of such votes. Beside the nodes, one logistic regression per label learns, and
+    a mixer learns online how to weigh the logits of votes, label frequencies and linear models; with `recency=True` the
+    labels of the last rows are further inputs. "No label" is a candidate like any label. Labels above 0.5 are
+    predicted; if there are none, the most likely one, if it exceeds "no label" by a factor that is learned. The first
+    51 rows are predicted by votes only, and a row unlike every node gets the label frequencies.
+
+    Every row is predicted before it is learned, so one pass is enough for calibration and mixing. The model never
     forgets: no node is deleted and no count decreases, unless `max_nodes` is set.
 
     `MLCA.published` is the algorithm of the paper.
@@ -402,7 +401,7 @@ class MLCA(LearnedModel):
         Parameters
         ----------
         path : path-like
-            The file; an existing one is replaced.
+            The file; an existing one is replaced. `mlca.load` has an example.
         """
         from mlca.frames import settle
         from mlca.storage import write_model

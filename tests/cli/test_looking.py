@@ -93,7 +93,7 @@ class TestEvaluate:
         for data, picture, message in [
             (test_file, tmp_path / "nowhere" / "x.png", "there is no such folder"),
             (test_file, tmp_path / "folder.png", "is a folder; name a file in it"),
-            (tmp_path / "data.svg", tmp_path / "data.svg", "which is read and would be lost; name another file"),
+            (tmp_path / "data.svg", tmp_path / "data.svg", "an input that would be overwritten; name another file"),
         ]:
             code, out, err = call("evaluate", model, data, "--prequential", "--picture", picture)
             assert (code, out) == (1, "") and message in err, err

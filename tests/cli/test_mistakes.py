@@ -37,8 +37,8 @@ def test_output_never_overwrites_the_input_table(table, model, call, tmp_path, o
     other_name(table, tmp_path / "link.csv")
     before = table.read_bytes()
     for out in (table, tmp_path / "link.csv"):
-        refused(call("train", table, "--labels", "tags", "--out", out), "which is read and would be lost")
-        refused(call("predict", model, table, "--out", out), "which is read and would be lost")
+        refused(call("train", table, "--labels", "tags", "--out", out), "an input that would be overwritten")
+        refused(call("predict", model, table, "--out", out), "an input that would be overwritten")
     assert table.read_bytes() == before
 
 
@@ -116,7 +116,7 @@ class TestIds:
         path = write_csv(tmp_path / "ids.csv", rows, ["ticket", *HEADER])
         assert call("train", path, "--labels", "tags", "--id", "ticket", "--out", tmp_path / "m.mlca")[0] == 0
         code, out, err = call("predict", tmp_path / "m.mlca", table)
-        assert code == 0 and out.startswith("row,labels,") and "no column 'ticket' (id): rows have their numbers" in err
+        assert code == 0 and out.startswith("row,labels,") and "no column 'ticket' for IDs" in err
         code, out, err = call("predict", model, path, "--id", "ticket")
         assert code == 0 and out.startswith("row,ticket,labels,") and "not used" not in err
 
@@ -227,7 +227,7 @@ class TestTrainingOptions:
 
     def test_empty_separator_is_rejected(self, table, call, tmp_path):
         answer = call("train", table, "--labels", "tags", "--separator", "", "--out", tmp_path / "m.mlca")
-        refused(answer, "--separator is empty; say what stands between labels")
+        refused(answer, "--separator is empty; set the separator between labels")
 
     @pytest.mark.parametrize("threshold", ["2", "-0.1", "nan"])
     def test_threshold_outside_0_to_1_is_a_usage_error(self, table, model, call, threshold):

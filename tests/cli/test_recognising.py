@@ -93,7 +93,7 @@ def test_ids_are_copied_and_not_learned(tmp_path, call, suffix):
     code, _, err = call(*train, "--id", "nobody")
     assert code == 1 and "no column is called 'nobody'" in err
     code, _, err = call("predict", tmp_path / "m.mlca", tmp_path / "a.csv", "--id", "temp")
-    assert code == 1 and "carried, not learned" in err
+    assert code == 1 and "copied, not learned" in err
 
 
 def test_held_out_rows_are_measured(tmp_path, call, call_json):
@@ -151,7 +151,7 @@ def test_tuning_shows_its_trials_and_explains_the_choice(tmp_path, call, call_js
         ("x,tags\noops,a\n" + "1.5,b\n" * 20, 2, "'oops' is not a number within bounds, as column 'x'"),
         ("x,tags\n1,a,b\n" + "1.5,b\n" * 20, 2, "the row has 3 cells"),
         ("x,t\n1.5,maybe\n" + "1.5,0\n1.5,1\n" * 20, 2, "label 't' must be 0 or 1"),
-        ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "no list such as"),
+        ("x,t\n1.5,[a\n" + '1.5,"[""a""]"\n' * 20, 2, "not a list such as"),
         ("x,y,tags\n1,,a\n" + "soon,2024-01-02,a\n1,2024-01-03,b\n" * 20, 3, "'soon'"),
         ("day,tags\nthen,a\n" + "2024-01-02,a\n2024-01-03,b\n" * 20, 2, "'then' is not a date, as column 'day'"),
         ('[1]\n{"x": 1, "tags": "a"}\n', 1, "found a list"),

@@ -125,7 +125,7 @@ def test_split_files_are_passed_in_pairs(write):
         ("\n", 1, "expected three numbers"),
         ("0,1 0:1\n", 1, "expected three numbers"),
         ("1 2 9999999999\n0 0:1\n", 1, "more than 2147483647"),
-        ("3 3 2\n0 0:1\n1 1:1\n", 3, "announces 3 rows, 2 are there"),
+        ("3 3 2\n0 0:1\n1 1:1\n", 3, "announces 3 rows, but there are 2"),
         ("1 3 2\n0 0:1\n1 1:1\n", 3, "announces 1 rows"),
         ("2 3 2\n0 0:1\n0 3:1 0:2\n", 3, "attribute 3 is outside the 3"),
         ("2 3 2\n0 0:1\n0 4:1\n", 3, "attribute 4 is outside the 3"),

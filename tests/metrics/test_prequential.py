@@ -437,5 +437,5 @@ def test_river_model_without_novelty_gets_the_other_alarms():
     result = prequential(MLCAClassifier(decision="bayes"), stream)
     assert result.records[-1].row == 60
     assert {alarm.kind for alarm in result.alarms} <= {"new label", "drift"}
-    with pytest.raises(AttributeError, match='decision="bayes" does not note how near rows have been'):
+    with pytest.raises(AttributeError, match='decision="bayes" does not record the distances of rows'):
         MLCAClassifier(decision="bayes").novelty_one({"a": 1.0})

@@ -187,7 +187,7 @@ def test_a_disk_that_is_read_only(fork_server, small_disk, tmp_path, capsys):
 @pytest.mark.parametrize("port", ["99999", "65536", "-1"])
 def test_invalid_port_is_rejected(tmp_path, capsys, port):
     assert main(["serve", "--data", str(tmp_path / "data"), "--port", port]) == 1
-    assert f"--port {port}: ports are whole numbers from 0 (any that is free) to 65535" in capsys.readouterr().err
+    assert f"--port {port}: ports are whole numbers from 0 (any free port) to 65535" in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
 
 
@@ -203,7 +203,7 @@ def test_missing_file_locks_are_reported(tmp_path, capsys, monkeypatch):
 def test_second_process_on_same_folder_is_rejected(serve, capsys):
     server = serve()
     assert main(["serve", "--data", str(server.data), "--port", "0"]) == 1
-    assert "another mlca serve is at work here" in capsys.readouterr().err
+    assert "another mlca serve uses this folder" in capsys.readouterr().err
     server.learn(make_rows(3))
     server.kill()  # the lock dies with its owner
     server.start()

@@ -274,7 +274,7 @@ def test_members_of_two_models_do_not_mix(files, tmp_path):
     header, arrays = unpack(files / "learned")
     pack(tmp_path / "other", header, arrays | {"weights": arrays["weights"] + 1})
     mixed = members_of(files / "learned") | {"weights.npy": members_of(tmp_path / "other")["weights.npy"]}
-    with pytest.raises(ValueError, match="put together from several"):
+    with pytest.raises(ValueError, match="assembled from several"):
         load(write_members(tmp_path / "mixed", mixed.items()))
 
 
@@ -379,7 +379,7 @@ def test_read_error_of_the_disk_is_not_a_forgery(files):
     ("failure", "seen", "message"),
     [
         (OSError(errno.EIO, "broken disk"), OSError, "broken disk"),
-        (MemoryError(), ValueError, "more memory than there"),
+        (MemoryError(), ValueError, "more memory than is available"),
     ],
 )
 def test_other_failures_pass_or_are_named(files, monkeypatch, failure, seen, message):

@@ -329,7 +329,7 @@ def use(model, folder):
     except ValueError as error:  # parameters that are not those it learned with, classes that no array holds
         assert any(
             reason in str(error)
-            for reason in ("when learning began", "Unknown label type", "X has", "categorical_features names")
+            for reason in ("when training began", "Unknown label type", "X has", "categorical_features names")
         )
         np.testing.assert_array_equal(check_probabilities(model, rows), first)
     else:

@@ -114,7 +114,7 @@ def test_given_and_resolved_parameters_are_stored_separately(tmp_path):
     loaded = load(tmp_path / "m")
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ValueError, match=r"vigilance was 0\.1 when learning began"):
+    with pytest.raises(ValueError, match=r"vigilance was 0\.1 when training began"):
         loaded.partial_fit(X, Y)
 
 

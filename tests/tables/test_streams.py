@@ -134,7 +134,7 @@ def test_pipe_may_deliver_single_bytes(tmp_path, monkeypatch, name):
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
-        ("3 2 1\n0 0:1\n", 2, "announces 3 rows, 1 are there"),
+        ("3 2 1\n0 0:1\n", 2, "announces 3 rows, but there are 1"),
         ("1 2 1\n0 0:1\n0 1:1\n", 3, "announces 1 rows"),
         ("1 2 1\n0 0:1e999\n", 2, "infinite"),
         ("1 2 1\n0 99999999999:1\n", 2, "not a number of this format"),

@@ -1,6 +1,6 @@
 // From near nodes to probabilities, and what is learned from the truth afterwards.
 //
-// For each row it is found the voters: the nearest nodes; then votes are counted and the experts say what they make of
+// For each row the voters are found, the nearest nodes; then votes are counted, and the experts compute probabilities of
 // them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
 // nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
 //

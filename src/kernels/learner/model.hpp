@@ -1,13 +1,13 @@
 // The model, and the one step by which it learns.
 //
-// A step has a part that only reads (a search by the nodes, and the voters) and a part that changes the model: `prepare` makes
-// all room that may be needed and may fail, the rest cannot. Learning takes steps one after another; looking ahead searches
+// A step has a part that only reads (a search by the nodes, and the voters) and a part that changes the model: `prepare` reserves
+// all memory that may be needed and may fail, the rest cannot. Learning takes steps one after another; looking ahead searches
 // for a block of rows before it commits them; merging replays the nodes of another model, each as all the rows
 // it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
 // keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
 // c = 1 every step is that of a single row.
 //
-// Nodes are made by correntropy in any case. The voters is found by it too, or by the learned similarity (similarity/rank_index.hpp);
+// Nodes are made by correntropy in any case. Voters are found by it too, or by the learned similarity (similarity/rank_index.hpp);
 // votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration (decision/calibrated.hpp).
 #pragma once
 

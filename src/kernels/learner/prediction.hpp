@@ -347,7 +347,7 @@ private:
     }
 
     typename ModelOf::Work work_;
-    Array<std::int64_t> explained_;  // the voters on the row that is explained
+    Array<std::int64_t> explained_;  // the voters of the explained row
     std::vector<TopK> found_;
     std::vector<Voting> votings_;
     Array<double> usual_;  // by Bayes' rule, the probability of labels without votes

@@ -235,7 +235,7 @@ private:
         }
     }
 
-    // Whether it can be known beforehand the voters on a row: which segments are trusted changes with every row.
+    // Whether the voters of a row can be known in advance: which segments are trusted changes with every row.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }

@@ -336,7 +336,7 @@ class TableLearner:
                     raise
                 # Accepted rows must not cause later ones to be rejected, whatever the current decision says about them.
                 parts = self._grown(self.layout, cells, 0, settled=True)
-                kept = f"the kinds of columns stay unchanged, because with all rows so far  {error}"
+                kept = f"the kinds of columns stay unchanged, because with all rows so far {error}"
                 return _Plan(None, parts, None, kept)
             if decided[0] != layout:
                 layout, done, begun = decided[0], due, decided

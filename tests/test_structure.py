@@ -77,9 +77,8 @@ def imports_of_parts():
 def stated_imports():
     """Return the parts in the order of the table in docs/inside.md, each with those that it imports by that table."""
     stated = {}
-    for parts, known in re.findall(
-        r"^\| (`.*?) \|.*\| (.*) \|$", INSIDE.split("## The path of a row")[0], re.MULTILINE
-    ):
+    table = INSIDE.split("## The path of a row")[0]
+    for parts, known in re.findall(r"^\| (`.*?) \|.*\| (.*) \|$", table, re.MULTILINE):
         for part in re.findall(r"`(\w+)/?`", parts):
             stated[part] = set(re.findall(r"`(\w+)/?`", known))
     return stated

@@ -30,8 +30,8 @@ for rows in (X, sparse.csr_array(X), (X > 0).astype(float), sparse.csr_array((X 
             for name in sorted(state):
                 digest.update(state[name].tobytes())
             digest.update(model.predict_proba(rows).tobytes())
-            told = model.explain(rows[3:4])
-            digest.update(told.distances.tobytes() + told.posterior.tobytes())
+            explanation = model.explain(rows[3:4])
+            digest.update(explanation.distances.tobytes() + explanation.posterior.tobytes())
 print(LEVEL, digest.hexdigest())
 """
 

@@ -68,6 +68,6 @@ def test_group_root(total, size):
     assert group_root(total, size) == round(np.sqrt(total * UNIT / size) / UNIT)
 
 
-def test_many_attributes_do_not_overflow():
+def test_many_features_do_not_overflow():
     d = 100_000
     assert common_sum(np.zeros(d), np.full(d, 1e9), 1.0) == d * 2**40

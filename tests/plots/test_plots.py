@@ -106,7 +106,7 @@ class TestCriticalDifference:
 
 
 class Discs:
-    """A fitted model as DESIGN.md promises it: nodes in the plane, labels by the disc they are in."""
+    """Return a fitted model: nodes in the plane, labels by the disc they are in."""
 
     classes_ = np.array(["left", "right", "top"])
     centres = np.array([[0, 0], [1.1, 0], [0.55, 0.95]])

@@ -64,7 +64,8 @@ public:
     // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean over all nodes and
     // over its features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no
     // group, nominal ones are a group of their own. With no centre all numbers are one group; there is always one, be it empty.
-    void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) const {
+    void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
+        Grouping& grouping) const {
         const std::int64_t n_numbers = std::max<std::int64_t>(size(), 1);
         const auto group_of = [&](std::int64_t i) {
             return is_missing(x[i]) ? -1 : is_nominal(nominal, i) ? n_numbers : size() == 0 ? 0 : nearest(x[i]);
@@ -76,7 +77,8 @@ public:
 private:
     // Collect the groups that are not empty. `group_of(i)` is that of a feature, one of that many, negative if it has none.
     template <class GroupOf>
-    static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes, Grouping& grouping) {
+    static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
+        Grouping& grouping) {
         grouping.order.resize(static_cast<std::size_t>(d));
         grouping.members.resize(static_cast<std::size_t>(d));
         grouping.ends.assign(static_cast<std::size_t>(std::min(d, n_possible)), 0);

@@ -136,7 +136,8 @@ private:
             if (part.length < FEWEST_PARTED || 2 * part.length > n) {
                 select_here(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first);
             } else {
-                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt, places);
+                select_parts(room + part.start, part.length, wanted + part.first, part.n_wanted, part.before, found + part.first, room + n_dealt,
+                    places);
             }
         }
     }

@@ -28,7 +28,8 @@ class FunctionRef<Result(Arguments...)> {
 public:
     template <class Function>
     FunctionRef(const Function& function) noexcept  // NOLINT: meant to be implicit
-        : function_(&function), call_([](const void* called, Arguments... arguments) -> Result { return (*static_cast<const Function*>(called))(arguments...); }) {}
+        : function_(&function),
+        call_([](const void* called, Arguments... arguments) -> Result { return (*static_cast<const Function*>(called))(arguments...); }) {}
 
     Result operator()(Arguments... arguments) const { return call_(function_, arguments...); }
 
@@ -133,7 +134,8 @@ public:
     void share(std::int64_t first, std::int64_t end, std::int64_t step, FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> work) {
         std::atomic<std::int64_t> next{first / step};
         run([&](std::int64_t member) {
-            for (std::int64_t low; (low = next.fetch_add(1, std::memory_order_relaxed) * step) < end;) work(member, std::max(low, first), std::min(low + step, end));
+            for (std::int64_t low; (low = next.fetch_add(1, std::memory_order_relaxed) * step) < end;)
+                work(member, std::max(low, first), std::min(low + step, end));
         });
     }
 

@@ -74,8 +74,10 @@ int place_of(const std::string& word, std::initializer_list<const char*> words) 
 
 Settings make_settings(const std::string& attributes, const std::string& rule, const std::string& vote, const std::string& similarity,
                        const std::string& decision, bool recency, const std::string& drift, std::int64_t max_nodes, std::int64_t n_features,
-                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, CellLimits cells, const In<std::uint8_t, 1>& nominal) {
-    if (nominal.size() > 0 && static_cast<std::int64_t>(nominal.size()) != n_features) throw std::invalid_argument("nominal must have a flag for each feature");
+                       std::int64_t n_neighbors, std::int64_t window, double vigilance, double smoothing, std::int64_t screen_from, CellLimits cells,
+                           const In<std::uint8_t, 1>& nominal) {
+    if (nominal.size() > 0 && static_cast<std::int64_t>(nominal.size()) != n_features)
+        throw std::invalid_argument("nominal must have a flag for each feature");
     if (n_features < 1 || n_features > std::int64_t{1} << 22) throw std::invalid_argument("n_features must be 1 to 2^22");
     if (decision == "mixed" && similarity != "learned") throw std::invalid_argument("linear models need the ranks of a learned similarity");
     if (n_neighbors < 2 || window < 2) throw std::invalid_argument("n_neighbors and window must be 2 at least");
@@ -103,7 +105,8 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
 class CheckedRows {
 public:
     CheckedRows(const In<double, 2>& rows, std::int64_t n_features) {
-        if (static_cast<std::int64_t>(rows.shape(1)) != n_features) throw std::invalid_argument("rows have another number of features than the learner");
+        if (static_cast<std::int64_t>(rows.shape(1)) != n_features)
+            throw std::invalid_argument("rows have another number of features than the learner");
         input.n = static_cast<std::int64_t>(rows.shape(0));
         input.dense = {without_nan(rows.data(), rows.size()), input.n, n_features};
     }
@@ -145,7 +148,8 @@ private:
         if (beyond >= 0) return given;
         values_.assign(given, given + n);
         for (const double value : values_) {
-            if (magnitude_bits(value) >= largest && magnitude_bits(value) <= INFINITY_BITS) throw std::invalid_argument("a value is neither finite nor missing");
+            if (magnitude_bits(value) >= largest && magnitude_bits(value) <= INFINITY_BITS)
+                throw std::invalid_argument("a value is neither finite nor missing");
         }
         has_missing = mark_missing(values_.data(), n);
         return values_.data();
@@ -163,7 +167,8 @@ public:
     BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
         : held_(std::make_unique<Held>()), sparse_(sparse), rounds_(std::move(rounds)) { held_->learner = std::move(learner); }
 
-    void learn(const CheckedRows& rows, const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& labels, std::int64_t n_labels, std::int64_t n_jobs) {
+    void learn(const CheckedRows& rows, const In<std::int64_t, 1>& indptr, const In<std::int32_t, 1>& labels, std::int64_t n_labels,
+        std::int64_t n_jobs) {
         CheckedRows::require_bounds(indptr, labels.size());
         if (static_cast<std::int64_t>(indptr.size()) - 1 != rows.input.n) throw std::invalid_argument("as many rows as lists of labels are needed");
         for (std::size_t p = 0; p < labels.size(); ++p) {
@@ -407,7 +412,8 @@ void bind_learner(nb::module_& module) {
              },
              nb::kw_only(), nb::arg("attributes"), nb::arg("rule"), nb::arg("vote"), nb::arg("similarity"), nb::arg("decision"), nb::arg("recency"),
              nb::arg("drift"), nb::arg("max_nodes"), nb::arg("n_features"), nb::arg("n_neighbors"), nb::arg("window"), nb::arg("vigilance"),
-             nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("cells_from"), nb::arg("cells_least"), nb::arg("cells_per_root"), nb::arg("nominal"));
+             nb::arg("smoothing"), nb::arg("screen_from"), nb::arg("cells_from"), nb::arg("cells_least"), nb::arg("cells_per_root"),
+                 nb::arg("nominal"));
 
     module.attr("RANKS_PER_KNOT") = 2 * RANK_STEP;
     module.def("constant_bandwidth", [](std::int64_t n_rows, std::int64_t n_features) { return Silverman(n_rows, n_features).bandwidth(CONSTANT); },
@@ -445,7 +451,8 @@ void bind_learner(nb::module_& module) {
                         return BoundLearner(std::move(learner), sparse, std::move(rounds));
                     })
         .def("learn_dense",
-             [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels, std::int64_t n_jobs) {
+             [](BoundLearner& self, const In<double, 2>& rows, const Indptr& bounds, const Indices& labels, std::int64_t n_labels,
+                 std::int64_t n_jobs) {
                  self.learn(CheckedRows(rows, self.n_features()), bounds, labels, n_labels, n_jobs);
              })
         .def("learn_sparse",

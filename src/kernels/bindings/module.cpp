@@ -51,13 +51,15 @@ bool is_same_name(PyObject* a, PyObject* b) {
 
 // Write the values of a dict into a row: if its names are those of another dict, in their order, and all values are plain
 // numbers within a limit. False tells that something is not so, whatever it is.
-bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double, nb::shape<1, -1>, nb::c_contig, nb::device::cpu>& row, double limit) {
+bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double, nb::shape<1, -1>, nb::c_contig, nb::device::cpu>& row,
+    double limit) {
     static const nb::handle float64 = nb::object(nb::module_::import_("numpy").attr("float64")).release();
     if (nb::len(x) != row.size() || nb::len(names) != row.size()) return false;
     PyObject *name, *value, *known, *column;
     Py_ssize_t place = 0, known_place = 0;
     for (std::size_t at = 0; at < row.size(); ++at) {
-        if (!PyDict_Next(x.ptr(), &place, &name, &value) || !PyDict_Next(names.ptr(), &known_place, &known, &column) || !is_same_name(name, known)) return false;
+        if (!PyDict_Next(x.ptr(), &place, &name, &value) || !PyDict_Next(names.ptr(), &known_place, &known, &column) || !is_same_name(name, known))
+            return false;
         if (PyFloat_CheckExact(value) || nb::handle(value).type().is(float64)) {
             row.data()[at] = PyFloat_AsDouble(value);
         } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {

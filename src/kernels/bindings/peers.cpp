@@ -56,7 +56,8 @@ auto nearest_rows(const Table<const double>& rough, const Numbers<const double>&
     return nearest.hand_over();
 }
 
-auto nearest_dense(const Table<const double>& rough, const Numbers<const double>& margin, const Table<const double>& queries, const Table<const double>& rows,
+auto nearest_dense(const Table<const double>& rough, const Numbers<const double>& margin, const Table<const double>& queries,
+    const Table<const double>& rows,
                    std::int64_t k, std::int64_t left_out) {
     require_shape(rough, length(queries), length(rows), "rough distances");
     require_equal(length(queries, 1), length(rows, 1), "columns of queries");
@@ -105,7 +106,8 @@ void bind_nearest(nb::module_& module) {
 
 // --- MLSA-kNN
 
-auto scaled_distances(const Numbers<const double>& x, const Table<const double>& rows, const Numbers<const std::int64_t>& slots, const Numbers<const double>& low,
+auto scaled_distances(const Numbers<const double>& x, const Table<const double>& rows, const Numbers<const std::int64_t>& slots,
+    const Numbers<const double>& low,
                       const Numbers<const double>& high) {
     require_equal(length(x), length(rows, 1), "columns of x");
     require_equal(length(low), length(x), "lowest values");
@@ -202,7 +204,8 @@ auto distances_to_centers(const Numbers<const double>& x, const Numbers<const st
     return distances.hand_over();
 }
 
-double radius_with(const Numbers<const double>& x, double fading, const Numbers<const double>& sums, const Numbers<const double>& squares, double weight) {
+double radius_with(const Numbers<const double>& x, double fading, const Numbers<const double>& sums, const Numbers<const double>& squares,
+    double weight) {
     require_equal(length(sums), length(x), "sums of columns");
     require_equal(length(squares), length(x), "squares of columns");
     Unlocked unlocked;
@@ -217,13 +220,15 @@ void bind_clusters(nb::module_& module) {
 
 // --- MuENL
 
-void require_scores(std::int64_t label, const Table<const double>& scores, const Table<const double>& targets, const Numbers<const double>& importance) {
+void require_scores(std::int64_t label, const Table<const double>& scores, const Table<const double>& targets,
+    const Numbers<const double>& importance) {
     require_shape(targets, length(scores), length(scores, 1), "targets");
     require_equal(length(importance), length(scores), "importance of rows");
     require(0 <= label && label < length(scores, 1), "label: " + std::to_string(label) + " is not among the columns");
 }
 
-double ranking_loss(std::int64_t label, const Numbers<const double>& label_scores, const Table<const double>& scores, const Table<const double>& targets,
+double ranking_loss(std::int64_t label, const Numbers<const double>& label_scores, const Table<const double>& scores,
+    const Table<const double>& targets,
                     const Numbers<const double>& importance, double lambda1) {
     require_scores(label, scores, targets, importance);
     require_equal(length(label_scores), length(scores), "scores of the label");
@@ -299,7 +304,8 @@ void bind_muenl(nb::module_& module) {
 
 // --- mlODM
 
-peers::Pairs pairs_view(const Table<const bool>& relevant, const Numbers<const double>& costs, const Numbers<const std::int64_t>& starts, double theta,
+peers::Pairs pairs_view(const Table<const bool>& relevant, const Numbers<const double>& costs, const Numbers<const std::int64_t>& starts,
+    double theta,
                         double mu, std::int64_t n_weights) {
     const std::int64_t n_rows = length(relevant), n_labels = length(relevant, 1);
     require_equal(length(costs), n_rows, "costs of rows");
@@ -326,7 +332,8 @@ double visit_rows(const Numbers<const std::int64_t>& order, const Table<const do
     return peers::visit_rows(view(order), view(kernel), pairs, tol, view(weights), view(dual), view(scores));
 }
 
-auto objectives(const Table<const bool>& relevant, const Numbers<const double>& costs, const Numbers<const std::int64_t>& starts, double theta, double mu,
+auto objectives(const Table<const bool>& relevant, const Numbers<const double>& costs, const Numbers<const std::int64_t>& starts, double theta,
+    double mu,
                 const Numbers<const double>& weights, const Table<const double>& dual, const Table<const double>& scores) {
     const peers::Pairs pairs = pairs_view(relevant, costs, starts, theta, mu, length(weights));
     require_shape(dual, length(relevant), length(relevant, 1), "dual");

@@ -150,7 +150,8 @@ inline void put_decision(nb::dict& result, const Decision& decision) {
     result["decision.shares"] = to_numpy(std::move(total), {n_electorates, n_slots, width});
     result["decision.shares_with"] = to_numpy(std::move(present), {n_electorates, n_slots, width});
     result["decision.novelty"] = to_numpy(Array<std::int64_t>(decision.novelty.rows, decision.novelty.rows + Novelty::N_BINS));
-    if (decision.pool) result["decision.experts"] = to_numpy(Array<double>(decision.pool->log_weights, decision.pool->log_weights + decision.pool->n_experts));
+    if (decision.pool)
+        result["decision.experts"] = to_numpy(Array<double>(decision.pool->log_weights, decision.pool->log_weights + decision.pool->n_experts));
     if (decision.mixer) put_mixer(result, *decision.mixer);
     if (decision.recency) {
         result["recency.rows"] = to_numpy(Array<double>(decision.recency->rows, decision.recency->rows + Recency::N_LIVES));
@@ -242,7 +243,8 @@ inline Decision decision_from(const nb::dict& arrays, const Settings& settings, 
     decision.frequencies.arrived = from_numpy<std::int32_t>(arrays, "decision.arrived");
     decision.frequencies.rows = from_numpy<std::int64_t>(arrays, "tally").at(1);
     const std::int64_t n_slots = decision.n_slots(), length = n_slots * Calibration::WIDTH_OF_SLOT;
-    const Array<std::int64_t> total = from_numpy<std::int64_t>(arrays, "decision.shares"), present = from_numpy<std::int64_t>(arrays, "decision.shares_with");
+    const Array<std::int64_t> total = from_numpy<std::int64_t>(arrays, "decision.shares"),
+        present = from_numpy<std::int64_t>(arrays, "decision.shares_with");
     if (static_cast<std::int64_t>(total.size()) != length * decision.n_electorates || present.size() != total.size()) {
         throw std::invalid_argument("array 'decision.shares' has another length");
     }
@@ -341,7 +343,8 @@ inline State state_from(const nb::dict& arrays, std::int64_t n_labels, bool spar
     if (settings.max_nodes > 0) take_reservoir(arrays, state);
     if (settings.calibrated) state.decision = decision_from(arrays, settings, state.node_ids, static_cast<std::int64_t>(state.counts.size()));
     if (settings.mixes && settings.follows_drift) state.similarity_node_ids = from_numpy<std::int64_t>(arrays, "drift.births");
-    if (settings.mixes) state.linear = linear_from(arrays, static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL);
+    if (settings.mixes)
+        state.linear = linear_from(arrays, static_cast<std::int64_t>(state.decision->frequencies.arrived.size()) + LinearModels::FIRST_LABEL);
     state.waiting_indptr = from_numpy<std::int64_t>(arrays, "waiting.indptr");
     state.waiting_labels = from_numpy<std::int32_t>(arrays, "waiting.indices");
     state.group_centres = from_numpy<double>(arrays, "group_centres");

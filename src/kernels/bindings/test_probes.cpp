@@ -49,7 +49,8 @@ NewDoubles bandwidths(Window& window, std::int64_t n, std::int64_t d, const type
 }
 
 // Rows in CSR form, checked.
-SparseRows csr(const Numbers<const std::int64_t>& indptr, const Numbers<const std::int32_t>& indices, const Numbers<const double>& data, std::int64_t d) {
+SparseRows csr(const Numbers<const std::int64_t>& indptr, const Numbers<const std::int32_t>& indices, const Numbers<const double>& data,
+    std::int64_t d) {
     require_bounds(indptr, length(indices), "indptr");
     require_below(indices, d, "indices");
     require_equal(length(data), length(indices), "data");
@@ -213,7 +214,8 @@ void bind_rough_sums(nb::module_& module) {
 
 void bind_probes(nb::module_& module) {
     nb::module_ probes = module.def_submodule("probes", "Pieces of the learner one by one, for the tests.");
-    probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"), "Let one allocation fail, after that many others.");
+    probes.def("fail_allocation", [](std::int64_t after) { allocations_left = after; }, nb::arg("after"),
+        "Let one allocation fail, after that many others.");
     bind_sums(probes);
     bind_medians(probes);
     bind_windows(probes);

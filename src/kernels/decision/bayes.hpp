@@ -112,7 +112,8 @@ public:
             }
         }
         votes.largest = 0.0;
-        for (std::size_t j = 0; j < votes.n_voted; ++j) votes.largest = std::max(votes.largest, votes.share[static_cast<std::size_t>(votes.voted[j])]);
+        for (std::size_t j = 0; j < votes.n_voted; ++j)
+            votes.largest = std::max(votes.largest, votes.share[static_cast<std::size_t>(votes.voted[j])]);
     }
 
     // The bin of a label that has a share of the votes.
@@ -208,7 +209,8 @@ public:
         if (bin <= n) {
             const double smoothed = smoothing_ * static_cast<double>(n + 1);
             p.likelihood_with = (smoothing_ + static_cast<double>(with_full(label, bin))) / (smoothed + static_cast<double>(updates_with));
-            p.likelihood_without = (smoothing_ + static_cast<double>(without_full(label, bin))) / (smoothed + static_cast<double>(updates - updates_with));
+            p.likelihood_without =
+                (smoothing_ + static_cast<double>(without_full(label, bin))) / (smoothed + static_cast<double>(updates - updates_with));
         }
         const double yes = p.likelihood_with * p.prior, no = p.likelihood_without * (1.0 - p.prior);
         p.posterior = yes + no > 0.0 ? yes / (yes + no) : p.prior;

@@ -287,7 +287,8 @@ public:
             votes[k] = calibrations[0].probability(slot, ballot.shares[0][slot]);
             totals[k] = static_cast<double>(frequencies.totals.data()[slot]);
             if (has_background) shifts[k] = learned->background.shift(poll.scores.data(), slot);
-            for (std::int64_t h = 0; recency && h < Recency::N_LIVES; ++h) space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, frequencies.prior(slot))));
+            for (std::int64_t h = 0; recency && h < Recency::N_LIVES; ++h)
+                space.inputs[4 + h].data()[k] = ln(odds(recency->share(slot, h, frequencies.prior(slot))));
         }
         Mixer::find_shares(space, frequencies.rows);
         if (has_background) Background::blend(votes, space.priors.data(), shifts, space.n);
@@ -408,7 +409,8 @@ public:
 
     // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. Memory must be reserved.
     template <class View>
-    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
+    void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots,
+        std::int64_t n_in_row) noexcept {
         if (pool) {
             pool->begin();
             hear(poll, ballot, learned, 0, slots[0] == 0);

@@ -97,7 +97,8 @@ public:
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
         std::int64_t left = n_rows;  // each part began with a node, and so with a row
         for (std::int64_t i = 0; i < n(); ++i) {
-            if (parts.data()[i] < 1 || parts.data()[i] > left || first.data()[i] >= n_nodes || (i > 0 && first.data()[i] <= first.data()[i - 1])) return false;
+            if (parts.data()[i] < 1 || parts.data()[i] > left || first.data()[i] >= n_nodes || (i > 0 && first.data()[i] <= first.data()[i - 1]))
+                return false;
             if (!(trust.data()[i] >= 0.0 && trust.data()[i] <= 1.0)) return false;
             left -= parts.data()[i];
         }

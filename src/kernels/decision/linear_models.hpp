@@ -60,7 +60,9 @@ public:
     // Beyond this number of products of non-zeros and labels, labels with small gradients are skipped and one node is rehearsed.
     static constexpr std::int64_t MANY = 200'000;
 
-    explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) { add_row(FeatureKey{}); }
+    explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) {
+        add_row(FeatureKey{});
+    }
 
     std::int64_t n_columns() const noexcept { return n_columns_; }
     std::int64_t padded_columns() const noexcept { return stride_; }
@@ -136,7 +138,8 @@ public:
 
     // A step on the row that was looked at and scored, towards the targets.
     void step(double decay, bool skips, LinearSpace& space) noexcept {
-        for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
+        for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED)
+            step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
     }
     // The same, scored on the way.
     void score_and_step(double decay, bool skips, LinearSpace& space) noexcept {
@@ -222,7 +225,8 @@ public:
         Array<std::int64_t> theirs(static_cast<std::size_t>(n), UNSEEN);
         theirs[NONE] = NONE;
         for (std::size_t slot = 1; slot < slots.size(); ++slot) {
-            const std::int64_t their_column = other.has_column(static_cast<std::int64_t>(slot)) ? other.column(static_cast<std::int64_t>(slot)) : UNSEEN;
+            const std::int64_t their_column = other.has_column(static_cast<std::int64_t>(slot)) ? other.column(static_cast<std::int64_t>(slot))
+                : UNSEEN;
             if (their_column != UNSEEN) theirs[static_cast<std::size_t>(column(slots[slot]))] = their_column;
         }
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
@@ -326,7 +330,8 @@ private:
         n_numbers_ = learned.n_numbers;
         for (std::int64_t j = 0; cells && j < d_ && !has_cells_; ++j) {
             if (is_nominal(learned.nominal, j)) continue;
-            for (std::uint8_t cell = 0; cell < N_CELLS; ++cell) row_for({static_cast<std::int32_t>(j), static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + cell)});
+            for (std::uint8_t cell = 0; cell < N_CELLS; ++cell)
+                row_for({static_cast<std::int32_t>(j), static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + cell)});
         }
         has_cells_ = has_cells_ || cells;
         own_all();
@@ -347,7 +352,8 @@ private:
         }
         const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
         for (int b = 0; b < N; ++b) {
-            for (int c = 0; c < 8; ++c) space.scores.data()[low + 8 * b + c] = static_cast<double>(static_cast<std::int64_t>(totals[b][c] - offset)) * 0x1p-24;
+            for (int c = 0; c < 8; ++c)
+                space.scores.data()[low + 8 * b + c] = static_cast<double>(static_cast<std::int64_t>(totals[b][c] - offset)) * 0x1p-24;
         }
     }
     [[gnu::noinline]] static void add_scores(std::uint64_t* __restrict totals, const float* __restrict w, double f, std::int64_t n) noexcept {
@@ -363,10 +369,12 @@ private:
         add_scores(totals, weights_[0] + low, 1.0, n);
         for (std::int64_t i = 0; i < space.n; ++i) add_scores(totals, weights_[space.rows.data()[i]] + low, space.values.data()[i], n);
         const auto offset = static_cast<std::uint64_t>(space.n + 1) * std::bit_cast<std::uint64_t>(ROUND_TO_WHOLE);
-        for (std::int64_t c = 0; c < n; ++c) space.scores.data()[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
+        for (std::int64_t c = 0; c < n; ++c)
+            space.scores.data()[low + c] = static_cast<double>(static_cast<std::int64_t>(totals[c] - offset)) * 0x1p-24;
     }
 
-    [[gnu::noinline]] static void find_gradients(double* __restrict g, const double* __restrict scores, const double* __restrict targets, std::int64_t n) noexcept {
+    [[gnu::noinline]] static void find_gradients(double* __restrict g, const double* __restrict scores, const double* __restrict targets,
+        std::int64_t n) noexcept {
         for (std::int64_t c = 0; c < n; ++c) g[c] = sigmoid(scores[c]) - targets[c];
     }
 
@@ -381,11 +389,13 @@ private:
         w = stays ? w : limited;
         squares = stays ? squares : static_cast<float>(together);
     }
-    [[gnu::always_inline]] static void descend_eight(float* __restrict w, float* __restrict squares, const double* __restrict g, double f, double decay) noexcept {
+    [[gnu::always_inline]] static void descend_eight(float* __restrict w, float* __restrict squares, const double* __restrict g, double f,
+        double decay) noexcept {
         for (int c = 0; c < 8; ++c) descend<false>(w[c], squares[c], g[c], f, decay);
     }
     template <bool skips>
-    [[gnu::noinline]] static void descend_many(float* __restrict w, float* __restrict squares, const double* __restrict g, double f, double decay, std::int64_t n) noexcept {
+    [[gnu::noinline]] static void descend_many(float* __restrict w, float* __restrict squares, const double* __restrict g, double f, double decay,
+        std::int64_t n) noexcept {
         for (std::int64_t c = 0; c < n; ++c) descend<skips>(w[c], squares[c], g[c], f, decay);
     }
 
@@ -408,7 +418,8 @@ private:
     // A step of the columns whose gradients are not small: by stretches of eights that have one.
     void step_active(std::int64_t low, std::int64_t high, double decay, const LinearSpace& space) noexcept {
         const double* g = space.gradients.data();
-        const auto is_active = [g](std::int64_t c) { return std::any_of(g + c, g + c + 8, [](double one) { return std::fabs(one) >= LEAST_GRADIENT; }); };
+        const auto is_active =
+            [g](std::int64_t c) { return std::any_of(g + c, g + c + 8, [](double one) { return std::fabs(one) >= LEAST_GRADIENT; }); };
         for (std::int64_t c = low; c < high;) {
             for (; c < high && !is_active(c);) c += 8;
             std::int64_t end = c;

@@ -165,7 +165,8 @@ private:
     [[gnu::noinline]] static void find_logits(const double* __restrict p, double* __restrict logits, double least, std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) logits[k] = logit(p[k], least);
     }
-    [[gnu::noinline]] static void weigh_scores(const double* __restrict scores, const double* __restrict totals, const double* __restrict priors, double* __restrict inputs,
+    [[gnu::noinline]] static void weigh_scores(const double* __restrict scores, const double* __restrict totals, const double* __restrict priors,
+        double* __restrict inputs,
                                                std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) {
             inputs[k] = totals[k] / (totals[k] + 20.0) * (std::min(std::max(scores[k], -8.0), 8.0) - priors[k]);
@@ -174,10 +175,12 @@ private:
     [[gnu::noinline]] static void subtract_priors(double* __restrict inputs, const double* __restrict priors, std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) inputs[k] = std::min(std::max(inputs[k] - priors[k], -8.0), 8.0);
     }
-    [[gnu::noinline]] static void add_input(double* __restrict sums, const double* __restrict inputs, double weight, bool first, std::int64_t n) noexcept {
+    [[gnu::noinline]] static void add_input(double* __restrict sums, const double* __restrict inputs, double weight, bool first,
+        std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) sums[k] = first ? weight * inputs[k] : sums[k] + weight * inputs[k];
     }
-    [[gnu::noinline]] static std::int64_t sum_of_slopes(const double* __restrict p, const double* __restrict truth, const double* __restrict z, std::int64_t n) noexcept {
+    [[gnu::noinline]] static std::int64_t sum_of_slopes(const double* __restrict p, const double* __restrict truth, const double* __restrict z,
+        std::int64_t n) noexcept {
         std::int64_t sum = 0;
         for (std::int64_t k = 0; k < n; ++k) sum += in_wholes((p[k] - truth[k]) * z[k]);
         return sum;

@@ -151,7 +151,8 @@ public:
             const double rows_of_node = static_cast<double>(count(voters.node(i)));
             together += weight;
             if (rows_of_node == 1.0) {  // most nodes: what follows, without its arithmetic
-                for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, rows == 1 ? weight : weight * static_cast<double>(rows)); });
+                for_each_label(voters.node(i),
+                    [&](std::int64_t slot, auto rows) { add(slot, rows == 1 ? weight : weight * static_cast<double>(rows)); });
                 continue;
             }
             for_each_label(voters.node(i), [&](std::int64_t slot, auto rows) { add(slot, weight * static_cast<double>(rows) / rows_of_node); });

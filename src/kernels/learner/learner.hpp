@@ -1,8 +1,8 @@
 // The learner: a stream of rows and labels in, a model that can predict out.
 //
-// One thread learns at a time (bindings/learner.cpp ensures that), any number may read meanwhile. The learner searches without a lock, as no other thread
-// changes the model, and holds it only while a row is committed; readers share it. So each answer is that of the model
-// after some whole row, and a failure or an interrupt leaves the model of all rows that were committed.
+// One thread learns at a time (bindings/learner.cpp ensures that), any number may read meanwhile. The learner searches without a
+// lock, as no other thread changes the model, and holds it only while a row is committed; readers share it. So each answer is that
+// of the model after some whole row, and a failure or an interrupt leaves the model of all rows that were committed.
 //
 // The first `window` rows of a stream wait until there are that many. They are learned into a model of their own, which
 // then takes the place of the empty one: all of them or, after a failure, none and the last row not taken in. A reader

@@ -27,7 +27,8 @@ namespace mlca::MLCA_LEVEL {
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
         for (std::int64_t cell = 0; cell < Calibration::WIDTH_OF_SLOT; ++cell) {
-            const auto from = static_cast<std::int64_t>(slot) * Calibration::WIDTH_OF_SLOT + cell, to = slots[slot] * Calibration::WIDTH_OF_SLOT + cell;
+            const auto from = static_cast<std::int64_t>(slot) * Calibration::WIDTH_OF_SLOT + cell,
+                to = slots[slot] * Calibration::WIDTH_OF_SLOT + cell;
             calibration.total.data()[to] += other.total.data()[from];
             calibration.present.data()[to] += other.present.data()[from];
         }
@@ -39,7 +40,8 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
     for (std::int64_t h = 0; h < Recency::N_LIVES; ++h) {
         const double faded = power_of_half(static_cast<double>(rows_after) / Recency::HALF_LIVES[h]);
         recency.rows[h] = recency.rows[h] * faded + other.rows[h];
-        for (std::int64_t place = h; place < static_cast<std::int64_t>(recency.counts.size()); place += Recency::N_LIVES) recency.counts.data()[place] *= faded;
+        for (std::int64_t place = h; place < static_cast<std::int64_t>(recency.counts.size()); place += Recency::N_LIVES)
+            recency.counts.data()[place] *= faded;
         for (std::size_t slot = 0; slot < slots.size(); ++slot) {
             recency.counts.data()[slots[slot] * Recency::N_LIVES + h] += other.counts.data()[static_cast<std::int64_t>(slot) * Recency::N_LIVES + h];
         }
@@ -61,7 +63,8 @@ inline void absorb_segments(Segments& segments, const Segments& other, const Arr
 // Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
 // node's rows had come in equal shares.
 template <class View>
-[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places, const NodeIds& node_ids,
+[[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
+    const NodeIds& node_ids,
                    const View& view) {
     const std::int64_t n = view.n_nodes();
     Array<std::int32_t> of_node;
@@ -91,7 +94,8 @@ template <class View>
 // `columns` gives the numbers of the other's labels here, `n_slots` is how many slots there are then; `view` shows the
 // other's nodes.
 template <class View>
-[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots, const Array<std::int64_t>& places,
+[[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots,
+    const Array<std::int64_t>& places,
                      const NodeIds& node_ids, const View& view) {
     decision.reserve(n_slots, 0);
     Array<std::int64_t> slots(static_cast<std::size_t>(other.n_slots()), 0);
@@ -122,9 +126,11 @@ template <class ModelHere>
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         rows -= other.labels.node_counts[static_cast<std::size_t>(k)];
         const auto& label_counts = other.labels.at_nodes[k];
-        for (std::int32_t place = 0; place < label_counts.length; ++place) lost[static_cast<std::size_t>(label_counts.keys[place])] -= label_counts.values[place];
+        for (std::int32_t place = 0; place < label_counts.length; ++place)
+            lost[static_cast<std::size_t>(label_counts.keys[place])] -= label_counts.values[place];
     }
-    for (std::int64_t i = 0; i < other.labels.n_labels; ++i) model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = 0; i < other.labels.n_labels; ++i)
+        model.labels.count_lost(columns[i], other.labels.usual_bin(i), lost[static_cast<std::size_t>(i)]);
     model.labels.n_learned += rows;
     if (!model.decision) model.labels.n_voted += rows;
     model.n_candidates += other.n_candidates - other.n_nodes;
@@ -143,7 +149,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
     const auto source = RowsHere::source(in_order, model.settings.n_features);
     const typename ModelHere::LabelledRow row{source[0],
-                                                {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(node)]},
+                                                {labels.data(), label_counts.length, label_counts.values,
+                                                    other.labels.unlabelled[static_cast<std::size_t>(node)]},
                                                 other.labels.node_counts[static_cast<std::size_t>(node)],
                                                 true};
     auto query = model.query_to_learn(row.x, model.n_nodes, model.bandwidth_sums.data(), work.found, work.grouping, work.space);
@@ -222,7 +229,8 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
 }
 
 template <class ModelHere>
-void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, typename ModelHere::Work& work, Stop& stop) {
+void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, typename ModelHere::Work& work,
+    Stop& stop) {
     for (std::int64_t k = 0; k < other.n_nodes; ++k) {
         stop.check();
         places.push_back(model.node_ids.made(model.n_nodes));
@@ -234,7 +242,8 @@ void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
 // `columns` gives the numbers of the other's labels here; there are `n_labels` then. Both models are locked. Where nodes are
 // appended the similarity is left due: several models can follow each other before it is computed once.
 template <class ModelHere>
-void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append, typename ModelHere::Work& work, Stop& stop) {
+void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append,
+    typename ModelHere::Work& work, Stop& stop) {
     model.labels.reserve_labels(n_labels);
     model.labels.n_labels = std::max(model.labels.n_labels, n_labels);
     Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another

@@ -139,18 +139,22 @@ struct Model {
     }
 
     // The factor of the common bandwidth that the next row will meet.
-    double learning_r() const noexcept { return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0; }
+    double learning_r() const noexcept {
+        return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0;
+    }
 
     // Whether the nearest node takes a row in.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
     // The voters of rows under the learned similarity: row q among the first n[q] nodes, ascending numbers.
     // `with_scores`: fill in the background, too.
-    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores, FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
+    void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
+        FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
         if (!as_learned) return;
         const RowOfNode row{nodes.weights()};
-        as_learned->compare(xs, n, n_rows, row, {gone_flags(), n_gone}, space.learned, stop, [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
+        as_learned->compare(xs, n, n_rows, row, {gone_flags(), n_gone}, space.learned, stop,
+            [&](std::int64_t q, NearestIn nearest_in, FunctionRef<void(std::int64_t*)> score) {
             Voting& voting = voting_of(q);
             if (with_scores && as_learned->learned().has_background) {
                 grow_to(voting.poll.scores, as_learned->learned().background.n_slots());
@@ -271,7 +275,8 @@ struct Model {
         }
         ++n_nodes;
         ++n_candidates;
-        if (decides) decision->place(node_ids[n_nodes - 1], true, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (decides)
+            decision->place(node_ids[n_nodes - 1], true, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision && n_nodes > 1) {  // the very first row changes no counter
             TopK& neighbours = settings.learned ? voting.neighbours : found;
             neighbours.put_first(n_nodes - 1);
@@ -294,7 +299,8 @@ struct Model {
         if (decides) decide(row, voting, work);
         labels.join_node(found.nodes[0], row.labels);
         move(row, found, found.size() > 1 && found.sums[1] <= threshold);
-        if (decides) decision->place(node_ids[found.nodes[0]], false, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
+        if (decides)
+            decision->place(node_ids[found.nodes[0]], false, node_ids.made(n_nodes), work.slots.data(), static_cast<std::int64_t>(work.slots.size()));
         if (!decision) {
             count(row, settings.learned ? voting.neighbours : found, work.votes);
         }
@@ -316,7 +322,8 @@ struct Model {
                 f(k);
             }
         };
-        if (counts_trusted()) decision->segments.for_each_trusted(node_ids.made(n_nodes), [&](Stretch stretch) { take(node_ids.places(stretch, n_nodes)); });
+        if (counts_trusted())
+            decision->segments.for_each_trusted(node_ids.made(n_nodes), [&](Stretch stretch) { take(node_ids.places(stretch, n_nodes)); });
         if (!any) take({0, n_nodes});
     }
     auto view(Stop* stop = nullptr) const noexcept { return NodesView(settings, n_nodes, nodes.weights(), labels, node_ids, stop); }
@@ -418,7 +425,8 @@ private:
         const auto n_slots = decision->n_slots();
         const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
         linear->reserve_columns(n_columns, n_slots);
-        const bool brings_label = std::any_of(work.slots.begin(), work.slots.end(), [&](std::int32_t slot) { return decision->frequencies.totals.data()[slot] == 0; });
+        const bool brings_label =
+            std::any_of(work.slots.begin(), work.slots.end(), [&](std::int32_t slot) { return decision->frequencies.totals.data()[slot] == 0; });
         if (brings_label) linear->own_all();
         work.mixing.reserve(n_columns);
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
@@ -455,7 +463,8 @@ private:
         linear->own_all();
         // A node that moves has no more entries than itself, the row and the winner together.
         const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
-        n_longest = std::max({n_longest, n_entries_of(learned, x), winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
+        n_longest = std::max({n_longest, n_entries_of(learned, x),
+                              winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
         work.linear.reserve(settings.n_features, 2 * std::max(moved, n_longest), linear->padded_columns());
     }
 
@@ -539,7 +548,8 @@ private:
         for (std::int64_t q = 0; q < (many ? 1 : LinearModels::REHEARSED); ++q) {
             const std::int64_t node = rehearsed_node(n, q);
             const auto count = static_cast<double>(labels.node_counts.data()[node]);
-            labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
+            labels.for_each_slot(node,
+                [&](std::int64_t slot, std::int64_t rows) { targets[linear->column(slot)] = static_cast<double>(rows) / count; });
             linear->look_at(learned, nodes.row(node), as_learned->node_ranks(node), cells, space);
             linear->score_and_step(decay, many, space);
             labels.for_each_slot(node, [&](std::int64_t slot, std::int64_t) { targets[linear->column(slot)] = 0.0; });

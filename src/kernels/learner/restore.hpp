@@ -84,7 +84,9 @@ void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
     if (includes(wanted, OfNodes::bandwidths)) draft.bandwidths = model.bandwidths.shared();
     if (includes(wanted, OfNodes::weights)) {
         if constexpr (RowsOfState<typename ModelOf::Row>::SPARSE) {
-            draft.for_each_kept([&](std::int64_t k) { RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features); });
+            draft.for_each_kept([&](std::int64_t k) {
+                RowsOfState<typename ModelOf::Row>::append(state.weights, model.nodes.row(k), settings.n_features);
+            });
         } else {
             draft.weights = model.nodes.shared_rows();
         }
@@ -126,7 +128,8 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
     if (settings.learned) {
         if (model.as_learned) state.learned = model.as_learned->learned();
         if (model.as_learned && model.as_learned->cells() && wanted == OfNodes::all) {
-            state.cells = model.as_learned->cells()->state(model.n_nodes, [&](std::int64_t k) { return draft.gone.empty() || !draft.gone.data()[k]; });
+            state.cells = model.as_learned->cells()->state(model.n_nodes,
+                [&](std::int64_t k) { return draft.gone.empty() || !draft.gone.data()[k]; });
         }
         state.similarity_due = model.similarity_due;
         state.similarity_node_ids = model.similarity_node_ids;
@@ -148,7 +151,8 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
 
 // Add a node of a state or of another model. The rows it stands for are counted elsewhere.
 template <class ModelOf>
-void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count, std::int64_t node_id) {
+void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count,
+    std::int64_t node_id) {
     const std::int64_t k = model.n_nodes, width = model.bandwidths.width();
     model.reserve_node(k + 1, x);
     model.create_node(k, x, node_bandwidths);
@@ -176,7 +180,8 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
     add_node(model, x, state.bandwidths.data() + k * model.bandwidths.width(), label_row, state.counts[static_cast<std::size_t>(k)],
              bounded ? state.node_ids.numbers[static_cast<std::size_t>(k)] : k);
     if (!bounded) {
-        for (std::int64_t place = 0; place < label_row.n; ++place) model.labels.totals[static_cast<std::size_t>(label_row.labels[place])] += label_row.count(place);
+        for (std::int64_t place = 0; place < label_row.n; ++place)
+            model.labels.totals[static_cast<std::size_t>(label_row.labels[place])] += label_row.count(place);
     }
     ++model.n_candidates;
 }
@@ -210,7 +215,8 @@ void read_state(ModelOf& model, const State& state) {
         if (!settings.mixes) learned.middles.clear();  // of no use to other decisions, which do not keep them
         const bool has_middles = settings.mixes && learned.ranks.n_knots > 0 && !learned.sparse;
         const auto n_middles = static_cast<std::int64_t>(learned.middles.size());
-        if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features)) throw std::invalid_argument("the learned similarity contradicts itself");
+        if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features))
+            throw std::invalid_argument("the learned similarity contradicts itself");
         if (state.similarity_due <= labels.n_learned || state.similarity_due > due_after(labels.n_learned)) {
             throw std::invalid_argument("the learned similarity is recomputed at another time");
         }

@@ -87,11 +87,13 @@ public:
     // Learn a block of the window's next rows; return how many were learned. `labels_of(j)` gives the labels of
     // row j of the block, `stretch_end` is where the rows that are at hand end.
     template <class LabelsOf>
-    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, LabelsOf labels_of, Work& work, Lock& lock, Stop& stop) {
+    std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, LabelsOf labels_of, Work& work, Lock& lock,
+        Stop& stop) {
         const std::int64_t first = window.learned;
         if (first < known_.low || first + n > known_.high) foresee_bandwidths(model, window, first, stretch_end, stop);
         Assumption assumption(model, lock);
-        assumption.add(n, *team_, [&](std::int64_t j) { return window.row(first + j); }, [&](std::int64_t j) { return bandwidths(model, first + j); });
+        assumption.add(n, *team_, [&](std::int64_t j) { return window.row(first + j); },
+            [&](std::int64_t j) { return bandwidths(model, first + j); });
         fill_in_sums(model, first, n);
         thresholds_.resize(static_cast<std::size_t>(n));
         joined_.store(n, std::memory_order_relaxed);
@@ -290,7 +292,8 @@ private:
     // Find the voters when a row's turn has come. The model is locked, so interrupts have to wait.
     void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
         Stop never;
-        Query<typename ModelOf::Row> query = model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);
+        Query<typename ModelOf::Row> query =
+            model.query_to_learn(x, model.n_nodes, model.bandwidth_sums.data(), found_[static_cast<std::size_t>(j)], work.grouping, work.space);
         model.ask_to_learn(query, work.grouping, votings_[static_cast<std::size_t>(j)], work.space, never);
     }
 

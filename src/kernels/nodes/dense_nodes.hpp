@@ -42,7 +42,8 @@ public:
     };
 
     explicit DenseNodes(const Settings& settings)
-        : mode_(settings.mode), d_(settings.n_features), screen_from_(settings.screen_from), weights_(d_), factors_(mode_ == Mode::individual ? d_ : 1) {
+        : mode_(settings.mode), d_(settings.n_features), screen_from_(settings.screen_from), weights_(d_),
+        factors_(mode_ == Mode::individual ? d_ : 1) {
         if (mode_ == Mode::individual) {
             floats_.emplace(d_, screen_from_);
         } else {
@@ -120,7 +121,8 @@ public:
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
         // Groups, and the values that are present, differ from row to row: such rows are laid out one at a time.
-        const bool one_by_one = mode_ == Mode::clustered || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
+        const bool one_by_one = mode_ == Mode::clustered
+            || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;
         for (std::int64_t first = 0; first < n; first += together) {
             const DenseQuery* some = queries + first;
@@ -167,11 +169,13 @@ private:
 
     // List the nodes that are nearest to a row with missing values by the bounds of their tiles; tell whether there are such bounds.
     bool search_tiles(const DenseQuery& query, Space& space, Stop& stop) const {
-        if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_ATTRIBUTES || query.n_nodes < screen_from_ || (mode_ == Mode::common && !is_in_range(query.r))) return false;
+        if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
+            || (mode_ == Mode::common && !is_in_range(query.r))) return false;
         const auto tiles = tiles_.get(query.n_nodes, [&] {
             FloatTiles made(Array<float>(static_cast<std::size_t>(d_), 1.0f), {}, mode_ == Mode::individual);
             made.reserve(query.n_nodes);
-            for (std::int64_t k = 0; k < query.n_nodes; ++k) made.enter(k, AllEntries{{}, d_}, [y = row(k)](std::int64_t i) { return y[i]; }, factors(k));
+            for (std::int64_t k = 0; k < query.n_nodes; ++k)
+                made.enter(k, AllEntries{{}, d_}, [y = row(k)](std::int64_t i) { return y[i]; }, factors(k));
             return made;
         });
         if (!tiles || !tiles->can() || !tiles->lay_out(AllEntries{{}, d_}, [&](std::int64_t i) { return query.x[i]; }, space.tiles)) return false;

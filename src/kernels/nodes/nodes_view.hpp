@@ -1,4 +1,5 @@
-// The nodes as the similarity and the decision look at them (similarity/fit_similarity.hpp says what is asked): labels have slots, the first is "none".
+// The nodes as the similarity and the decision look at them (the interface is described in
+// similarity/fit_similarity.hpp): labels have slots, the first is "none".
 //
 // Nodes differ from mode to mode in how rows are compared with them, which does not matter here: the view is that of
 // weights and labels alone, so that what works on it is compiled once for all modes.
@@ -29,7 +30,9 @@ public:
     // Where the nodes of these numbers are, out of that many that there are.
     Stretch places(Stretch born, std::int64_t n_nodes) const noexcept {
         if (numbers.empty()) return {born.low, std::min(born.high, n_nodes)};
-        const auto place = [&](std::int64_t number) { return std::lower_bound(numbers.begin(), numbers.begin() + n_nodes, number) - numbers.begin(); };
+        const auto place = [&](std::int64_t number) {
+            return std::lower_bound(numbers.begin(), numbers.begin() + n_nodes, number) - numbers.begin();
+        };
         return {place(born.low), place(born.high)};
     }
 
@@ -59,7 +62,8 @@ public:
     // Of the first nodes; or of those of `some`, ascending, which must outlive the view.
     NodesView(const Settings& settings, std::int64_t n_nodes, const Weights& weights, const LabelMemory& labels, const NodeIds& node_ids, Stop* stop,
               const Array<std::int64_t>* some = nullptr)
-        : settings_(settings), n_nodes_(some == nullptr ? n_nodes : static_cast<std::int64_t>(some->size())), weights_(weights), labels_(labels), node_ids_(node_ids), stop_(stop),
+        : settings_(settings), n_nodes_(some == nullptr ? n_nodes : static_cast<std::int64_t>(some->size())), weights_(weights), labels_(labels),
+        node_ids_(node_ids), stop_(stop),
           some_(some == nullptr ? nullptr : some->data()) {
         n_slots_ = static_cast<std::int64_t>(labels.totals.size()) + 1;
         while (n_slots_ > 1 && labels.totals.data()[n_slots_ - 2] == 0) --n_slots_;

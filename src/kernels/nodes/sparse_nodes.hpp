@@ -6,7 +6,8 @@
 //
 // Binary data cost less still. Where row and node hold nothing but ones, the sum is the kernel's one value times the
 // number of features in which they differ, and how many they share is counted for all nodes together (see
-// search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature (see search/postings.hpp). On Bibtex (1,836 features, 69 a row) learning is
+// search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature (see
+// search/postings.hpp). On Bibtex (1,836 features, 69 a row) learning is
 // 27 times as fast as on dense rows.
 //
 // Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). Where a model has any (`incomplete`), or the row
@@ -61,7 +62,8 @@ public:
     };
 
     explicit SparseNodes(const Settings& settings)
-        : mode_(settings.mode), d_(settings.n_features), screen_from_(settings.screen_from), incomplete_(settings.incomplete), nominal_(settings.nominal), factors_(mode_ == Mode::individual ? d_ : 1) {
+        : mode_(settings.mode), d_(settings.n_features), screen_from_(settings.screen_from), incomplete_(settings.incomplete),
+        nominal_(settings.nominal), factors_(mode_ == Mode::individual ? d_ : 1) {
         if (has_tiles()) tiles_.emplace(no_tiles());
     }
 
@@ -191,7 +193,8 @@ public:
             found.clear();
             const auto offer = [&](std::int64_t k, std::int64_t total) { found.offer(k, total); };
             if (is_incomplete(queries[j])) {
-                if (!search_numbers(queries[j], space, stop) && !search_tiles(queries[j], space, stop)) sum_present(queries[j], space, stop, [&] { return found.limit(); }, offer);
+                if (!search_numbers(queries[j], space, stop) && !search_tiles(queries[j], space, stop))
+                    sum_present(queries[j], space, stop, [&] { return found.limit(); }, offer);
             } else if (!search_screened(queries[j], space, stop)) {
                 for_each_sum(queries[j], space, stop, offer);
             }
@@ -231,7 +234,7 @@ private:
     };
 
     // Whether nodes are written into tiles as they come.
-    bool has_tiles() const noexcept { return incomplete_ && mode_ != Mode::clustered && d_ <= FloatTiles::MOST_ATTRIBUTES; }
+    bool has_tiles() const noexcept { return incomplete_ && mode_ != Mode::clustered && d_ <= FloatTiles::MOST_FEATURES; }
 
     // Whether values that are missing, or nominal, are among those to be compared.
     bool is_incomplete(const SparseQuery& query) const noexcept { return incomplete_ || has_missing(query.x.values, query.x.n); }
@@ -289,7 +292,8 @@ private:
         const Scattered<std::int64_t> alone = scatter_alone(query, space, base);
         const auto nodes = [this](std::int64_t node) { return row(node); };
         const auto exact = [&](std::int64_t k) { return base + gathered_correction(row(k), space.x.data(), space.alone.data(), query.r); };
-        list_nearest_sparse(postings_, query.x, query.r, 0, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings, *query.found);
+        list_nearest_sparse(postings_, query.x, query.r, 0, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings,
+            *query.found);
         return true;
     }
 
@@ -318,7 +322,8 @@ private:
         const Scattered<double> scattered = scatter(query, space);
         const auto nodes = [this](std::int64_t node) { return row(node); };
         const auto exact = [&](std::int64_t k) { return present_sum(query, k, query.found->limit(), space); };
-        list_nearest_sparse(postings_, numbers, query.r, excess, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings, *query.found);
+        list_nearest_sparse(postings_, numbers, query.r, excess, query.n_nodes, query.found->most(), nodes, exact, space.screening, space.postings,
+            *query.found);
         return true;
     }
 
@@ -385,7 +390,8 @@ private:
                 space.terms.put(p, space.x[i] - y.values[p], space.factors[i]);
             }
             const std::int64_t* terms = space.terms.compute(y.n);
-            for (std::int64_t p = 0; p < y.n; ++p) space.group_sums[group_of(y.keys[p])] += terms[p] - space.alone[static_cast<std::size_t>(y.keys[p])];
+            for (std::int64_t p = 0; p < y.n; ++p)
+                space.group_sums[group_of(y.keys[p])] += terms[p] - space.alone[static_cast<std::size_t>(y.keys[p])];
             std::int64_t total = 0;
             for (std::int64_t group = 0; group < grouping.n_groups; ++group) {
                 total += group_root(space.group_sums[static_cast<std::size_t>(group)], grouping.end(group) - grouping.start(group));
@@ -402,7 +408,8 @@ private:
 
     // List the nearest nodes by the bounds of their tiles; tell whether there are such bounds.
     bool search_tiles(const SparseQuery& query, Space& space, Stop& stop) const {
-        if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_ATTRIBUTES || query.n_nodes < screen_from_ || (mode_ == Mode::common && !is_in_range(query.r))) return false;
+        if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
+            || (mode_ == Mode::common && !is_in_range(query.r))) return false;
         std::shared_ptr<const FloatTiles> made;
         if (!tiles_) {
             made = tiles_on_demand_.get(query.n_nodes, [&] {
@@ -483,7 +490,8 @@ private:
         for (std::int64_t i = 0; i < n; ++i) total += dissimilarity(differences[i], r);
         return total;
     }
-    [[gnu::noinline]] static std::int64_t sum_of_roots(const double* __restrict differences, const double* __restrict factors, std::int64_t n) noexcept {
+    [[gnu::noinline]] static std::int64_t sum_of_roots(const double* __restrict differences, const double* __restrict factors,
+        std::int64_t n) noexcept {
         std::int64_t total = 0;
         for (std::int64_t i = 0; i < n; ++i) total += root_dissimilarity(differences[i], factors[i]);
         return total;

@@ -41,7 +41,8 @@ inline void scaled_distances(const Vector<const double>& x, const Matrix<const d
 }
 
 // The share of each label among its k nearest voters; 0 where there are not that many.
-inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k, const WindowView<const std::uint8_t>& window,
+inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k,
+    const WindowView<const std::uint8_t>& window,
                         const Vector<double>& votes) {
     for (std::int64_t label = 0; label < k.size; ++label) {
         votes[label] = 0.0;

@@ -333,7 +333,8 @@ private:
         const auto n = static_cast<std::int64_t>(code_.size());
         std::int64_t similar = 0;
         for (std::int64_t first = 0; first < n; first += STRETCH) {
-            similar += sum_of_likeness<true, DOUBLINGS, ROOTED>(code_.data() + first, node + first, factors_.data() + first, weights_.data() + first, std::min(STRETCH, n - first));
+            similar += sum_of_likeness<true, DOUBLINGS, ROOTED>(
+                code_.data() + first, node + first, factors_.data() + first, weights_.data() + first, std::min(STRETCH, n - first));
         }
         return most_ - similar * (ROOTED ? std::int64_t{(1 << 25) / WEIGHT} : std::int64_t{1 << 25});
     }

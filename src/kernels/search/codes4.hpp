@@ -48,7 +48,7 @@ public:
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
         Array<double> sample(static_cast<std::size_t>(n * n_features_));
-        sharing(n_features_, ATTRIBUTES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
+        sharing(n_features_, FEATURES_TOGETHER, [&](std::int64_t low, std::int64_t high) {
             for (std::int64_t k = 0; k < n; ++k) {
                 const double* row = weights(k * n_nodes / n);
                 for (std::int64_t i = low; i < high; ++i) sample.data()[i * n + k] = row[i];
@@ -85,7 +85,7 @@ public:
 
 private:
     // Fewer nodes are compared without codes; a larger sample makes no tighter cells.
-    static constexpr std::int64_t SAMPLE = 128, ATTRIBUTES_TOGETHER = 16;
+    static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
         double total = 0.0;

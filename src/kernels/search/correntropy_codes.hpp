@@ -35,7 +35,7 @@ namespace mlca::MLCA_LEVEL {
 class CodedNodes {
 public:
     // Rows with more features are not coded: sums of sixteen-bit terms could overflow.
-    static constexpr std::int64_t MOST_ATTRIBUTES = 1 << 15;
+    static constexpr std::int64_t MOST_FEATURES = 1 << 15;
 
     // `looks_closer`: whether sixteen bits are kept, too.
     explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
@@ -81,7 +81,7 @@ public:
     static constexpr std::int64_t ENTERED_TOGETHER = BLOCK;
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
-        std::uint8_t cells_of_node[MOST_ATTRIBUTES];
+        std::uint8_t cells_of_node[MOST_FEATURES];
         if (looks_closer_) widths_.encode(weights, fine_[node]);
         cells_.assign(weights, cells_of_node);
         codes_.enter(node, cells_of_node);
@@ -89,7 +89,9 @@ public:
     }
 
     // Collect nodes that may take a row in, of the first n; return whether they are few.
-    bool collect_takers(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const { return takers_ && takers_->collect(x, reach, cells_, n, nodes); }
+    bool collect_takers(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
+        return takers_ && takers_->collect(x, reach, cells_, n, nodes);
+    }
 
 private:
     bool looks_closer_;
@@ -202,7 +204,7 @@ public:
     // The codes with cells that fit the nodes as they are now, if it is time for one.
     template <class Weights>
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing) const {
-        if (d_ > CodedNodes::MOST_ATTRIBUTES || !coded_.due(n_nodes, from_)) return std::nullopt;
+        if (d_ > CodedNodes::MOST_FEATURES || !coded_.due(n_nodes, from_)) return std::nullopt;
         return coded_.renewed(n_nodes, weights, lists_takers_ && n_nodes >= TAKERS_FROM * from_, sharing);
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }

@@ -64,7 +64,8 @@ enum class Counted { category, number, number_but_zero };
 
 // What one feature adds to the two sums of some nodes. `factors` are those of the nodes, or null.
 template <Counted kind, bool rooted>
-[[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors, Eight* sums,
+[[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors,
+    Eight* sums,
                                              Eight* totals) {
     const Eight none = {}, gap = none + MISSING_FLOAT, x = none + compared.x[i], full = none + compared.weights[i];
 #pragma GCC unroll 4

@@ -173,7 +173,7 @@ struct AllEntries {
 class FloatTiles {
 public:
     // Longer rows are mostly zeros, and their lists of entries shorter than a row of a tile.
-    static constexpr std::int64_t MOST_ATTRIBUTES = 1024;
+    static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 
     struct Space {
@@ -184,13 +184,14 @@ public:
 
     // `weights` of the features; `factors_by_node`: each node has a factor of its own for every feature.
     FloatTiles(Array<float> weights, const Nominal& nominal, bool factors_by_node = false)
-        : d_(std::ssize(weights)), factors_by_node_(factors_by_node), nominal_(nominal), weights_(std::move(weights)), tiles_(d_ <= MOST_ATTRIBUTES ? d_ * TILE : 1), factor_tiles_(factors_by_node && d_ <= MOST_ATTRIBUTES ? d_ * TILE : 1) {}
+        : d_(std::ssize(weights)), factors_by_node_(factors_by_node), nominal_(nominal), weights_(std::move(weights)),
+        tiles_(d_ <= MOST_FEATURES ? d_ * TILE : 1), factor_tiles_(factors_by_node && d_ <= MOST_FEATURES ? d_ * TILE : 1) {}
 
-    bool can() const noexcept { return d_ <= MOST_ATTRIBUTES && largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
+    bool can() const noexcept { return d_ <= MOST_FEATURES && largest_ <= LARGEST && largest_factor_ <= LARGEST_FACTOR; }
 
     // Reserve memory for n nodes in all.
     void reserve(std::int64_t n) {
-        if (d_ > MOST_ATTRIBUTES) return;
+        if (d_ > MOST_FEATURES) return;
         tiles_.reserve((n + TILE - 1) / TILE);
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
@@ -198,7 +199,7 @@ public:
     // Write a node, or what has become of it; kept(p) is what is kept of the row's entry p, perhaps MISSING. `factors` are its own.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
-        if (d_ > MOST_ATTRIBUTES) return;
+        if (d_ > MOST_FEATURES) return;
         float* place = tiles_[node / TILE] + node % TILE;
         for (std::int64_t i = 0; i < d_; ++i) place[i * TILE] = 0.0f;
         for (std::int64_t p = 0; p < y.n; ++p) {
@@ -231,7 +232,8 @@ public:
         const auto d = static_cast<double>(d_);
         const double fit_error = factors_by_node_ ? ROOT_FIT_ERROR : FIT_ERROR, scaled = factors_by_node_ ? largest_scaled_ : r * largest_;
         const double error = fit_error + 64.0 * HALF_ULP + 1.7 * HALF_ULP * scaled, part = 1.0 - 4.0 * (d + 4.0) * HALF_ULP;
-        const RoughMixed compared{space.x.data(), weights_.data(), nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart), zeros_count};
+        const RoughMixed compared{space.x.data(), weights_.data(), nominal_.empty() ? nullptr : nominal_.data(), d_, static_cast<float>(apart),
+            zeros_count};
         for (std::int64_t tile = 0; tile * TILE < n_nodes; ++tile) {
             if (tile % TILES_BETWEEN_CHECKS == TILES_BETWEEN_CHECKS - 1) stop.check();
             float above[TILE], below[TILE];

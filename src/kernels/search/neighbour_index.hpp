@@ -81,7 +81,8 @@ private:
     std::int64_t size_ = 0;
 };
 
-// When nodes are kept in cells (search/node_cells.hpp), and how many nodes a search visits: at least `least`, and at least `per_root` times the root of all.
+// When nodes are kept in cells (search/node_cells.hpp), and how many nodes a search visits: at least `least`, and at least
+// `per_root` times the root of all.
 struct CellLimits {
     std::int64_t from = 0;  // more nodes than this are kept in cells; 0: never
     std::int64_t least = 0, per_root = 0;
@@ -114,7 +115,8 @@ struct Query {
 // What a model needs of the nodes, by correntropy. `DenseNodes` and `SparseNodes` have it; `RankIndex`, by rank distance, follows
 // the same nodes by the same steps and is recomputed with the similarity.
 template <class Index>
-concept NeighbourIndex = requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
+concept NeighbourIndex =
+    requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
                                   Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
     index.reserve(node, x);                           // make room for that many nodes, so that what follows cannot fail
     index.enter(node, x, bandwidths);                 // the next node

@@ -58,7 +58,8 @@ public:
     };
 
     NodeCells(const Learned& learned, const CellLimits& limits)
-        : limits_(limits), d_(learned.n_features()), one_(static_cast<double>(learned.ranks.one())), factors_(static_cast<std::size_t>(d_)), of_zero_(static_cast<std::size_t>(d_)) {
+        : limits_(limits), d_(learned.n_features()), one_(static_cast<double>(learned.ranks.one())), factors_(static_cast<std::size_t>(d_)),
+        of_zero_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
             const double share = static_cast<double>(learned.weights.data()[j]) / static_cast<double>(learned.total);
             factors_.data()[j] = is_nominal(learned.nominal, j) ? 0.0 : std::sqrt(share) * (REACH / one_);
@@ -117,7 +118,8 @@ public:
     // Whether a state of n nodes can be continued from.
     bool is_sound(const CellState& state, std::int64_t n) const noexcept {
         const auto n_cells = static_cast<std::int64_t>(state.centres.size()) / d_;
-        if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n) return false;
+        if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n)
+            return false;
         for (std::size_t i = 0; i < state.centres.size(); ++i) {
             const auto j = static_cast<std::int64_t>(i) % d_;
             // Widening a model changes the shares a little.

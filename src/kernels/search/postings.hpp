@@ -142,9 +142,11 @@ public:
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
     // A lower bound of what a node changes in the sum of a row against zeros, in units: `words` are the row's by feature, 0 for others.
-    static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words, float shrinking) noexcept {
+    static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words,
+        float shrinking) noexcept {
         std::int64_t total = 0;
-        for (std::int64_t first = 0; first < n; first += STRETCH) total += lower_part(keys + first, codes + first, std::min(STRETCH, n - first), words, shrinking);
+        for (std::int64_t first = 0; first < n; first += STRETCH)
+            total += lower_part(keys + first, codes + first, std::min(STRETCH, n - first), words, shrinking);
         return total * static_cast<std::int64_t>(PER_UNIT / A_TERM);
     }
 
@@ -176,7 +178,8 @@ private:
             const float far = static_cast<float>(apart > 0 ? apart : 0) * shrinking;
             const float z = far < 3.7416f ? far : 3.7416f;
             const float term = 1.0f - SLACK - rough_power(z * z);
-            total += static_cast<std::int32_t>((term > 0.0f ? term : 0.0f) * static_cast<float>(A_TERM)) - static_cast<std::int32_t>(gathered[p] >> 16);
+            total += static_cast<std::int32_t>((term > 0.0f ? term : 0.0f) * static_cast<float>(A_TERM)) -
+                     static_cast<std::int32_t>(gathered[p] >> 16);
         }
         return total;
     }
@@ -482,7 +485,8 @@ private:
 
     // Add what the nodes of a tile save by N features.
     template <int N>
-    [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile, Space& space) noexcept {
+    [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile,
+        Space& space) noexcept {
         for (int j = 0; j < N; ++j) fetch_row(runs[j][k].bytes + AHEAD * RUN, RUN);
 #if defined(MLCA_SHUFFLES)
         constexpr std::int64_t HALF = RUN / OneFeature::WIDTH;
@@ -514,7 +518,8 @@ private:
     // Put the three parts together, rounded down.
     std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
 #if defined(MLCA_SHUFFLES)
-        for (std::size_t k = 0; k < space.sums.size(); ++k) space.sums[k].write(0, false, space.saved.data() + OneFeature::WIDTH * static_cast<std::int64_t>(k));
+        for (std::size_t k = 0; k < space.sums.size(); ++k)
+            space.sums[k].write(0, false, space.saved.data() + OneFeature::WIDTH * static_cast<std::int64_t>(k));
 #endif
         const double share = r < r0_ ? (r / r0_) * (r / r0_) * (1.0 - 1e-6) : 1.0;
         const double largest = row_alone + largest_alone_ + 1e-3;
@@ -588,7 +593,8 @@ struct SharedFeatures {
 
 // What a row's non-zeros change in a node's sum against zeros, under the node's own factors.
 template <class Row>
-[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared, Terms& both, Terms& own) {
+[[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared,
+    Terms& both, Terms& own) {
     for (std::int64_t p = 0; p < x.n; ++p) both.put(p, x.values[p], factors[x.keys[p]]);
     for (std::int64_t p = 0; p < n_shared; ++p) {
         const std::int32_t place = shared.places[static_cast<std::size_t>(p)];
@@ -633,7 +639,8 @@ struct SparseSums {
 // List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum, which may be less than that of the
 // written numbers by `excess`.
 template <class Row, class Nodes, class Exact>
-void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted, const Nodes& nodes,
+void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
+    const Nodes& nodes,
                          const Exact& exact, Screening& screening, Postings::Space& space, TopK& nearest) {
     std::uint16_t* bounds = screening.bounds(0, std::max(n_nodes, postings.written()));
     const std::int64_t step = postings.bound_all(x, r, bounds, space);

@@ -146,7 +146,8 @@ private:
     }
 
     // What changes where nodes have a number and the row a number or a missing value.
-    static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list, std::int64_t length, Parts* corrections) {
+    static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list,
+        std::int64_t length, Parts* corrections) {
         const std::int64_t weight = learned.weight_of_entry(feature);
         if (is_missing(value)) {
             for (std::int64_t i = 0; i < length; ++i) {
@@ -170,7 +171,8 @@ private:
     }
 
     // What changes where nodes have a category or a missing value.
-    static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length, Parts* corrections) {
+    static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
+        Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());
         Parts at_category, at_equal, at_missing;  // by what the node has
         if (is_missing(value)) {

@@ -169,7 +169,8 @@ private:
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
-    static void scan_all(const Codes4& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::int64_t most, std::uint16_t** sums) {
+    static void scan_all(const Codes4& codes, const std::uint8_t* const* entries, int n_rows, std::int64_t n_nodes, std::int64_t most,
+        std::uint16_t** sums) {
         const std::int64_t d = codes.n_features(), n_blocks = rounded_up(n_nodes, BLOCK) / BLOCK;
         for (std::int64_t b = 0; b < n_blocks; ++b) {
             const std::uint8_t* block = codes.block(b);
@@ -195,7 +196,8 @@ private:
 
     // A number that at least N bounds do not exceed, hardly larger than the N-th: the N-th of the least bounds of
     // columns of nodes. Columns are compared by vectors. Where bounds above `most` do not matter, that.
-    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted, std::int64_t most) noexcept {
+    static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted,
+        std::int64_t most) noexcept {
         if (most < UINT16_MAX) return most;
         const std::int64_t n_columns = rounded_up(std::max<std::int64_t>(4 * n_wanted, BLOCK), BLOCK);
         if (n_columns > MOST_COLUMNS || n_nodes < n_columns) return UINT16_MAX;

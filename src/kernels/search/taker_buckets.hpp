@@ -92,7 +92,8 @@ public:
         if (8 * n_reached > static_cast<std::int64_t>(heads_.size())) return false;
         nodes.clear();
         for (int i = 0; i >= 0;) {
-            const std::int32_t bucket = std::accumulate(at, at + n_features_, 0, [](std::int32_t sum, std::int32_t cell) { return sum * N_CELLS + cell; });
+            const std::int32_t bucket =
+                std::accumulate(at, at + n_features_, 0, [](std::int32_t sum, std::int32_t cell) { return sum * N_CELLS + cell; });
             for (std::int32_t b = heads_.data()[bucket]; b >= 0; b = blocks_.data()[b].next) {
                 const Block& block = blocks_.data()[b];
                 for (std::int32_t k = 0; k < block.n; ++k) {

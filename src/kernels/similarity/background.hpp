@@ -86,12 +86,15 @@ public:
     double shift(const std::int64_t* scores, std::int64_t slot) const noexcept {
         return slot < n_slots() && deviations.data()[slot] > 0.0 ? static_cast<double>(scores[slot]) / deviations.data()[slot] : 0.0;
     }
-    double probability(const std::int64_t* scores, std::int64_t slot, double prior) const noexcept { return shifted(odds(prior), shift(scores, slot)); }
+    double probability(const std::int64_t* scores, std::int64_t slot, double prior) const noexcept {
+        return shifted(odds(prior), shift(scores, slot));
+    }
 
     // A probability and what the background says.
     [[gnu::always_inline]] static double blended(double p, double background) noexcept { return 0.9 * p + 0.1 * background; }
     // The same of many labels at once.
-    [[gnu::noinline]] static void blend(double* __restrict p, const double* __restrict priors, const double* __restrict shifts, std::int64_t n) noexcept {
+    [[gnu::noinline]] static void blend(double* __restrict p, const double* __restrict priors, const double* __restrict shifts,
+        std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) p[k] = blended(p[k], shifted(odds(priors[k]), shifts[k]));
     }
 

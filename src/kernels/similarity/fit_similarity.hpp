@@ -60,7 +60,8 @@ public:
             std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base, or the lowest
             for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
                 const std::int32_t j = background_.features.data()[p];
-                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) * (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
+                base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) *
+                        (ranked_.shift(j) + (ranked_.is_dense() ? ranked_.base(j) : 0));
             }
             bases_.data()[slot] = base;
         }

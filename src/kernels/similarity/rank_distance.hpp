@@ -117,7 +117,8 @@ public:
 
     // The same for a row without some of the values: `present` are the factors of the features that it has, 0 elsewhere, and weigh
     // `below` in all.
-    std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present, std::int64_t below) const noexcept {
+    std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present,
+        std::int64_t below) const noexcept {
         return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();
     }
 

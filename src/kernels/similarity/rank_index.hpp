@@ -84,13 +84,15 @@ public:
 
     // Bound the keys of the first nodes for a row of these ranks; tell whether they can be.
     template <class Row>
-    bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, std::int64_t n_nodes, FloatTiles::Space& space, Stop& stop) const {
+    bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, std::int64_t n_nodes, FloatTiles::Space& space,
+        Stop& stop) const {
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, n_nodes, space, stop);
     }
     // The same by other tiles; kept(p) is what is kept of the row's entry p.
     template <class Row, class Kept>
-    static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, std::int64_t n_nodes, FloatTiles::Space& space, Stop& stop) {
+    static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, std::int64_t n_nodes,
+        FloatTiles::Space& space, Stop& stop) {
         if (!tiles.can() || !tiles.lay_out(x, kept, space)) return false;
         tiles.bound(n_nodes, learned.r, 1.0 - kernel(learned.apart(), learned.r), !learned.sparse, PER_KEY, space, stop);
         return true;
@@ -169,7 +171,7 @@ public:
 
     // A similarity that is known, with no node yet.
     RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
-        if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_ATTRIBUTES) {
+        if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_FEATURES) {
             entries_.emplace(learned_);
         } else if (SPARSE_ROWS || learned_.sparse) {
             lists_.emplace(learned_.n_features());
@@ -259,7 +261,8 @@ public:
     // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
     // is called for one after another: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
     // row's background. Where there are cells, nodes are listed of those that were visited, `space.cells.nodes`, whatever the stretch.
-    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop, Compared f) const {
+    void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
+        Compared f) const {
         if constexpr (!SPARSE_ROWS) {
             if (screen_) return compare_screened(rows, n_nodes, n_rows, gone, space, stop, f);
         }
@@ -383,7 +386,8 @@ private:
                 };
                 const auto score = [&](std::int64_t* scores) {
                     learned_.background.begin(scores);
-                    for (std::int64_t j = 0; j < learned_.n_features(); ++j) learned_.background.add(scores, j, screen_->rank(learned_, q, j, space.ranked));
+                    for (std::int64_t j = 0; j < learned_.n_features(); ++j)
+                        learned_.background.add(scores, j, screen_->rank(learned_, q, j, space.ranked));
                 };
                 f(first + q, nearest_in, score);
             }
@@ -403,12 +407,16 @@ private:
         }
         space.other_ranks.assign(static_cast<std::size_t>(Learned::padded(d)), 0);
         learned_.ranks.rank_row(x, d, space.other_ranks.data());
-        const auto key = [&](std::int64_t k) { return learned_.dense_key_of_present(space.other_ranks.data(), screen_->ranks(k), space.present.data(), below); };
+        const auto key = [&](std::int64_t k) {
+            return learned_.dense_key_of_present(space.other_ranks.data(), screen_->ranks(k), space.present.data(), below);
+        };
         // Where all features count it does not matter which ranks of 0 are zeros.
-        const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) { return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]); };
+        const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
+            return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]);
+        };
         const AllEntries all{{}, d};
         std::shared_ptr<const FloatTiles> tiles;
-        if (!cells_ && d <= FloatTiles::MOST_ATTRIBUTES) {
+        if (!cells_ && d <= FloatTiles::MOST_FEATURES) {
             tiles = made_tiles_.get(n_nodes, [&] {
                 FloatTiles made = RankedEntries::no_tiles(learned_);
                 made.reserve(n_nodes);
@@ -419,7 +427,8 @@ private:
         const auto kept_of_x = [&](std::int64_t j) { return is_missing(x[j]) ? MISSING : kept(space.other_ranks.data(), j); };
         const bool by_tiles = tiles && RankedEntries::bound(*tiles, learned_, all, kept_of_x, n_nodes, space.tiles, stop);
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit) -> const TopK& {
-            return by_tiles ? list_by_tiles(low, high, n_wanted, limit, gone, key, space) : offer_all(low, high, n_wanted, limit, gone, key, space, stop);
+            return by_tiles ? list_by_tiles(low, high, n_wanted, limit, gone, key, space)
+                : offer_all(low, high, n_wanted, limit, gone, key, space, stop);
         };
         const auto score = [&](std::int64_t* scores) {
             learned_.background.begin(scores);
@@ -428,7 +437,8 @@ private:
         f(q, nearest_in, score);
     }
 
-    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
+    void compare_listed(const Row& x, std::int64_t n_nodes, std::int64_t q, RowOf row, const std::uint8_t* gone, Space& space, Stop& stop,
+        Compared f) const {
         const Entries of_x = entries(x, space.keys, space.values);
         space.probe.reserve(learned_.n_features());
         const Probe probe(learned_, of_x.keys, of_x.values, of_x.n, space.probe);
@@ -470,7 +480,8 @@ private:
 
     // List the nearest of a stretch of nodes by their keys alone.
     template <class Key>
-    const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key, Space& space,
+    const TopK& offer_all(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key,
+        Space& space,
                                Stop& stop) const {
         space.found.begin(n_wanted, limit);
         space.found.skip(gone);
@@ -493,7 +504,8 @@ private:
 
     // The same by the bounds of tiles.
     template <class Key>
-    static const TopK& list_by_tiles(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone, const Key& key, Space& space) {
+    static const TopK& list_by_tiles(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
+        const Key& key, Space& space) {
         space.found.begin(n_wanted, limit);
         space.found.skip(gone);
         FloatTiles::list_nearest(low, high, space.tiles, space.found, key);
@@ -510,7 +522,8 @@ private:
     // Add what a value says to the background's scores; of numbers `rank` is theirs.
     void add_to_scores(std::int64_t* scores, std::int64_t feature, double value, std::int32_t rank) const noexcept {
         const Background& background = learned_.background;
-        if (!is_nominal(learned_.nominal, feature)) return is_missing(value) ? background.add_missing(scores, feature) : background.add(scores, feature, rank);
+        if (!is_nominal(learned_.nominal, feature))
+            return is_missing(value) ? background.add_missing(scores, feature) : background.add(scores, feature, rank);
         const std::int64_t d = learned_.n_features();
         if (is_missing(value)) {
             const auto [first, end] = learned_.traits.of(feature);

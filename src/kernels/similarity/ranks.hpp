@@ -54,7 +54,8 @@ public:
     // Differences of such values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
-    // Put in the next feature: its values other than zero in all nodes, in any order. That many nodes have a value at all; if none has, the feature is as one that is zero.
+    // Put in the next feature: its values other than zero in all nodes, in any order. That many nodes have a value at all; if
+    // none has, the feature is as one that is zero.
     void add(const double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         n_present = std::max(n_present, std::int64_t{1});
         const std::int64_t n_zeros = n_present - n;
@@ -246,7 +247,8 @@ private:
         const double first = of_feature[0], last = of_feature[n - 1];
         if (x < first) return counts[0] * RANK_STEP - steps(first - x, last - first);
         if (x > last) return (counts[n - 2] + n_knots) * RANK_STEP + steps(x - last, last - first);
-        const std::int64_t place = even.empty() ? std::lower_bound(of_feature, of_feature + n, x) - of_feature : below(even.data() + feature * EVEN, x);
+        const std::int64_t place = even.empty() ? std::lower_bound(of_feature, of_feature + n, x) - of_feature
+            : below(even.data() + feature * EVEN, x);
         const std::int64_t less = place == 0 ? 0 : counts[place - 1];
         if (of_feature[place] == x) return (less + counts[place]) * RANK_STEP;
         const double part = (x - of_feature[place - 1]) / (of_feature[place] - of_feature[place - 1]);

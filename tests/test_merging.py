@@ -434,7 +434,7 @@ class TestTheRuleBeyondThePaper:
         assert merge([one, same]).vigilance_ == one.vigilance_
         other = MLCA(vigilance="auto").fit(np.round(X[:60] / 2), Y[:60])
         assert other.vigilance_ != one.vigilance_
-        with pytest.raises(ValueError, match=r"model 1 has the vigilance 0\.\d+, the first 0\.\d+; give"):
+        with pytest.raises(ValueError, match=r"model 1 has the vigilance 0\.\d+, the first 0\.\d+; set the same"):
             merge([one, other])
 
 

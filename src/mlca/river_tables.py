@@ -15,7 +15,6 @@ from mlca import frames
 from mlca.explanation import Explanation
 from mlca.learner.core import Learner
 from mlca.model import LearnedModel
-from mlca.tables.columns import Wishes
 from mlca.tables.first_rows import TableRows
 from mlca.tables.frame_cells import cells_of
 from mlca.tables.kinds import Numeric
@@ -59,9 +58,7 @@ class RiverTable:
     """
 
     def __init__(self, model: LearnedModel) -> None:
-        self._table = TableLearner(
-            model, wishes=Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
-        )
+        self._table = TableLearner(model)
 
     @property
     def model(self) -> LearnedModel:

@@ -307,8 +307,8 @@ class TestClosedStreams:
 
 
 PACKED = {
-    "xz": (lzma.compress(b"x,tags\n1,a\n"), "packed by xz; unpack it"),
-    "zst": (b"\x28\xb5\x2f\xfd rest", "packed by Zstandard"),
+    "xz": (lzma.compress(b"x,tags\n1,a\n"), "compressed with xz; unpack it"),
+    "zst": (b"\x28\xb5\x2f\xfd rest", "compressed with Zstandard"),
     "feather": (b"ARROW1\0\0\xff\xff\xff\xff rest", "the file is Feather (Arrow IPC); write it as Parquet"),
     "feather of version 1": (b"FEA1 rest", "the file is Feather (Arrow IPC); write it as Parquet"),
     "xlsx": (b"PK\x03\x04 rest", "a zip archive, perhaps a workbook or a model"),

@@ -190,7 +190,7 @@ def test_copy_without_split_is_rejected(server, catalogue):
         (b"<html>Sign in to continue</html>", "the download is not the archive"),
         (zipped(**{"Tiny.arff": MEKA})[:-30], "the download is not the archive"),
         (zipped(**{"Other.arff": MEKA}), r"the archive does not contain Tiny\.arff"),
-        (zipped(**{"Tiny.arff": "%" * 70_000_000}), "grows to more than 50 times"),
+        (zipped(**{"Tiny.arff": "%" * 70_000_000}), "expands to more than 50 times"),
     ],
 )
 def test_invalid_archives_are_rejected(server, places, catalogue, content, problem):
@@ -205,7 +205,7 @@ def test_missing_network_is_reported_with_the_remedy(server, places, catalogue):
     catalogue(replace(ENTRY, archive=replace(ENTRY.archive, url=server.url)))
     with pytest.raises(DownloadError) as error:
         load_dataset("tiny")
-    for part in ("answers 404", ENTRY.source, server.url, "tiny.xml", str(places["cache"]), "MLCA_DATA"):
+    for part in ("responded with 404", ENTRY.source, server.url, "tiny.xml", str(places["cache"]), "MLCA_DATA"):
         assert part in str(error.value)
 
 

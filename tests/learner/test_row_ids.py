@@ -14,6 +14,8 @@ from mlca import MLCA, load, merge
 from mlca.learner.row_ids import MOST_PER_NODE
 from mlca.model import row_ids_of
 
+pytestmark = pytest.mark.traced
+
 PARAMETERS = [
     {},
     {"vigilance": 0.3},

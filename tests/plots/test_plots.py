@@ -389,7 +389,7 @@ class TestTrust:
         oldest = [record.segments[0][1] for record in result.records]
         assert max(oldest[5:8]) < 0.2 < 0.8 < min(oldest[9:])
         assert [one[1] for one in model.segments_] == model.explain(X[0]).trust.tolist()
-        assert f"oldest first, and how far: {oldest[-1]:.2f}, " in str(model.explain(X[0]))
+        assert f"oldest first: {oldest[-1]:.2f}, " in str(model.explain(X[0]))
         assert_well_drawn(plot_trust(result).figure)
 
     def test_voting_segments_are_coloured_and_others_grey(self):

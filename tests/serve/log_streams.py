@@ -65,6 +65,10 @@ def log_of(folder):
         connection.close()
 
 
+# Defaults of version 0.2 that have changed since: older logs continue with them.
+DEFAULTS_OF_0_2 = {"decision": "calibrated", "text_features": 4096}
+
+
 def fit_log(log, path, **parameters):
     """Train the service's model on the rows of a log at once, save it, and return its state."""
     here = [row for row in log if row[2] is not None]

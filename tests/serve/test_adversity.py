@@ -457,8 +457,9 @@ def test_parameters_that_differ_from_the_log_are_rejected(serve, capsys):
     server.stop()
     assert main(["serve", "--data", str(server.data), "--port", "0", "--vigilance", "0.3"]) == 1
     assert "vigilance=0.2, not 0.3" in capsys.readouterr().err
-    assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vigilance", "7"]) == 1
-    assert "vigilance" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vigilance", "7"])
+    assert "--vigilance must be at least 0" in capsys.readouterr().err
     assert main(["serve", "--data", str(server.data / "new"), "--port", "0", "--vote", "frequencies"]) == 1
     assert "vote changes nothing without --decision bayes" in capsys.readouterr().err
     server.start()  # leaving them out is fine

@@ -18,7 +18,7 @@ from mlca.serve.log_upkeep import accept_log
 from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
 from mlca.serve.sqlite import SQLite, _Session
-from tests.serve.log_streams import fit_log, log_of, make_rows, state_of
+from tests.serve.log_streams import DEFAULTS_OF_0_2, fit_log, log_of, make_rows, state_of
 from tests.serve.service_process import until
 
 ONE = Columns(1)
@@ -332,7 +332,7 @@ def test_a_service_continues_an_older_log(serve, tmp_path, version):
     position = server.get("/health/ready")["position"]
     _, content, _ = server.ask("GET", "/v1/model/file")
     (tmp_path / "served.mlca").write_bytes(content)
-    expected = fit_log(log_of(server.data), tmp_path / "fitted.mlca", decision="calibrated")  # the default of its time
+    expected = fit_log(log_of(server.data), tmp_path / "fitted.mlca", **DEFAULTS_OF_0_2)
     assert state_of(tmp_path / "served.mlca") == expected
     checksum = server.get("/v1/model")["checksum"]
     server.stop()

@@ -181,7 +181,7 @@ def test_failed_commit_is_reported_to_all_and_changes_nothing(log, tmp_path):
     futures = [committer.submit(Learn([f"r{i}"], [payload(i)], [()], ONE)) for i in range(3)]
     committer.start()
     for future in futures:
-        with pytest.raises(RequestError, match="same ids"):
+        with pytest.raises(RequestError, match="same IDs"):
             future.result(30)
     lock.execute("ROLLBACK")
     lock.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.serve.log_streams import fit_log, make_rows, reader_of, state_of
+from tests.serve.log_streams import DEFAULTS_OF_0_2, fit_log, make_rows, reader_of, state_of
 from tests.serve.postgresql_cluster import BINARIES, MISSING, Cable, Cluster
 from tests.serve.service_process import Server, ask, until
 from tests.serve.table_streams import make_table
@@ -324,7 +324,7 @@ def test_a_log_of_an_older_version_gets_checksums(serve, cluster, tmp_path, vers
     log = log_of(url)
     server = serve("--log", url)
     assert repr(log_of(url)) == repr(log)
-    expected = fit_log(log, tmp_path / "fitted.mlca", decision="calibrated")  # the default of its time
+    expected = fit_log(log, tmp_path / "fitted.mlca", **DEFAULTS_OF_0_2)
     assert served(server, len(log), 1, tmp_path) == (expected, len(log), 1)
     assert serve("--log", url, data="second").get("/v1/model")["checksum"] == server.get("/v1/model")["checksum"]
 
@@ -338,7 +338,7 @@ def test_unconfirmed_commit_is_not_called_rejected(serve, cluster):
         cable.cut_at_commit = True
         answer = server.post("/v1/learn", {"rows": make_rows(1, start=3)}, 503)
         assert "it is unknown" in answer["error"]["problem"]
-        assert "same ids" in answer["error"]["remedy"]
+        assert "same IDs" in answer["error"]["remedy"]
         found = server.learn(make_rows(1, start=3))
         assert (found["position"], found["duplicates"]) == (4, ["r3"])
         server.stop()

@@ -22,7 +22,7 @@ from mlca.serve.table_cells import LONGEST_TEXT, cells_of_rows, check_cells, rea
 from mlca.tables import TableLearner
 from mlca.tables import columns as deciding
 from mlca.tables.table_learner import MOST_CELLS
-from tests.serve.log_streams import FittingView, fit_log, log_of, state_of
+from tests.serve.log_streams import DEFAULTS_OF_0_2, FittingView, fit_log, log_of, state_of
 from tests.serve.service_process import until
 from tests.serve.table_streams import frame_of, make_table
 
@@ -284,7 +284,7 @@ def test_log_from_before_tables_is_continued(serve, tmp_path):
     columns = server.get("/v1/model")["columns"]
     assert (columns["table"], columns["names"]) == (False, ["heat", "wind", "rain"])
     here = [row for row in log_of(server.data) if row[2] is not None]
-    model = MLCA(decision="calibrated", recency=True)  # the default of its time
+    model = MLCA(recency=True, **DEFAULTS_OF_0_2)
     model.fit(np.array([row[2] for row in here]), [tuple(row[3]) for row in here])
     assert (len(here), served(server, 60, tmp_path)) == (59, saved(model))
     server.learn([{"id": "n1", "x": {"wind": 1, "heat": 2, "rain": 3}, "labels": []}])

@@ -134,6 +134,14 @@ def test_bad_cells_may_be_missing_values():
     assert models[0].n_seen_ == 5
 
 
+def test_settings_of_the_model_hold_without_wishes():
+    cells = TableRows({"note": ["red sky tonight", "calm sea", "rough sea ahead"] * 2, "code": [1, 2, 3] * 2}, 6)
+    table = TableLearner(MLCA(columns={"note": "text", "code": "category"}, text_features=32))
+    table.learn(cells, [["a"], ["b"], ["a"]] * 2)
+    assert [column.kind for column in table.layout.columns] == ["text", "categorical"]
+    assert table.layout.columns[0].width == 32
+
+
 @pytest.mark.parametrize("settle", [False, True])
 def test_rows_with_bad_cells_may_be_skipped(settle):
     sizes, trees, labels = ["tall", 1, 2, "wide", 4.5], ["ash", "fir", "ash", "fir", "oak"], list("ababc")

@@ -24,7 +24,6 @@ from mlca.serve.measures import LogMeasures
 from mlca.serve.request_errors import unavailable
 from mlca.serve.request_rows import Columns, RowsOfX, unpack_rows
 from mlca.serve.table_cells import cells_of_rows
-from mlca.tables.columns import Wishes
 from mlca.tables.layout import TableLayout
 from mlca.tables.table_learner import TableLearner, recipe_of
 
@@ -110,7 +109,7 @@ class Learned:
         if hasattr(self.model, "classes_"):
             recipe = recipe_of(self.model)
             if recipe is not None and isinstance(recipe.layout, TableLayout):
-                self.table = _table_learner(self.model)
+                self.table = TableLearner(self.model, "missing")
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
         """Learn the rows that are not forgotten; return their number."""
@@ -120,7 +119,7 @@ class Learned:
             x = unpack_rows([row.x for row in here if row.x is not None], columns)
             labels = [row.labels for row in here]
             if isinstance(x, list):
-                self.table = self.table or _table_learner(self.model)
+                self.table = self.table or TableLearner(self.model, "missing")
                 self.table.learn(cells_of_rows(x), labels)
             else:
                 self.model.partial_fit(x, labels)
@@ -160,11 +159,6 @@ class Learned:
         assert self.table is not None  # the model has learned rows of this kind
         names = [column.name for column in self.table.layout.learned]
         return self.table.encode({name: [row.get(name) for row in x] for name in names}, len(x))
-
-
-def _table_learner(model: MLCA) -> TableLearner:
-    wishes = Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
-    return TableLearner(model, "missing", wishes=wishes)
 
 
 class LiveModel:

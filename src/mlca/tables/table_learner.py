@@ -132,7 +132,7 @@ class TableLearner:
     bad_cells : {"raise", "missing", "skip"}, default="raise"
         How cells are handled that do not fit their column.
     wishes : Wishes, optional
-        The user's settings about columns.
+        The user's settings about columns (default: those of the model).
     held : Held, optional
         The held first rows of a model whose columns are not settled.
 
@@ -167,7 +167,7 @@ class TableLearner:
         self.held = held if hasattr(model, "labels_") else Held()
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
-        self._wishes = wishes or Wishes()
+        self._wishes = wishes or Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
         if self._tolerant:  # logs of the service began with this rule, and are replayed by it
             self._wishes = replace(self._wishes, codes=False)
 
@@ -441,7 +441,8 @@ def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
     if all(isinstance(column, Ignored) for column in columns):
         wanted = {name for name in cells if wishes.kind_of(name) != "ignore"} or set(cells)
         columns = [
-            _learned_anyway(column.name, cells[column.name]) if column.name in wanted else column for column in columns
+            _learned_anyway(column.name, cells[column.name], wishes) if column.name in wanted else column
+            for column in columns
         ]
     columns = _bounded(columns, wishes)
     if any(isinstance(column, Text | Date) for column in columns):
@@ -457,10 +458,11 @@ def _decide_one(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
         return decide_column(name, cells, Wishes(text=(name,), codes=False, text_features=wishes.text_features))
 
 
-def _learned_anyway(name: str, cells: Sequence[Any]) -> Column:
+def _learned_anyway(name: str, cells: Sequence[Any], wishes: Wishes) -> Column:
     """Decide the kind of a column that must not be ignored."""
     numbers = plain_numbers([cell for cell in cells if not is_missing(cell)])
-    return decide_column(name, cells, Wishes(text=(name,)) if numbers is None else Wishes(numeric=(name,)))
+    kind = Wishes(text=(name,), text_features=wishes.text_features) if numbers is None else Wishes(numeric=(name,))
+    return decide_column(name, cells, kind)
 
 
 def _with_columns(layout: TableLayout, brought: dict[str, Any], wishes: Wishes) -> TableLayout:

@@ -75,13 +75,14 @@ def check_truth(y: Mapping[Hashable, Any], known: Mapping[Hashable, Any]) -> Non
     >>> check_truth({"sea": True, "sun": 0}, {})
     >>> check_truth({"sea": "no"}, {})
     Traceback (most recent call last):
-    ValueError: y says 'no' of the label 'sea'; a dict of labels says True or False of each
+    ValueError: y has the value 'no' for the label 'sea'; the values of a dict of labels are True or False
     """
     if not _TRUTHS.issuperset(map(type, y.values())):
         for name, value in y.items():
             if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
                 raise ValueError(
-                    f"y says {value!r} of the label {name!r}; the values of a dict of labels are True or False"
+                    f"y has the value {value!r} for the label {name!r}; the values of a dict of labels are True or "
+                    "False"
                 )
     if not y.keys() <= known.keys():
         for name in y:

@@ -440,10 +440,7 @@ def _decide_any(first: TableRows, wishes: Wishes) -> TableLayout:
     columns = [_decide_one(name, values, wishes) for name, values in cells.items()]
     if all(isinstance(column, Ignored) for column in columns):
         wanted = {name for name in cells if wishes.kind_of(name) != "ignore"} or set(cells)
-        columns = [
-            _learned_anyway(column.name, cells[column.name], wishes) if column.name in wanted else column
-            for column in columns
-        ]
+        columns = [_learned_anyway(one.name, cells[one.name], wishes) if one.name in wanted else one for one in columns]
     columns = _bounded(columns, wishes)
     if any(isinstance(column, Text | Date) for column in columns):
         columns = [scaled(column, cells[column.name]) for column in columns]

@@ -103,12 +103,11 @@ sanitized: $(VENV)/address/.installed
 # Kernels that report data races, with the tests in which threads share a model. Python itself is not instrumented, but
 # its locks are seen, because the sanitizer is loaded first. Reports bypass pytest, and fail the run when it ends. Threads
 # started after a fork end a process under this sanitizer, so tests of forks are left out.
-RACES ?= tests/learner/test_threads.py tests/learner/test_rule_attacks.py tests/test_frames_while_learning.py \
-	-k '(threads or whole_row or similarity_is_computed or readers_find) and not forked'
+RACES ?= tests/learner/test_threads.py tests/learner/test_rule_attacks.py tests/test_frames_while_learning.py
 
 thread-sanitized: $(VENV)/thread/.installed
 	LD_PRELOAD="$(call PRELOADED,libtsan.so)" TSAN_OPTIONS=suppressions=$(CURDIR)/tests/thread_sanitizer.supp \
-	$(VENV)/thread/bin/python -m pytest --capture=sys --timeout 3600 -m 'not slow' $(RACES)
+	$(VENV)/thread/bin/python -m pytest --capture=sys --timeout 3600 -m 'races and not slow' $(RACES)
 
 bench: $(VENV)/.installed  ## measure speed, as ratios to this machine's own limits
 	$(BIN)/mlca bench

@@ -34,6 +34,7 @@ def quick_turns():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("first_rows", [ROWS, 10**6])  # columns that widen a model, and those that it begins again with
 def test_readers_find_a_model_with_its_own_recipe(first_rows, quick_turns, monkeypatch, tmp_path):
     monkeypatch.setattr("mlca.tables.columns.FIRST_ROWS", first_rows)

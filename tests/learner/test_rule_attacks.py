@@ -29,7 +29,7 @@ from tests.learner.test_interrupts import (
     assert_interrupts_leave_whole_rows,
     interrupted,
 )
-from tests.learner.test_threads import Answers, Hammer, digest, hammer_while_learning, switch_often  # noqa: F401
+from tests.learner.test_threads import Answers, Readers, digest, read_while_learning, switch_often  # noqa: F401
 
 
 def maker(rule, attributes="common", **chosen):
@@ -93,6 +93,7 @@ def test_similarity_that_failed_is_computed_for_the_next_reader(rule, kind):
 STEP = 23
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["all", "correntropy all"])
 def test_learning_continues_after_failures_in_threads(rule, kind):
@@ -126,6 +127,7 @@ def test_failed_predictions_change_nothing(rule):
 # ------------------------------------------------------------------ interrupts
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("n_interrupts", [1, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
@@ -167,7 +169,7 @@ class AllAnswers(Answers):
                     self.chosen[j].add(row.tobytes())
 
 
-class HarderHammer(Hammer):
+class MoreReaders(Readers):
     """Also reads novelty and labels, and makes copies."""
 
     def __init__(self, model, answers, folder):
@@ -187,6 +189,7 @@ class HarderHammer(Hammer):
         self.check_copy(copy.deepcopy(self.model))
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("seconds", [0.35, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rule", ["mixed drift", "mixed cells", "calibrated", "all", "correntropy all"])
@@ -198,9 +201,10 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(rule, kind, secon
     def make(n_jobs=None):
         return maker(rule, n_jobs=n_jobs)()
 
-    hammer_while_learning(make, X, y, HarderHammer, AllAnswers(make, X, y, probes), seconds, tmp_path)
+    read_while_learning(make, X, y, MoreReaders, AllAnswers(make, X, y, probes), seconds, tmp_path)
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 def test_large_model_is_copied_while_its_similarity_is_computed(kind, tmp_path):
     """With this many entries the similarity takes long, but nothing waits for it: copies are of whole rows anyway."""

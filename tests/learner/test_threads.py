@@ -59,7 +59,7 @@ class Answers:
         return (explanation.labels, *(part.tobytes() for part in parts))
 
 
-class Hammer:
+class Readers:
     """Threads that read one model repeatedly, until they are stopped."""
 
     def __init__(self, model, answers, folder):
@@ -121,24 +121,25 @@ class Hammer:
         assert self.model.n_seen_ >= before
 
 
-def hammer_while_learning(make, X, y, kind, answers, seconds, folder):
+def read_while_learning(make, X, y, kind, answers, seconds, folder):
     """Learn the rows by portions again and again for some seconds, while threads read."""
     rng, asked, whole = np.random.default_rng(2), 0, make().partial_fit(X, y)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         model = make(n_jobs=2).partial_fit(X[:1], y[:1])
-        with kind(model, answers, folder) as hammer:
+        with kind(model, answers, folder) as readers:
             low = 1
             while low < len(y):
                 high = min(len(y), low + int(rng.choice([1, 7, 100])))
                 model.partial_fit(X[low:high], y[low:high])
                 low = high
-        asked += sum(hammer.n_asked.values())
+        asked += sum(readers.n_asked.values())
         assert_exactly_same(model, whole)
     assert asked > 0
 
 
 # With the rules of test_rule_attacks.py five seconds in all.
+@pytest.mark.races
 @pytest.mark.parametrize("seconds", [0.5, pytest.param(5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", MODES)
@@ -149,9 +150,10 @@ def test_every_prediction_is_of_the_model_after_some_whole_row(attributes, kind,
     def make(n_jobs=None):
         return MLCA(attributes=attributes, vigilance=0.05, window=WINDOW, n_jobs=n_jobs)
 
-    hammer_while_learning(make, X, y, Hammer, Answers(make, X, y, probes), seconds, tmp_path)
+    read_while_learning(make, X, y, Readers, Answers(make, X, y, probes), seconds, tmp_path)
 
 
+@pytest.mark.races
 def test_classes_added_while_other_threads_predict(tmp_path):
     """A class has its name at the time of the result."""
     X, classes = np.random.default_rng(3).normal(0, 1, (150, 4)), np.arange(150)
@@ -172,6 +174,7 @@ def test_classes_added_while_other_threads_predict(tmp_path):
     assert told <= set(range(150))
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 def test_learning_threads_take_turns(kind):
     X, _ = stream(N, 40, kind)
@@ -192,6 +195,7 @@ def test_learning_threads_take_turns(kind):
     assert counted == expected
 
 
+@pytest.mark.races
 def test_refitted_model_predicts_as_the_old_one_or_the_new_one():
     X, y = stream(80, 20)
     probes = X[:2]
@@ -225,6 +229,7 @@ def test_refitted_model_predicts_as_the_old_one_or_the_new_one():
     assert not failures
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("decision", ["calibrated", "bayes"])
 def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch):
     X, _ = stream(30, 4)
@@ -239,6 +244,7 @@ def test_label_added_while_a_row_is_explained_has_its_name(decision, monkeypatch
     assert model.explain(X[0]).labels == ("early", "late")
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("ask", [MLCA.predict, MLCA.predict_labels])
 def test_a_label_that_comes_while_rows_are_predicted_by_thresholds_is_left_out(ask, monkeypatch):
     """Its threshold was compared with probabilities of one label less."""
@@ -278,6 +284,7 @@ def asked_beside(questions, act):
     return failures
 
 
+@pytest.mark.races
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("window", [10, 100], ids=["learned", "waiting"])
 def test_first_missing_value_is_learned_beside_readers(window, kind, tmp_path):
@@ -315,6 +322,7 @@ def test_first_missing_value_is_learned_beside_readers(window, kind, tmp_path):
     assert_exactly_same(current[0], after)
 
 
+@pytest.mark.races
 def test_rows_with_missing_values_are_predicted_beside_new_labels():
     X, y = stream(90, 12)
     gaps = X[:2].copy()

@@ -1,12 +1,12 @@
-// The learner: a stream of rows and labels in, a model that can predict out.
+// The learner: it takes a stream of rows and labels, and holds a model that can predict.
 //
-// One thread learns at a time (bindings/learner.cpp ensures that), any number may read meanwhile. The learner searches without a
-// lock, as no other thread changes the model, and holds it only while a row is committed; readers share it. So each answer is that
-// of the model after some whole row, and a failure or an interrupt leaves the model of all rows that were committed.
+// Only one thread learns at a time (bindings/learner.cpp ensures this); any number may read meanwhile. Searching needs no lock,
+// because no other thread changes the model. The lock is held only while a row is committed; readers share it. So each
+// prediction is that of the model after some whole row, and a failure or an interrupt leaves the model of all committed rows.
 //
-// The first `window` rows of a stream wait until there are that many. They are learned into a model of their own, which
-// then takes the place of the empty one: all of them or, after a failure, none and the last row not taken in. A reader
-// before that gets a copy in which the waiting rows are learned with the window that has come (`settled`).
+// The first `window` rows of a stream wait until all of them have arrived. They are learned into a separate model, which then
+// replaces the empty one. After a failure none of them is learned and the last row is not accepted. A reader that comes earlier
+// gets a copy in which the waiting rows are learned with the incomplete window (`settled`).
 #pragma once
 
 #include <algorithm>
@@ -34,11 +34,11 @@ namespace mlca::MLCA_LEVEL {
 
 // The labels of the rows that wait for the first window to fill; the rows themselves are in the window.
 struct WaitingLabels {
-    // How many rows wait.
+    // Number of waiting rows.
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(starts.size()) - 1; }
     InputLabels view() const noexcept { return {starts.data(), labels.data()}; }
 
-    // Reserve memory for one more row: `append` cannot fail then.
+    // Reserve memory for one more row, so that `append` cannot fail.
     void reserve(const LabelRow& row) {
         starts.reserve(starts.size() + 1);
         labels.reserve(labels.size() + static_cast<std::size_t>(row.n));
@@ -94,7 +94,7 @@ public:
             const Source* source;
             rows.select(source);
             std::int64_t done = 0;
-            renew_similarity(model_, stop);  // a failure may have kept it from being computed
+            renew_similarity(model_, stop);  // a failure may have left it out of date
             for (; done < rows.n && window_.filled < window_.size; ++done) wait(*source, labels[done], done, host, stop);
             std::optional<Speculation> speculation;
             if (n_jobs > 1 && rows.n - done >= FEWEST_ROWS) speculation.emplace(n_jobs);
@@ -106,7 +106,7 @@ public:
                 done += portion;
             }
         } catch (...) {
-            // Nothing here may fail, because memory may be exhausted.
+            // Nothing here may fail: memory may be exhausted.
             const std::lock_guard<Lock> guard(lock_);
             estimates_.start_over();
             model_.next_groups.reset();
@@ -126,7 +126,7 @@ public:
             copy = std::make_shared<LearnerOf>(*this);
             copy->hide_unlearned();
         }
-        // No lock is held while learning, and it can be interrupted.
+        // No lock is held while learning, so it can be interrupted.
         Stop stop(host.interrupted);
         copy->renew_similarity(copy->model_, stop);
         copy->resolve_vigilance(copy->model_, host, stop);
@@ -157,7 +157,7 @@ public:
         std::unique_ptr<LearnerOf> twin;
         {
             const LongRead guard(lock_);
-            // A state that a learner may be made of must not have an old similarity.
+            // A state from which a learner can be made must not contain an outdated similarity.
             if (wanted == OfNodes::all && model_.similarity_is_due()) {
                 twin = std::make_unique<LearnerOf>(*this);
             } else {
@@ -175,7 +175,7 @@ public:
     std::unique_ptr<Learner> copy() const override {
         const LongRead guard(lock_);
         auto twin = std::make_unique<LearnerOf>(*this);
-        // What another thread foresees while it learns is not part of the model.
+        // Groups computed ahead by a learning thread are not part of the model.
         twin->model_.next_groups.reset();
         twin->model_.withdraw();
         twin->hide_unlearned();
@@ -189,7 +189,7 @@ public:
         const std::lock_guard<Lock> ours(lock_);
         Stop stop(host.interrupted);
         absorb_model(model_, other.model_, columns, n_labels, append, work_, stop);
-        // The other's latest rows follow: together they end with the last `window` of both parts.
+        // Append the other's latest rows; the result is the last `window` rows of both.
         const std::int64_t low = other.window_.latest().low;
         take_rows(window_, other.window_, {low, other.window_.learned}, settings().n_features);
         window_.learned = window_.filled;
@@ -198,7 +198,7 @@ public:
 
 private:
     static constexpr std::int64_t FEWEST_GONE = 64;
-    // Rows that must come together before threads are gathered.
+    // Fewest rows per call for which threads are started.
     static constexpr std::int64_t FEWEST_ROWS = 64;
 
     template <class Read>
@@ -207,24 +207,24 @@ private:
         return read();
     }
 
-    // Waiting rows have changed: what was learned of them for readers is out of date. The model is locked.
+    // Invalidate the settled copy after the waiting rows have changed. The model is locked.
     void unsettle() noexcept {
         ++changes_;
         settled_.reset();
     }
 
-    // Whether readers need a copy in which all is done.
+    // Whether readers need a settled copy.
     bool is_unsettled() const noexcept { return n_waiting() > 0 || is_overdue(); }
-    // Whether a failure has kept the similarity from being computed.
+    // Whether a failure has left the similarity out of date.
     bool is_overdue() const noexcept { return model_.similarity_is_due() && !is_renewing_; }
     std::int64_t n_waiting() const noexcept { return waiting_.size(); }
-    // Drop rows of the window that are neither learned nor waiting: in a copy, another thread was just learning them.
+    // Drop rows of the window that are neither learned nor waiting. In a copy these are rows that another thread was learning.
     void hide_unlearned() noexcept {
         if (n_waiting() > 0) window_.learned = 0;
         window_.drop_after(n_waiting() > 0 ? n_waiting() : window_.learned);
     }
 
-    // Take in one row of the first window; the one that fills it makes all of them learned.
+    // Take in one row of the first window; the last one triggers learning of the whole window.
     void wait(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
         if (window_.filled + 1 == window_.size) return fill_window(source, labels, row, host, stop);
         const std::lock_guard<Lock> guard(lock_);
@@ -238,8 +238,8 @@ private:
         unsettle();
     }
 
-    // Learn the first window with its last row. Until that is done, the last row is in the buffer, but not among those that
-    // wait: readers do not see it.
+    // Learn the first window including its last row. Until that succeeds, the last row is in the buffer but not counted as
+    // waiting, so readers do not see it.
     void fill_window(const Source& source, const LabelRow& labels, std::int64_t row, const Host& host, Stop& stop) {
         ModelHere first(settings());
         first.labels.reserve_labels(model_.labels.n_labels);
@@ -265,19 +265,19 @@ private:
         unsettle();
     }
 
-    // Put the next rows behind those of the window.
+    // Copy the next rows behind those of the window.
     void take_portion(const Source& source, std::int64_t first, std::int64_t n) {
         const std::lock_guard<Lock> guard(lock_);
         estimates_.shift(window_.take(source, first, n));
     }
 
-    // Learn the rows of the window up to `end`; `labels` begins with the labels of the first row that is not learned.
+    // Learn the rows of the window up to `end`; `labels` starts with the labels of the first row not yet learned.
     void learn_rows(ModelHere& model, std::int64_t end, const InputLabels& labels, Speculation* speculation, const Host& host, Stop& stop) {
         const std::int64_t first = window_.learned;
         std::int64_t round_end = first;  // where the next round of feature grouping is due
         while (window_.learned < end) {
             if (window_.learned == round_end) round_end = std::min(end, hold_round(model, host));
-            // A similarity holds until the row after which the next is due.
+            // A similarity holds until the row after which the next one is due.
             const std::int64_t left = settings().learned ? model.similarity_due - model.labels.n_learned : INT64_MAX;
             const std::int64_t n = std::min(round_end - window_.learned, left);
             const auto labels_of = [&, start = window_.learned - first](std::int64_t j) { return labels[start + j]; };
@@ -295,7 +295,7 @@ private:
         }
     }
 
-    // Let the nodes renew what they need for searching, if it is time.
+    // Let the nodes renew their search structures if it is time.
     void renew_screen(ModelHere& model, ParallelFor sharing = ON_ONE_THREAD) {
         if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r(), sharing)) {
             const std::lock_guard<Lock> guard(lock_);
@@ -311,8 +311,8 @@ private:
         model = std::move(next);
     }
 
-    // Recompute the learned similarity if it is due and was not done with the row. It takes its time: meanwhile readers go
-    // by the old one. A failure leaves it due: readers get a copy that has it.
+    // Recompute the learned similarity if it is due and was not recomputed with the row. This is slow; readers use the old one
+    // meanwhile. After a failure it stays due, and readers get a copy that has it.
     void renew_similarity(ModelHere& model, Stop& stop) {
         if (!model.similarity_is_due()) return;
         const Raised renewing(lock_, is_renewing_);
@@ -329,7 +329,7 @@ private:
         State& state = draft.state;
         state.waiting_indptr = waiting_.starts;
         state.waiting_labels = waiting_.labels;
-        // Rows that another thread is just learning are not part of the model yet.
+        // Rows that another thread is learning are not part of the model yet.
         const std::int64_t end = n_waiting() > 0 ? n_waiting() : window_.learned;
         for (std::int64_t j = window_.latest().low; j < end; ++j) RowsOfState<Row>::append(state.recent, window_.row(j), settings().n_features);
         return draft;
@@ -338,7 +338,7 @@ private:
     // Learn the next row of the window.
     void learn_row(ModelHere& model, const LabelRow& labels, Stop& stop) {
         stop.check();
-        // So rarely that it costs a node no more than to be made once again.
+        // Rebuild so rarely that the cost per node is at most that of creating it once more.
         if (model.n_gone > FEWEST_GONE + model.n_kept() / 4) drop_gone(model);
         renew_screen(model);
         const std::int64_t position = window_.learned;
@@ -363,8 +363,8 @@ private:
         if (model.settings.finds_vigilance()) model.settings.vigilance = vigilance_of_window<ModelHere>(settings(), window_, estimates_, host, stop);
     }
 
-    // Hold a round of grouping if the next row is due for one; return where the next may be due. Its groups are part
-    // of the model only with that row.
+    // Hold a round of feature grouping if the next row is due for one; return the row at which the next may be due. The new
+    // groups become part of the model together with that row.
     std::int64_t hold_round(ModelHere& model, const Host& host) {
         if (model.settings.mode != Mode::clustered) return INT64_MAX;
         const std::int64_t number = model.labels.n_learned + 1, size = window_.size;
@@ -387,17 +387,17 @@ private:
         renew_similarity(model_, never);
     }
 
-    const Settings settings_;  // as given; those of the model have the vigilance found from the first window
+    const Settings settings_;  // as given; the model's settings hold the vigilance found from the first window
     mutable Lock lock_;
     ModelHere model_;
     Window window_;
     typename ModelHere::Work work_;
     WindowEstimates<Window> estimates_;
     WaitingLabels waiting_;
-    std::int64_t changes_ = 0;  // of the waiting rows
-    bool is_renewing_ = false;  // the similarity, while readers use the old one
+    std::int64_t changes_ = 0;  // number of changes of the waiting rows
+    bool is_renewing_ = false;  // whether the similarity is being recomputed while readers use the old one
     mutable BatchPredictor<ModelHere> predictor_{model_, settings_, lock_};
-    mutable std::shared_ptr<const Learner> settled_;  // this learner with the waiting rows learned, once a reader has needed it
+    mutable std::shared_ptr<const Learner> settled_;  // copy with the waiting rows learned, made when a reader first needs it
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,6 +1,6 @@
-// One model takes in another. Each node of the other is learned as all the rows it stands for (`replay`), or put beside the
-// nodes that are here without a search (`append`, in time linear in the nodes). What nodes do not show (counts of decisions, rows
-// that no node stands for) is added up.
+// Merge another model into this one. Each of its nodes is either learned as all the rows it stands for (`replay`), or appended
+// to the nodes of this model without a search (`append`, in time linear in the nodes). Counts that nodes do not hold (decision
+// counts, rows that no node stands for) are added.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// What two models learned of decisions, put together: the second one's rows follow the first one's.
+// Combine what two models learned for the decision; the second model's rows follow the first one's.
 //
-// Counts add up. Recent counts fade by as many rows as follow, the experts' weights are those that the later rows left, and
-// segments of the past follow each other; the nodes themselves have been replayed already.
+// Counts add up. Recent counts fade by the number of rows that follow. The experts' weights are updated as the later rows left
+// them, and the segments of the second follow those of the first. The nodes themselves have been replayed already.
 
 inline void absorb_calibration(Calibration& calibration, const Calibration& other, const Array<std::int64_t>& slots) noexcept {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
@@ -48,20 +48,20 @@ inline void absorb_recency(Recency& recency, const Recency& other, std::int64_t 
     }
 }
 
-// `places`: the number that each of the other's nodes would have here in order of creation, and that of the next node.
+// `places`: the position here, in order of creation, of each of the other's nodes and of the node after them.
 inline void absorb_segments(Segments& segments, const Segments& other, const Array<std::int64_t>& places, const NodeIds& node_ids) {
     const auto n_nodes = static_cast<std::int64_t>(places.size()) - 1;
     for (std::int64_t i = 0; i < other.n(); ++i) {
         const Stretch stretch = node_ids.places(other.nodes(i, node_ids.made(n_nodes)), n_nodes);
         const std::int64_t begin = places.data()[stretch.low], end = places.data()[stretch.high];
-        if (begin == end && segments.n() > 0) continue;  // all of its nodes were taken in by others
+        if (begin == end && segments.n() > 0) continue;  // all of its nodes were merged into other nodes
         segments.reserve();
         segments.append(begin, other.parts[i], other.trust[i]);
     }
 }
 
-// Nodes that came from the other model keep their fading counts; of those that were too old for any, counts are as if the
-// node's rows had come in equal shares.
+// Nodes from the other model keep their fading counts. For nodes too old to have any, the counts are set as if the node's rows
+// had come in equal shares.
 template <class View>
 [[gnu::cold]] void absorb_fading(Fading& fading, const Fading& other, const Array<std::int64_t>& slots, const Array<std::int64_t>& places,
     const NodeIds& node_ids,
@@ -91,7 +91,7 @@ template <class View>
     }
 }
 
-// `columns` gives the numbers of the other's labels here, `n_slots` is how many slots there are then; `view` shows the
+// `columns` maps the other's labels to labels here, `n_slots` is the resulting number of slots, and `view` is a view of the
 // other's nodes.
 template <class View>
 [[gnu::cold]] void absorb_decision(Decision& decision, const Decision& other, const std::int32_t* columns, std::int64_t n_slots,
@@ -118,7 +118,8 @@ template <class View>
     frequencies.rows += other.frequencies.rows;
 }
 
-// Count the other's rows that none of its nodes stands for; for Bayes' rule, where most of their label fell.
+// Count the other's rows that none of its nodes stands for; under Bayes' rule, in the bin in which most rows of their label
+// fell.
 template <class ModelHere>
 [[gnu::cold]] void absorb_lost(ModelHere& model, const ModelHere& other, const std::int32_t* columns) {
     Array<std::int64_t> lost(other.labels.totals);
@@ -143,7 +144,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     Array<std::int32_t> labels(static_cast<std::size_t>(label_counts.length));
     for (std::size_t place = 0; place < labels.size(); ++place) labels[place] = columns[label_counts.keys[place]];
     if (auto successor = model.nodes.renewed(model.n_nodes, model.learning_r())) model.nodes.take(std::move(*successor));
-    // Sparse rows have ascending features, and searches make room by the last one; a node that has moved has them in any order.
+    // Sparse rows have ascending features and searches size their buffers by the last one; the features of a moved node may be
+    // in any order.
     using RowsHere = RowsOfState<typename ModelHere::Row>;
     StateRows in_order;
     RowsHere::append(in_order, other.nodes.row(node), model.settings.n_features);
@@ -160,8 +162,8 @@ void replay(ModelHere& model, const ModelHere& other, std::int64_t node, const s
     model.commit(row, threshold, ModelHere::joins(work.found, threshold), other.bandwidths[node], work);
 }
 
-// Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either, or would
-// have. It is drawn by the numbers of rows and nodes alone.
+// Which nodes of two bounded models stay when they are appended: an even sample of the rows that became nodes of either model,
+// or would have without the bound. The draw depends only on the numbers of rows and nodes.
 struct KeptNodes {
     Array<std::uint8_t> ours, theirs;
 
@@ -195,10 +197,10 @@ private:
     std::uint64_t seed_, n_drawn_ = 0;
 };
 
-// Put the nodes of another model beside those that are here, and count its rows. `places` are those of `absorb_decision`.
+// Append the nodes of another model and count its rows. `places` is as in `absorb_decision`.
 template <class ModelHere>
 void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* columns, Array<std::int64_t>& places, Stop& stop) {
-    // Computed for all nodes at once later; without it nodes need not be ranked by one that does not last.
+    // It is recomputed for all nodes later; without it, appended nodes need not be indexed by ranks that are about to change.
     model.as_learned.reset();
     model.similarity_due = 0;
     if (model.n_gone > 0) model = without_gone(model);
@@ -217,7 +219,7 @@ void append_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
         const auto& label_counts = other.labels.at_nodes[k];
         labels.clear();
         for (std::int32_t place = 0; place < label_counts.length; ++place) labels.push_back(columns[label_counts.keys[place]]);
-        StateRows in_order;  // a sparse node that has moved has its features in any order
+        StateRows in_order;  // the features of a moved sparse node may be in any order
         RowsHere::append(in_order, other.nodes.row(k), model.settings.n_features);
         add_node(model, RowsHere::source(in_order, model.settings.n_features)[0], other.bandwidths[k],
                  {labels.data(), label_counts.length, label_counts.values, other.labels.unlabelled[static_cast<std::size_t>(k)]},
@@ -239,14 +241,14 @@ void replay_nodes(ModelHere& model, const ModelHere& other, const std::int32_t* 
     if (model.settings.max_nodes > 0) absorb_lost(model, other, columns);
 }
 
-// `columns` gives the numbers of the other's labels here; there are `n_labels` then. Both models are locked. Where nodes are
-// appended the similarity is left due: several models can follow each other before it is computed once.
+// `columns` maps the other's labels to labels here; there are `n_labels` afterwards. Both models are locked. When nodes are
+// appended, the similarity is left due, so that it is computed only once after several models have been appended.
 template <class ModelHere>
 void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* columns, std::int64_t n_labels, bool append,
     typename ModelHere::Work& work, Stop& stop) {
     model.labels.reserve_labels(n_labels);
     model.labels.n_labels = std::max(model.labels.n_labels, n_labels);
-    Array<std::int64_t> places;  // where each of the other's nodes would be, if it is not taken in by another
+    Array<std::int64_t> places;  // position of each of the other's nodes, unless it is merged into another node
     if (append) {
         append_nodes(model, other, columns, places, stop);
     } else {
@@ -271,7 +273,7 @@ void absorb_model(ModelHere& model, const ModelHere& other, const std::int32_t* 
     }
 }
 
-// Let rows of another window follow those of this one.
+// Append the rows of another window to this one.
 template <class Window>
 void take_rows(Window& window, const Window& other, Stretch rows, std::int64_t n_features) {
     for (std::int64_t j = rows.low; j < rows.high; ++j) {

@@ -1,14 +1,15 @@
-// The model, and the one step by which it learns.
+// The model and its learning step.
 //
-// A step has a part that only reads (a search by the nodes, and the voters) and a part that changes the model: `prepare` reserves
-// all memory that may be needed and may fail, the rest cannot. Learning takes steps one after another; looking ahead searches
-// for a block of rows before it commits them; merging replays the nodes of another model, each as all the rows
-// it stands for, in one step. Where c presentations of one place have a closed form it is used: the winner of count a
-// keeps the share (a - 1) / (a + c - 1) of its place under the published rule, and a / (a + c) under the released one. At
-// c = 1 every step is that of a single row.
+// A step has a part that only reads (searching nodes and voters) and a part that changes the model. `prepare` reserves all
+// memory that may be needed and may fail; the rest cannot fail. Sequential learning takes one step after another, speculative
+// learning searches for a block of rows before it commits them, and merging replays each node of another model, as all the rows
+// it stands for, in one step. Where c presentations of the same point have a closed form, it is used: a winner of count a keeps
+// the share (a - 1) / (a + c - 1) of its position under the published rule, and a / (a + c) under the released one. At c = 1
+// every step is that of a single row.
 //
-// Nodes are made by correntropy in any case. Voters are found by it too, or by the learned similarity (similarity/rank_index.hpp);
-// votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration (decision/calibrated.hpp).
+// Nodes are always created by correntropy. Voters are found by correntropy or by the learned similarity
+// (similarity/rank_index.hpp). Votes become probabilities by Bayes' rule (decision/bayes.hpp) or by calibration
+// (decision/calibrated.hpp).
 #pragma once
 
 #include <algorithm>
@@ -34,15 +35,15 @@ struct Model {
     using Row = typename Nodes::Row;
     using RankIndexOfNodes = typename Nodes::RankIndexOfNodes;
 
-    // A row, or many at one place.
+    // One row, or several identical ones.
     struct LabelledRow {
         Row x;
         LabelRow labels;
         std::int64_t count = 1;
-        bool is_replayed = false;  // a node of another model: what its decision learned is added as a whole
+        bool is_replayed = false;  // a node of another model: what its decision learned is merged separately
     };
 
-    // The voters of a row, where it is not the nearest by correntropy under Bayes' rule.
+    // The voters of a row, unless they are its nearest nodes by correntropy under Bayes' rule.
     struct Voting {
         explicit Voting(const Settings& settings) : neighbours(settings.n_neighbors) {}
 
@@ -50,7 +51,7 @@ struct Model {
         Poll poll;             // for calibration
     };
 
-    // Working space of a search, one for each thread.
+    // Working memory of a search, one per thread.
     struct Space {
         typename Nodes::Space nodes;
         typename RankIndexOfNodes::Space learned;
@@ -58,7 +59,7 @@ struct Model {
         Array<std::int64_t> sums;
     };
 
-    // Working space of a step.
+    // Working memory of a step.
     struct Work {
         explicit Work(const Settings& settings) : found(settings.n_listed()), voting(settings) {}
 
@@ -68,7 +69,7 @@ struct Model {
         Voting voting;
         Votes votes;
         Ballot ballot;
-        Array<std::int32_t> slots;  // of the row's labels
+        Array<std::int32_t> slots;  // the slots of the row's labels
         LinearSpace linear;
         MixerSpace mixing;
     };
@@ -91,35 +92,36 @@ struct Model {
     Array<double> bandwidth_sums;  // over the nodes, in order of creation
     RunningMedian median_bandwidth;
     Groups groups;
-    std::optional<Groups> next_groups;  // of the round that the next row is due for: they come into force with it
-    std::optional<RankIndexOfNodes> as_learned;  // once there is a node, where the similarity is learned
-    std::int64_t similarity_due = 1;    // after this number of rows it is recomputed
-    // Where trust decides which nodes count: the ids of those that the similarity was computed from, and whether too many differ.
+    std::optional<Groups> next_groups;  // of the round that is due with the next row: they take effect with that row
+    std::optional<RankIndexOfNodes> as_learned;  // under the learned similarity, as soon as there is a node
+    std::int64_t similarity_due = 1;    // recomputed after this number of rows
+    // If trust decides which nodes count: the ids of the nodes that the similarity was computed from, and whether too many
+    // differ.
     Array<std::int64_t> similarity_node_ids;
     bool is_outdated = false;
-    std::optional<Decision> decision;   // where it is calibrated
-    std::optional<LinearModels> linear; // where they are mixed in
-    std::int64_t n_longest = 0;         // entries of any node, once all have weights in the linear models; only where trust counts
-    // Where nodes are bounded: those that were replaced stay in their places until the model is rebuilt without them.
+    std::optional<Decision> decision;   // if the decision is calibrated
+    std::optional<LinearModels> linear; // if linear models are mixed in
+    std::int64_t n_longest = 0;         // most entries of any node, once all have weights in the linear models; only used with trust
+    // If the number of nodes is bounded: replaced nodes keep their positions until the model is rebuilt without them.
     NodeIds node_ids;
     Array<std::uint8_t> gone;
     std::int64_t n_gone = 0;
-    std::int64_t n_candidates = 0;      // rows that became nodes, or would have
+    std::int64_t n_candidates = 0;      // rows that became nodes, or would have without the bound
 
     std::int64_t n_kept() const noexcept { return n_nodes - n_gone; }
-    // The number of a node among those that are kept, which is what others know it by.
+    // The number of a node among those that are kept, by which callers know it.
     std::int64_t number_of(std::int64_t node) const noexcept { return n_gone == 0 ? node : node - std::count(gone.data(), gone.data() + node, 1); }
     const std::uint8_t* gone_flags() const noexcept { return n_gone > 0 ? gone.data() : nullptr; }
     bool is_full() const noexcept { return settings.max_nodes > 0 && n_kept() >= settings.max_nodes; }
 
-    // Which node of a full model the next row that would be one takes the place of; -1: of none. A reservoir: each of
-    // the s rows so far is a node with the same probability, drawn by the number of rows alone.
+    // Which node of a full model the next candidate row replaces; -1: none. This is reservoir sampling: each of the s
+    // candidates so far is a node with the same probability. The draw depends only on the number of rows.
     std::int64_t drawn() const noexcept {
         const auto number = static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(labels.n_learned)) % static_cast<std::uint64_t>(n_candidates + 1));
         return number < n_kept() ? kept_node(number) : -1;
     }
 
-    // Set how a row is compared with the first `n` nodes, whose bandwidths add up to `sums`, while learning.
+    // Set how a row to learn is compared with the first `n` nodes, whose bandwidths add up to `sums`.
     Query<Row> query_to_learn(const Row& x, std::int64_t n, const double* sums, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / (sums[0] / static_cast<double>(n - n_gone));
@@ -129,7 +131,7 @@ struct Model {
         return query;
     }
 
-    // The same when predicting: the common bandwidth is the median then.
+    // The same for prediction, where the common bandwidth is the median.
     Query<Row> query_to_predict(const Row& x, TopK& found, Grouping& grouping, Space& space) const {
         Query<Row> query{.x = x, .n_nodes = n_nodes, .found = &found};
         if (settings.mode == Mode::common) query.r = SCALE / median_bandwidth.value();
@@ -138,16 +140,16 @@ struct Model {
         return query;
     }
 
-    // The factor of the common bandwidth that the next row will meet.
+    // The factor of the common bandwidth that applies to the next row.
     double learning_r() const noexcept {
         return settings.mode == Mode::common && n_nodes > 0 ? SCALE / (bandwidth_sums[0] / static_cast<double>(n_kept())) : 1.0;
     }
 
-    // Whether the nearest node takes a row in.
+    // Whether the nearest node absorbs the row.
     static bool joins(const TopK& found, std::int64_t threshold) noexcept { return found.size() > 0 && found.sums[0] <= threshold; }
 
-    // The voters of rows under the learned similarity: row q among the first n[q] nodes, ascending numbers.
-    // `with_scores`: fill in the background, too.
+    // Find the voters of rows under the learned similarity: row q votes among the first n[q] nodes; the n[q] ascend. With
+    // `with_scores`, also fill in the background scores.
     void ask_learned(const Row* xs, const std::int64_t* n, std::int64_t n_rows, bool learning, bool with_scores,
         FunctionRef<Voting&(std::int64_t)> voting_of, Space& space,
                      Stop& stop) const {
@@ -168,7 +170,7 @@ struct Model {
         });
     }
 
-    // The voters of a row by correntropy, whose nearest nodes are listed already.
+    // Find the voters of a row by correntropy; its nearest nodes are already listed.
     void ask_listed(const Query<Row>& query, const Grouping& grouping, bool learning, Voting& voting, Space& space, Stop& stop) const {
         bool summed = false;
         const auto nearest_in = [&](std::int64_t low, std::int64_t high, std::int64_t n, std::int64_t) -> const TopK& {
@@ -186,7 +188,7 @@ struct Model {
         decision->find_voters(voting.poll, correntropy_ruler(grouping), labels.node_counts, query.n_nodes, node_ids, learning, nearest_in);
     }
 
-    // The voters of the next row, before it is learned; `query` is what it was searched by.
+    // Find the voters of the next row before it is learned; `query` is the query of its node search.
     void ask_to_learn(const Query<Row>& query, const Grouping& grouping, Voting& voting, Space& space, Stop& stop) const {
         const std::int64_t n = query.n_nodes;
         if (n == 0) {
@@ -199,7 +201,7 @@ struct Model {
         }
     }
 
-    // Reserve memory for a node; afterwards `create_node` cannot fail.
+    // Reserve memory for a node, so that `create_node` cannot fail.
     void reserve_node(std::int64_t n, const Row& x) {
         nodes.reserve(n, x);
         if (as_learned) as_learned->reserve(n, x);
@@ -208,13 +210,13 @@ struct Model {
         nodes.enter(node, x, node_bandwidths);
         if (as_learned) as_learned->enter(node, x);
     }
-    // Remove nodes that were created and have not become nodes of the model.
+    // Remove nodes that were created but did not become nodes of the model.
     void withdraw() noexcept {
         if (as_learned) as_learned->withdraw(n_nodes, RowOfNode{nodes.weights()});
         nodes.withdraw(n_nodes);
     }
 
-    // Reserve memory for all else that committing a row may need.
+    // Reserve memory for everything else that committing a row may need.
     void prepare(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         std::int64_t n_labels = labels.n_labels;
         for (std::int64_t place = 0; place < row.labels.n; ++place) n_labels = std::max(n_labels, row.labels.labels[place] + std::int64_t{1});
@@ -241,8 +243,8 @@ struct Model {
         }
     }
 
-    // Finish the step of a row whose nearest nodes, and voters, `work` has: the nearest node takes it in, or it becomes a node.
-    // Either all of it happens or, if memory fails, nothing. The model is locked.
+    // Finish the step of a row whose nearest nodes and voters are in `work`: the nearest node absorbs it, or it becomes a node.
+    // If memory fails, nothing is changed. The model is locked.
     void commit(const LabelledRow& row, std::int64_t threshold, bool joining, const double* node_bandwidths, Work& work) {
         const bool replaces = !joining && is_full();
         const std::int64_t given_up = replaces ? drawn() : -1;
@@ -258,8 +260,8 @@ struct Model {
         }
     }
 
-    // Case I: a row that was created as a node becomes one; it is its own nearest neighbour. A node may be given up
-    // for it.
+    // Case I: the row, already created as a node, becomes part of the model; it is its own nearest neighbour. It may replace
+    // another node.
     void become_node(const LabelledRow& row, const double* node_bandwidths, TopK& found, Voting& voting, Work& work,
                      std::int64_t given_up = -1) noexcept {
         const bool decides = decision && !row.is_replayed;
@@ -285,7 +287,7 @@ struct Model {
         finish(row, work);
     }
 
-    // The model is full, and no node is replaced: only the counters learn.
+    // The model is full and no node is replaced: only the counters are updated.
     void pass_by(const LabelledRow& row, const TopK& found, Voting& voting, Work& work) noexcept {
         if (decision && !row.is_replayed) decide(row, voting, work);
         if (!decision) count(row, settings.learned ? voting.neighbours : found, work.votes);
@@ -293,7 +295,7 @@ struct Model {
         finish(row, work);
     }
 
-    // Cases II and III: the nearest node takes the row in.
+    // Cases II and III: the nearest node absorbs the row.
     void join_winner(const LabelledRow& row, std::int64_t threshold, const TopK& found, Voting& voting, Work& work) noexcept {
         const bool decides = decision && !row.is_replayed;
         if (decides) decide(row, voting, work);
@@ -307,11 +309,11 @@ struct Model {
         finish(row, work);
     }
 
-    // Whether the learned similarity must be recomputed before anything else is learned or asked.
+    // Whether the learned similarity must be recomputed before the next row is learned or predicted.
     bool similarity_is_due() const noexcept { return settings.learned && n_nodes > 0 && (labels.n_learned >= similarity_due || is_outdated); }
     // Whether only nodes of trusted segments count.
     bool counts_trusted() const noexcept { return settings.mixes && settings.follows_drift; }
-    // f(node) for the nodes that count, oldest first: those of trusted segments, or all if these have none.
+    // Call f(node) for the nodes that count, oldest first: those of trusted segments, or all nodes if these segments are empty.
     template <class F>
     void for_each_counted(F f) const {
         bool any = false;
@@ -342,7 +344,7 @@ struct Model {
         similarity_due = due_after(labels.n_learned);
     }
 
-    // How sums of correntropy become the distances that an explanation shows.
+    // How sums of correntropy become the distances shown in an explanation.
     Ruler correntropy_ruler(const Grouping& grouping) const noexcept {
         const std::int64_t parts = settings.mode == Mode::clustered ? grouping.n_groups : settings.n_features;
         return {static_cast<double>(parts) * PER_UNIT, parts << 40, settings.mode == Mode::common};
@@ -359,7 +361,7 @@ private:
         ++n_gone;
         if (as_learned) as_learned->give_up(node);
         if (settings.mode == Mode::common) median_bandwidth.remove(bandwidths[node][0]);
-        // In order of creation, as if the others had been all.
+        // Added in order of creation, as if the remaining nodes had been the only ones.
         std::fill(bandwidth_sums.begin(), bandwidth_sums.end(), 0.0);
         for (std::int64_t k = 0; k < n_nodes; ++k) {
             if (gone.data()[k]) continue;
@@ -367,7 +369,7 @@ private:
         }
     }
 
-    // How many of the nearest move under the rule as printed.
+    // Number of nearest nodes that move under the rule as printed in the paper.
     std::int64_t n_moved(const TopK& found) const noexcept { return std::min(found.size(), settings.n_neighbors); }
 
     void move(const LabelledRow& row, const TopK& found, bool second_fits) noexcept {
@@ -401,7 +403,7 @@ private:
         next_groups.reset();
     }
 
-    // The divisor of one move that stands for moves by 1 / slowing, 1 / (slowing + 1), ..., `count` in all.
+    // The divisor of a single move equivalent to `count` moves by 1 / slowing, 1 / (slowing + 1), ...
     static double step(std::int64_t slowing, std::int64_t count) noexcept {
         return static_cast<double>(slowing + count - 1) / static_cast<double>(count);
     }
@@ -420,7 +422,7 @@ private:
         decision->reserve(work.ballot);
     }
 
-    // Reserve memory for the steps of the linear models, on the row and on nodes that will be rehearsed.
+    // Reserve memory for the steps of the linear models on the row and on the nodes to be rehearsed.
     void prepare_linear(const LabelledRow& row, const TopK& found, bool joining, Work& work) {
         const auto n_slots = decision->n_slots();
         const auto n_columns = static_cast<std::int64_t>(decision->frequencies.arrived.size() + work.slots.size()) + LinearModels::FIRST_LABEL;
@@ -442,7 +444,7 @@ private:
         if (joining) reserve(nodes.row(found.nodes[0]));
         const std::int64_t n_after = n_kept() + (joining || is_full() ? 0 : 1);
         for (std::int64_t q = 0; q < LinearModels::REHEARSED; ++q) {
-            // A node that is replaced moves those behind it up by one place.
+            // Replacing a node moves those behind it up by one position.
             const std::int64_t j = rehearsed(labels.n_learned + 1, q, n_after);
             if (j < n_kept()) reserve(nodes.row(kept_node(j)));
             if (!joining && is_full() && j + 1 < n_kept()) reserve(nodes.row(kept_node(j + 1)));
@@ -450,7 +452,7 @@ private:
         work.linear.reserve(settings.n_features, 2 * n_entries, linear->padded_columns());
     }
 
-    // The same where trust, which the row may change, decides which nodes are rehearsed: features of all nodes have weights.
+    // The same if trust decides which nodes are rehearsed. The row may change trust, so all features of all nodes get weights.
     void prepare_trusted(const Row& x, std::int64_t winner, bool cells, Work& work) {
         const Learned& learned = as_learned->learned();
         if (n_longest == 0) {
@@ -461,14 +463,14 @@ private:
         }
         linear->reserve_features(learned, x, cells);
         linear->own_all();
-        // A node that moves has no more entries than itself, the row and the winner together.
+        // A node that moves has at most the entries of itself, the row and the winner together.
         const std::int64_t moved = 2 * n_longest + n_entries_of(learned, x);
         n_longest = std::max({n_longest, n_entries_of(learned, x),
                               winner < 0 ? 0 : std::min(moved, n_entries_of(learned, nodes.row(winner)) + n_entries_of(learned, x))});
         work.linear.reserve(settings.n_features, 2 * std::max(moved, n_longest), linear->padded_columns());
     }
 
-    // How many nodes count now and did not when the similarity was computed, or the other way round.
+    // Number of nodes that count now but did not when the similarity was computed, or the reverse.
     std::int64_t n_changed() const noexcept {
         const auto n = static_cast<std::int64_t>(similarity_node_ids.size());
         std::int64_t place = 0, changed = 0;
@@ -484,7 +486,7 @@ private:
     static std::int64_t rehearsed(std::int64_t n_learned, std::int64_t q, std::int64_t n) noexcept {
         return static_cast<std::int64_t>(splitmix64(8 * static_cast<std::uint64_t>(n_learned) + static_cast<std::uint64_t>(q)) % static_cast<std::uint64_t>(n));
     }
-    // The node that is rehearsed: drawn out of those that count.
+    // The node to rehearse, drawn from those that count.
     std::int64_t rehearsed_node(std::int64_t n_learned, std::int64_t q) const noexcept {
         if (!counts_trusted()) return kept_node(rehearsed(n_learned, q, n_kept()));
         std::int64_t n_counted = 0, node = -1;
@@ -495,8 +497,8 @@ private:
         });
         return node;
     }
-    // The node of a number among those that are kept. Counting up: GCC 12 makes a loop `number > 0 || gone[node]` that counts down
-    // return 0 for every number.
+    // The node with this number among those that are kept. It counts up because GCC 12 compiles a loop `number > 0 ||
+    // gone[node]` that counts down so that it returns 0 for every number.
     std::int64_t kept_node(std::int64_t number) const noexcept {
         if (n_gone == 0) return number;
         const std::uint8_t* is_gone = gone.data();
@@ -505,13 +507,13 @@ private:
         return node - 1;
     }
 
-    // The features and scores of a row that is about to be learned.
+    // Find the features and scores of a row that is about to be learned.
     void look_at(const LabelledRow& row, bool cells, Work& work) const noexcept {
         linear->look_at(as_learned->learned(), row.x, nullptr, cells, work.linear);
         linear->score(work.linear);
     }
 
-    // Learn from the prediction of a row that `decide` has counted the votes of.
+    // Update the mixer from the prediction of a row whose votes `decide` has counted.
     void learn_to_mix(const LabelledRow& row, const Poll& poll, Work& work) noexcept {
         if (labels.n_learned + 1 < LinearModels::FIRST_STEP) return;
         look_at(row, has_cells(as_learned->learned(), labels.n_learned), work);
@@ -528,7 +530,7 @@ private:
         mark(0.0);
     }
 
-    // The steps of the linear models, after a row was learned otherwise; `prepare` has reserved memory.
+    // The steps of the linear models, after the rest of the model has learned the row; `prepare` has reserved memory.
     void step_linear(const LabelledRow& row, Work& work) noexcept {
         const std::int64_t n = labels.n_learned, known = linear->n_columns();
         linear->admit(decision->frequencies.arrived);
@@ -556,7 +558,7 @@ private:
         }
     }
 
-    // Learn from the prediction of a row; `prepare` has reserved memory.
+    // Update the decision from the prediction of a row; `prepare` has reserved memory.
     void decide(const LabelledRow& row, Voting& voting, Work& work) noexcept {
         const auto view = this->view();
         const Learned* learned = as_learned ? &as_learned->learned() : nullptr;

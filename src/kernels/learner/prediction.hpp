@@ -1,6 +1,7 @@
 // Prediction with a model: probabilities of many rows, and the explanation of one row.
 //
-// Nothing here changes the model; the caller holds its lock for reading. A few rows are compared with the nodes together.
+// Nothing here changes the model; the caller holds its lock for reading. A few rows at a time are compared with the nodes
+// together.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +35,7 @@ public:
         for (std::int64_t j = 0; j < TOGETHER; ++j) votings_.emplace_back(settings);
     }
 
-    // Make room, and compute what rows have in common. The model must not change until the last row is answered.
+    // Reserve memory, and compute what all rows share. The model must not change until the last row is predicted.
     void begin(const ModelOf& model, std::int64_t n_labels) {
         const LabelMemory& labels = model.labels;
         work_.votes.reserve(labels.n_labels);
@@ -81,11 +82,11 @@ public:
     }
 
 private:
-    // Features that an explanation names, and about how many entries of nodes that tell what is ordinary: 8 MiB are copied in
-    // a few milliseconds.
+    // Number of features listed in an explanation, and approximate number of node entries sampled as its baseline: 8 MiB are
+    // copied in a few milliseconds.
     static constexpr std::int64_t MOST_NAMED = 32, ORDINARY_ENTRIES = 1 << 20;
 
-    // How many nodes the last row was compared with.
+    // Number of nodes that the last row was compared with.
     std::int64_t n_compared(const ModelOf& model) const noexcept {
         if (!model.as_learned || !model.as_learned->cells()) return model.n_kept();
         const Array<std::int32_t>& visited = work_.space.learned.cells.nodes;
@@ -104,7 +105,7 @@ private:
             std::fill_n(n_nodes, TOGETHER, model.n_nodes);
             model.ask_learned(rows, n_nodes, n, false, true, [&](std::int64_t q) -> Voting& { return voting(q); }, work_.space, stop);
         } else {
-            // Groups differ from row to row.
+            // Groups differ between rows.
             const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : n;
             for (std::int64_t first = 0; first < n; first += together) {
                 Query<Row> queries[TOGETHER];
@@ -124,7 +125,7 @@ private:
     // Estimators promise probabilities strictly between 0 and 1.
     static double between(double p) noexcept { return std::min(std::max(p, 0x0.0000000000001p-1022), 0x1.fffffffffffffp-1); }
 
-    // The probability of each slot, into an array that has room for them.
+    // The probability of each slot, written to an array of sufficient size.
     void find_probabilities(const ModelOf& model, const Row& x, Poll& poll, double* p) {
         const Decision& decision = *model.decision;
         decision.count_votes(poll, work_.ballot, model.view());
@@ -145,7 +146,7 @@ private:
         const Decision& decision = *model.decision;
         Poll& poll = voting(j).poll;
         if (answers.novelty != nullptr) answers.novelty[row] = novelty_of(decision, poll);
-        if (answers.none == nullptr) return;  // of no labels, there are no probabilities
+        if (answers.none == nullptr) return;  // without labels there are no probabilities
         find_probabilities(model, x, poll, slots_.data());
         const std::int64_t n_known = decision.n_slots() - 1;
         double* out = answers.probabilities + row * n_labels;
@@ -158,8 +159,8 @@ private:
 
     static double threshold_of(const Decision& decision) noexcept { return decision.mixer ? decision.mixer->best_threshold() : 0.5; }
 
-    // The label of a row if it has no likely one: the likeliest of those that have come, the first of equals; unless the row is
-    // likelier to have none.
+    // The fallback label of a row without a likely one: the most probable of the labels seen so far, the first of equals; -1 if
+    // having no label is more probable.
     static std::int32_t fallback(const Decision& decision, std::int64_t n_labels, const double* p, double none) noexcept {
         std::int32_t best = -1;
         for (const std::int32_t slot : decision.frequencies.arrived) {
@@ -191,7 +192,7 @@ private:
 
     const TopK& neighbours(const ModelOf& model, std::int64_t j) { return model.settings.learned ? voting(j).neighbours : found(j); }
 
-    // What the background says of a slot, where Bayes' rule decides: how often labels came is known from their nodes.
+    // The background's probability of a slot under Bayes' rule; label totals are taken from their nodes.
     double background(const ModelOf& model, std::int64_t j, std::int64_t slot) {
         const auto rows = static_cast<double>(model.labels.n_learned);
         const double prior = static_cast<double>(model.labels.totals.data()[slot - 1] + 1) / (rows + 2.0);
@@ -236,7 +237,7 @@ private:
     [[gnu::cold]] void explain_calibration(const ModelOf& model, const Row& x, Explained& result) {
         const Decision& decision = *model.decision;
         Poll& poll = voting(0).poll;
-        // Of a label that no row has had nothing is known.
+        // Nothing is known about a label that no row has had.
         const auto n_slots = static_cast<std::size_t>(model.labels.n_labels) + 1;
         result.probabilities.assign(std::max(n_slots, static_cast<std::size_t>(decision.n_slots())), 0.0);
         find_probabilities(model, x, poll, result.probabilities.data());
@@ -263,7 +264,7 @@ private:
         result.trust = decision.segments.trust;
     }
 
-    // What the mixer and the linear models made of a row, after `find_probabilities`.
+    // The contributions of the mixer and the linear models to a row's prediction, after `find_probabilities`.
     [[gnu::cold]] void explain_mixing(const ModelOf& model, std::size_t n_slots, Explained& result) const {
         const Mixer& mixer = *model.decision->mixer;
         const LinearSpace& space = work_.linear;
@@ -302,7 +303,8 @@ private:
         std::copy_n(said, n_experts, result.opinions.begin() + slot * n_experts);
     }
 
-    // In which features the voters are like the row: the part of D's whole that they do not differ in, on the average.
+    // The features in which the voters resemble the row: the average share of the total weight of D in which they do not
+    // differ.
     [[gnu::cold]] void explain_similarity(const ModelOf& model, const Row& x, Explained& result) const {
         const Learned& learned = model.as_learned->learned();
         Array<double> agreement(static_cast<std::size_t>(learned.n_features()), 0.0);
@@ -350,12 +352,12 @@ private:
     Array<std::int64_t> explained_;  // the voters of the explained row
     std::vector<TopK> found_;
     std::vector<Voting> votings_;
-    Array<double> usual_;  // by Bayes' rule, the probability of labels without votes
-    Array<double> slots_;  // by calibration, one row's probabilities of all slots
+    Array<double> usual_;  // under Bayes' rule, the probability of labels without votes
+    Array<double> slots_;  // under calibration, the probabilities of all slots for one row
 };
 
-// Predict many rows: by as many threads as they are worth, each in slices between which the learner may change the model.
-// What it is constructed from must outlive it.
+// Predict many rows with as many threads as pay off, each in time slices between which the learner may change the model. The
+// constructor's arguments must outlive it.
 template <class ModelHere>
 class BatchPredictor {
 public:
@@ -365,7 +367,7 @@ public:
 
     // Predict the first n rows.
     void answer(const Source& source, std::int64_t n, std::int64_t n_labels, std::int64_t n_jobs, Stop& stop, const Answers& answers) {
-        // The first rows tell how many threads the others are worth.
+        // The time of the first rows determines how many threads the rest is worth.
         const std::int64_t alone = n_jobs > 1 ? std::min(TOGETHER, n) : 0;
         const auto begun = Stop::Clock::now();
         std::atomic<std::int64_t> first{0}, next{alone};
@@ -383,15 +385,15 @@ public:
     }
 
 private:
-    // How long a prediction of many rows keeps the learner waiting, and others who come after it.
+    // How long one slice of a prediction may delay the learner and the readers that wait behind it.
     static constexpr std::chrono::milliseconds SLICE{10};
-    // What a thread must have to do before it is worth its start.
+    // Least work for which starting a thread pays off.
     static constexpr std::chrono::microseconds WORTH_A_THREAD{200};
 
-    // Predict the next rows up to `end`, in turn with other threads.
+    // Predict the next rows up to `end`, sharing them with other threads.
     void answer_some(const Source& source, std::atomic<std::int64_t>& next, std::int64_t end, std::int64_t n_labels, Stop& stop, const Answers& answers) {
         auto prediction = idle_.borrow([this] { return std::make_unique<Prediction<ModelHere>>(settings_); });
-        Stop never;  // interrupts are looked for between slices only, when nothing is locked
+        Stop never;  // interrupts are checked only between slices, when nothing is locked
         std::int64_t first = next.fetch_add(TOGETHER, std::memory_order_relaxed);
         while (first < end) {
             stop.check();

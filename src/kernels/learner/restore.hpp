@@ -1,4 +1,4 @@
-// Between a model and its state: plain arrays out, a model from checked arrays in.
+// Conversion between a model and its state: copy it to plain arrays, or restore it from checked arrays.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rows as the nodes of a model have them.
+// Rows in the form in which the model's nodes store them.
 template <class Row>
 struct RowsOfState {
     static constexpr bool SPARSE = std::is_same_v<Row, SparseRow>;
@@ -40,15 +40,15 @@ struct RowsOfState {
     }
 };
 
-// Entries of nodes that take a few milliseconds.
+// Number of node entries that can be processed in a few milliseconds.
 inline constexpr std::int64_t ENTRIES_AT_ONCE = 200'000;
 
-// A state in the making. What is large and of equal width is shared with the model, and copied by `finished`, when no thread has to
-// wait for it any more.
+// A state under construction. Large arrays of equal width are shared with the model and copied only by `finished`, when no
+// other thread has to wait.
 struct Draft {
     State state;
-    Array<std::uint8_t> gone;  // which nodes were replaced; empty if none
-    std::int64_t n_nodes = 0;  // with those
+    Array<std::uint8_t> gone;  // flags of replaced nodes; empty if there are none
+    std::int64_t n_nodes = 0;  // including replaced nodes
     std::optional<Rows<double>> weights, bandwidths;
     std::optional<LinearModels::Draft> linear;
 
@@ -73,7 +73,7 @@ private:
     }
 };
 
-// Put the arrays of nodes that are wanted into a draft.
+// Put the requested arrays of the nodes into a draft.
 template <class ModelOf>
 void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
     const LabelMemory& labels = model.labels;
@@ -106,7 +106,7 @@ void write_nodes(const ModelOf& model, OfNodes wanted, Draft& draft) {
     if (settings.max_nodes > 0) copy_kept(model.node_ids.numbers, state.node_ids.numbers);
 }
 
-// Copy the state of a model. It is locked, or no other thread has it.
+// Copy the state of a model. The model is locked, or no other thread has access to it.
 template <class ModelOf>
 Draft write_state(const ModelOf& model, OfNodes wanted) {
     const LabelMemory& labels = model.labels;
@@ -149,7 +149,7 @@ Draft write_state(const ModelOf& model, OfNodes wanted) {
     return draft;
 }
 
-// Add a node of a state or of another model. The rows it stands for are counted elsewhere.
+// Add a node of a state or of another model. The rows it stands for are counted by the caller.
 template <class ModelOf>
 void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node_bandwidths, const LabelRow& label_row, std::int64_t count,
     std::int64_t node_id) {
@@ -158,7 +158,7 @@ void add_node(ModelOf& model, const typename ModelOf::Row& x, const double* node
     model.create_node(k, x, node_bandwidths);
     model.bandwidths.reserve(k + 1);
     std::copy_n(node_bandwidths, width, model.bandwidths[k]);
-    // In order of creation, as they were first added up.
+    // In order of creation, the order in which they were added originally.
     for (std::int64_t i = 0; i < width; ++i) model.bandwidth_sums[static_cast<std::size_t>(i)] += node_bandwidths[i];
     model.median_bandwidth.reserve();
     if (model.settings.mode == Mode::common) model.median_bandwidth.add(node_bandwidths[0]);
@@ -186,7 +186,8 @@ void restore_node(ModelOf& model, const State& state, const typename ModelOf::Ro
     ++model.n_candidates;
 }
 
-// Restore an empty model from a state. What goes beyond the paper is checked here: any that passes is safe to use.
+// Restore an empty model from a state. The parts beyond the paper are validated here; a state that passes cannot cause memory
+// errors.
 template <class ModelOf>
 void read_state(ModelOf& model, const State& state) {
     LabelMemory& labels = model.labels;
@@ -212,7 +213,7 @@ void read_state(ModelOf& model, const State& state) {
     } else if (settings.learned && n > 0) {
         Learned learned = *state.learned;
         learned.nominal = settings.nominal;
-        if (!settings.mixes) learned.middles.clear();  // of no use to other decisions, which do not keep them
+        if (!settings.mixes) learned.middles.clear();  // not used or kept by other decisions
         const bool has_middles = settings.mixes && learned.ranks.n_knots > 0 && !learned.sparse;
         const auto n_middles = static_cast<std::int64_t>(learned.middles.size());
         if (n_middles != (has_middles ? settings.n_features : 0) || !learned.is_sound(settings.n_features))
@@ -261,8 +262,8 @@ ModelOf without_gone(const ModelOf& model) {
     return next;
 }
 
-// Recompute the learned similarity with the row that it is due after, so that no reader sees one without the other. The model
-// is locked: not where it would keep readers waiting.
+// Recompute the learned similarity together with the row after which it is due, so that no reader sees one without the other.
+// The model is locked, so this is not used where it would delay readers.
 template <class ModelOf>
 void renew_at_once(ModelOf& model) {
     if (!model.similarity_is_due() || model.nodes.n_entries(model.n_nodes) > ENTRIES_AT_ONCE) return;

@@ -1,4 +1,4 @@
-// Settings of the algorithm, as the loops need them: the one place where parameters become thresholds.
+// Settings of the algorithm as the inner loops use them. This is the only place where parameters become thresholds.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, as the equations are printed.
+// Rule by which nodes move: as in the code behind the paper's tables, as in the released code, or as the equations are printed.
 enum class Rule { published, released, text };
 
-// Whether neighbours vote with their label counts or with the share of their rows that had the label.
+// Whether neighbours vote with their label counts or with the share of their rows that have the label.
 enum class Vote { counts, frequencies };
 
 // The largest number of voters of a calibrated decision, plus one.
@@ -29,45 +29,45 @@ struct Settings {
     std::int64_t window;
     double vigilance;
     double smoothing;
-    std::int64_t screen_from;  // with fewer nodes than this, screening has little to save
+    std::int64_t screen_from;  // with fewer nodes than this, screening does not pay off
     // Options beyond the paper.
     bool learned = false;          // voters are chosen by the learned similarity, not by correntropy
     bool calibrated = false;       // votes become probabilities by calibration, not by Bayes' rule
-    bool mixes = false;            // linear models and calibrated votes are mixed; `calibrated` then, too
+    bool mixes = false;            // linear models and calibrated votes are mixed; implies `calibrated`
     bool recency = false;
     bool follows_drift = false;
-    std::int64_t max_nodes = 0;    // 0: as many as there are
-    CellLimits cells;              // of the nodes that vote by the learned similarity
+    std::int64_t max_nodes = 0;    // 0: unbounded
+    CellLimits cells;              // limits for the nodes that vote by the learned similarity
     bool incomplete = false;       // values may be missing, or features nominal
     Nominal nominal;
 
-    // A negative vigilance is to be found from the first window.
+    // A negative vigilance is determined from the first window.
     bool finds_vigilance() const noexcept { return vigilance < 0.0; }
-    // How many of the nearest nodes a search by correntropy lists.
+    // Number of nearest nodes that a search by correntropy lists.
     std::int64_t n_listed() const noexcept {
         return calibrated && !learned ? std::max(n_neighbors, MOST_LISTED) : n_neighbors;
     }
 
-    // Whether, while learning, only nodes that would take the row in matter: others vote by another similarity.
+    // Whether learning needs only the nodes that would absorb the row, because voters are found by the learned similarity.
     bool lists_takers() const noexcept { return learned && rule != Rule::text; }
 
     std::int64_t n_bins() const noexcept { return n_neighbors + 1; }
     std::int64_t bandwidth_width() const noexcept { return mode == Mode::common ? 1 : n_features; }
 
-    // The right side of the vigilance test in units. Sums are whole units, so a sum is above V d (V J) exactly if it is
-    // above V d (V J) rounded down.
+    // The right side of the vigilance test, in units. Sums are whole units, so a sum exceeds V d (V J) exactly if it exceeds V
+    // d (V J) rounded down.
     std::int64_t threshold(const Grouping& grouping) const noexcept {
         if (mode == Mode::common) return common_threshold(n_features);
         const std::int64_t n = mode == Mode::individual ? n_features : grouping.n_groups;
         return static_cast<std::int64_t>(std::floor(vigilance * static_cast<double>(n) * PER_UNIT));
     }
 
-    // V^2 d, rounded to whole units; with d = 1, what separates the groups of features.
+    // V^2 d, rounded to whole units; with d = 1, the threshold that separates groups of features.
     std::int64_t common_threshold(std::int64_t d) const noexcept {
         return static_cast<std::int64_t>(std::nearbyint(vigilance * vigilance * static_cast<double>(d) * PER_UNIT));
     }
 
-    // How much slower than the winner the second nearest moves.
+    // Factor by which the second nearest node moves more slowly than the winner.
     std::int64_t second_slowing() const noexcept { return rule == Rule::released ? 10 : n_neighbors; }
 };
 

@@ -1,17 +1,17 @@
-// Learning with several threads: look ahead, then check.
+// Learning with several threads: search ahead, then verify.
 //
-// At a small vigilance nearly every row becomes a node. So a block of rows is compared with the nodes at once,
-// by all threads, on the assumption that each becomes one: the block's rows are put behind the nodes, and row j
-// is compared with all nodes and the j before it, under exactly the bandwidths that it will meet if the assumption
-// holds (bandwidths come from the window and do not depend on what is learned). Then the block is committed in order. The
-// first row that joins a node instead ends the block: it was compared with the right model, those behind it were
-// not, and they are repeated.
+// At a small vigilance nearly every row becomes a node. So all threads together compare a block of rows with the nodes,
+// assuming that each row becomes one: the block's rows are put behind the nodes, and row j is compared with all nodes and the j
+// rows before it, under exactly the bandwidths it will have if the assumption holds (bandwidths come from the window and do not
+// depend on what is learned). Then the block is committed in order. The first row that joins a node instead ends the block: it
+// was compared with the right model, the rows behind it were not and are repeated.
 //
-// The result is that of one thread bit for bit: the same functions see the same numbers. What is gained is that threads
-// meet a few times per block instead of once per row: 1.7 times one thread on two cores (Scene, Yeast). What is lost is the work
-// behind a row that joins. So threads take a few rows each in turn and tell each other where to stop: on Scene,
-// where 9 rows of 2,407 join a node, each thread doing half of a block wasted a fifth of all work. Besides the search, threads
-// share the bandwidths, the making of nodes and the renewal of their screen. Committing is left to one: a fifteenth of the time.
+// The result is bit for bit that of one thread, because the same functions see the same numbers. The gain is that threads
+// synchronise a few times per block instead of once per row: 1.7 times the speed of one thread on two cores (Scene, Yeast). The
+// loss is the work behind a row that joins. So threads take a few rows at a time and signal each other where to stop; on Scene,
+// where 9 of 2,407 rows join a node, giving each thread half a block wasted a fifth of all work. Threads also share the
+// bandwidth estimation, the creation of nodes and the renewal of their screening data. Only one thread commits: a fifteenth of
+// the time.
 #pragma once
 
 #include <algorithm>
@@ -39,25 +39,25 @@ public:
     using Voting = typename ModelOf::Voting;
     using Work = typename ModelOf::Work;
 
-    // Rows before it is asked again whether to look ahead.
+    // Rows to learn before the block length is estimated again.
     static constexpr std::int64_t PAUSE = 32;
 
     explicit SpeculativeLearning(std::int64_t n_threads) : n_threads_(n_threads) {}
 
-    // How many of the next rows are worth looking ahead for together; 0 if one by one is better.
+    // Length of the next block; 0 if learning row by row is better.
     std::int64_t length(std::int64_t n_rows, const ModelOf& model) const noexcept {
         const std::int64_t n = std::min(length_, n_rows);
-        // Where trust decides which nodes count, any row may change the similarity.
+        // If trust decides which nodes count, any row may change the similarity.
         if (model.counts_trusted()) return 0;
-        // In a model that is full by then, who is a node is not known beforehand.
+        // If the model fills up within the block, it is not known in advance which rows are nodes.
         if (model.settings.max_nodes > 0 && model.n_nodes + n > model.settings.max_nodes) return 0;
         const bool worthwhile = model.n_nodes > 0 && n >= SHORTEST_BLOCK && n * model.nodes.pairs(model.n_nodes) >= WORTHWHILE;
         return worthwhile ? n : 0;
     }
 
-    // After rows that were learned one by one: how many of them became nodes?
+    // Record how many of the rows learned one by one became nodes.
     void note(std::int64_t learned, std::int64_t new_nodes) noexcept {
-        // About as far as rows go before one joins a node; where that is nearly at once, there is nothing to look ahead for.
+        // The expected number of rows before one joins a node; if it is close to 1, speculation does not pay off.
         const std::int64_t joined = learned - new_nodes;
         if (joined == 0) {
             length_ = std::clamp(2 * length_, 4 * SHORTEST_BLOCK, LONGEST_BLOCK);
@@ -66,7 +66,7 @@ public:
         }
     }
 
-    // Call the threads together before the first block: many streams have none.
+    // Start the threads before the first block; many streams never need them.
     void gather(const Settings& settings) {
         if (team_) return;
         helpers_.resize(static_cast<std::size_t>(n_threads_));
@@ -79,13 +79,13 @@ public:
         team_.emplace(n_threads_);
     }
 
-    // Let the threads that were gathered share some work.
+    // Share some work among the started threads.
     void share(std::int64_t n, std::int64_t step, WorkOnStretch work) {
         team_->share(0, n, step, [&](std::int64_t, std::int64_t low, std::int64_t high) { work(low, high); });
     }
 
-    // Learn a block of the window's next rows; return how many were learned. `labels_of(j)` gives the labels of
-    // row j of the block, `stretch_end` is where the rows that are at hand end.
+    // Learn a block of the window's next rows; return how many were learned. `labels_of(j)` returns the labels of row j of the
+    // block; `stretch_end` is the end of the available rows.
     template <class LabelsOf>
     std::int64_t learn(ModelOf& model, Window& window, std::int64_t n, std::int64_t stretch_end, LabelsOf labels_of, Work& work, Lock& lock,
         Stop& stop) {
@@ -108,14 +108,14 @@ public:
         return commit(model, window, n, labels_of, work, lock, assumption);
     }
 
-    // What was foreseen of bandwidths belongs to rows that have moved or gone.
+    // Discard the bandwidths computed ahead; their rows have moved or are gone.
     void forget_bandwidths() noexcept { known_ = {0, 0}; }
 
 private:
-    // Feature pairs a block must hold before threads pay for meeting once.
+    // Fewest feature pairs in a block for which synchronising the threads pays off.
     static constexpr std::int64_t WORTHWHILE = 200'000;
     static constexpr std::int64_t SHORTEST_BLOCK = 4, LONGEST_BLOCK = 256;
-    // Rows whose bandwidths one thread estimates in a row, at least.
+    // Fewest consecutive rows whose bandwidths one thread estimates.
     static constexpr std::int64_t SHORTEST_WALK = 16;
 
     struct Helper {
@@ -124,7 +124,7 @@ private:
         typename Window::Walker walker;
     };
 
-    // Nodes that were put behind the others on trust; those that did not come true are withdrawn in the end.
+    // Rows put behind the nodes provisionally; those that do not become nodes are removed in the destructor.
     class Assumption {
     public:
         Assumption(ModelOf& model, Lock& lock) : model_(model), lock_(lock), end_(model.n_nodes) {}
@@ -173,7 +173,8 @@ private:
         return bandwidths_.data() + (position - known_.low) * model.bandwidths.width();
     }
 
-    // Estimate the bandwidths of all rows at hand. Walkers start over where rows in between were another thread's: stretches are few.
+    // Estimate the bandwidths of all available rows. An estimator restarts where the rows in between belonged to another
+    // thread; such restarts are few.
     void foresee_bandwidths(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t end, Stop& stop) {
         const std::int64_t width = model.bandwidths.width(), n = end - first;
         bandwidths_.resize(static_cast<std::size_t>(n * width));
@@ -194,7 +195,7 @@ private:
         known_ = {first, end};
     }
 
-    // The sums of the nodes' bandwidths when each row's turn comes.
+    // Compute the sum of the nodes' bandwidths as of each row.
     void fill_in_sums(const ModelOf& model, std::int64_t first, std::int64_t n) {
         const auto width = static_cast<std::size_t>(model.bandwidths.width());
         sums_before_.resize(static_cast<std::size_t>(n) * width);
@@ -206,13 +207,13 @@ private:
         }
     }
 
-    // List the neighbours of a few rows of the block, unless a thread has seen a row before them that joins a node: those behind it
-    // will not be asked for.
+    // List the neighbours of a few rows of the block, unless a thread has found an earlier row that joins a node: results
+    // behind that row are not used.
     void search(const ModelOf& model, const Window& window, std::int64_t first, std::int64_t low, std::int64_t high, Helper& helper, Stop& stop) {
         if (low > joined_.load(std::memory_order_relaxed)) return;
         stop.check();
         const std::int64_t width = model.bandwidths.width();
-        // Groups differ from row to row.
+        // Groups differ between rows.
         const std::int64_t together = model.settings.mode == Mode::clustered ? 1 : high - low;
         for (std::int64_t start = low; start < high; start += together) {
             Query<typename ModelOf::Row> queries[TOGETHER];
@@ -237,7 +238,8 @@ private:
         }
     }
 
-    // Whether the voters of a row can be known in advance: which segments are trusted changes with every row.
+    // Whether the voters of a row can be found ahead. With drift they cannot, because which segments are trusted changes with
+    // every row.
     static bool foresees_votes(const ModelOf& model) noexcept {
         return model.decision ? !model.settings.follows_drift : model.settings.learned;
     }
@@ -254,7 +256,7 @@ private:
         model.ask_learned(rows, n_nodes, high - low, true, with_scores, voting_of, space, stop);
     }
 
-    // Learn what was foreseen until it no longer holds.
+    // Commit rows until the assumption fails.
     template <class LabelsOf>
     std::int64_t commit(ModelOf& model, Window& window, std::int64_t n, LabelsOf labels_of, Work& work, Lock& lock, Assumption& assumption) {
         const std::int64_t first = window.learned;
@@ -289,7 +291,7 @@ private:
         return n;
     }
 
-    // Find the voters when a row's turn has come. The model is locked, so interrupts have to wait.
+    // Find the voters of a row when it is committed. The model is locked, so interrupts have to wait.
     void ask_now(const ModelOf& model, const typename ModelOf::Row& x, std::int64_t j, Work& work) {
         Stop never;
         Query<typename ModelOf::Row> query =
@@ -305,7 +307,7 @@ private:
     Stretch known_{0, 0};  // positions whose bandwidths are known
     Array<double> bandwidths_, sums_before_;
     Array<std::int64_t> thresholds_;
-    std::atomic<std::int64_t> joined_{0};  // the first row of the block that was seen to join a node
+    std::atomic<std::int64_t> joined_{0};  // the first row of the block found to join a node
     std::int64_t length_ = 4 * SHORTEST_BLOCK;
 };
 

@@ -1,6 +1,6 @@
-// A learner's state in canonical form: plain arrays without spare room.
+// A learner's state in canonical form: plain arrays without spare capacity.
 //
-// What comes back from them was checked before (mlca.learner.checking): compiled code does not check its indices.
+// Arrays to be restored were validated before (mlca.learner.checking); compiled code does not check its indices.
 #pragma once
 
 #include <algorithm>
@@ -18,19 +18,19 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Which arrays of the nodes a state has; what does not grow with them it has in any case.
+// Which arrays of the nodes a state includes; arrays that do not grow with the nodes are always included.
 enum class OfNodes { all, none, weights, counts, bandwidths, label_counts };
 
 inline bool includes(OfNodes wanted, OfNodes one) noexcept { return wanted == OfNodes::all || wanted == one; }
 
-// Rows of pairs, ascending keys in each.
+// Rows of (key, value) pairs with ascending keys in each row.
 template <class Value>
 struct Csr {
     Array<std::int64_t> indptr{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> indices;
     Array<Value> data;
 
-    // Add a row of pairs in any order; most are in the right one.
+    // Add a row of pairs in any order; most are already sorted.
     void append(const std::int32_t* keys, const Value* values, std::int64_t n) {
         const auto start = static_cast<std::ptrdiff_t>(indices.size());
         indices.insert(indices.end(), keys, keys + n);
@@ -48,7 +48,7 @@ struct Csr {
     }
 };
 
-// Dense rows as sparse ones, without zeros, and the other way round.
+// Conversion of dense rows to sparse ones without zeros, and back.
 inline Csr<double> folded(const double* rows, std::int64_t n, std::int64_t d) {
     Csr<double> result;
     result.indptr.reserve(static_cast<std::size_t>(n + 1));
@@ -70,7 +70,7 @@ inline Array<double> unfolded(const std::int64_t* indptr, const std::int32_t* in
     return result;
 }
 
-// Either `dense` or `sparse` holds something, as the learner's nodes do.
+// Only one of `dense` and `sparse` is used, as in the learner's nodes.
 struct StateRows {
     Array<double> dense;
     Csr<double> sparse;
@@ -91,23 +91,23 @@ struct State {
     Array<std::int64_t> counts;
     Array<double> bandwidths;
     Csr<std::int64_t> label_counts;
-    Array<std::int64_t> with_label, without_label;  // in full
+    Array<std::int64_t> with_label, without_label;  // in full: stored plus implied counts
     Array<std::int64_t> waiting_indptr{Array<std::int64_t>(1, 0)};
     Array<std::int32_t> waiting_labels;
     Array<double> group_centres, group_bandwidths;
     Array<std::int64_t> group_counts;
     StateRows weights, recent;
-    double vigilance = 0.0;  // as found; negative until it is found
-    // What goes beyond the paper, where it is asked for.
-    Array<std::int64_t> unlabelled;     // of each node
-    NodeIds node_ids;                      // where nodes are bounded, as the next two
+    double vigilance = 0.0;  // as found from the first window; negative until then
+    // Optional parts beyond the paper.
+    Array<std::int64_t> unlabelled;     // for each node
+    NodeIds node_ids;                      // if nodes are bounded, as the next two
     std::int64_t n_candidates = 0;
-    Array<std::int64_t> label_totals;   // rows of each label, whether a node has them or not
+    Array<std::int64_t> label_totals;   // number of rows with each label, whether a node stands for them or not
     std::optional<Learned> learned;
-    CellState cells;                    // empty: there are none
+    CellState cells;                    // empty if there are none
     std::int64_t similarity_due = 1;
     Array<std::int64_t> similarity_node_ids;  // if trust decides which nodes count
-    std::optional<Decision> decision;   // with as many slots as there are labels, and "none"
+    std::optional<Decision> decision;   // with one slot per label, and one for "none"
     std::optional<LinearState> linear;
 };
 

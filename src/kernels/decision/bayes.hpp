@@ -1,8 +1,8 @@
-// From the nearest nodes to labels: votes, bins, and the counters of what bins labels had.
+// Bayes' rule on the nearest nodes: votes, their bins, and counters of the bins that labels fell in.
 //
-// Only labels that have a vote or belong to the row are touched. What all other labels have in common is implied: they
-// fell in bin 0 (in bin N_y while there was but one node). `without_` therefore stores deviations from that, so a label
-// that has never been seen has the right counters before it exists:
+// Only labels that have a vote or belong to the row are updated. All other labels fell in bin 0 (in bin N_y while there was
+// only one node). This is implied: `without_` stores deviations from it, so that a label that has never been seen has the right
+// counters before it exists:
 //
 //     without[i, 0]   = stored + number of counter updates with N > 1
 //     without[i, N_y] = stored + number of counter updates with N = 1
@@ -19,18 +19,18 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A row's labels; or those of many rows at one place, and how many of them had each, and how many none.
+// The labels of one row, or of several identical rows with the number of rows that had each label and the number that had none.
 struct LabelRow {
     const std::int32_t* labels;
     std::int64_t n;
     const std::int64_t* counts = nullptr;
-    std::int64_t unlabelled = -1;  // of many rows; negative: it is a single one
+    std::int64_t unlabelled = -1;  // among several rows; negative for a single row
 
     std::int64_t count(std::int64_t place) const noexcept { return counts == nullptr ? 1 : counts[place]; }
     std::int64_t count_none() const noexcept { return unlabelled < 0 ? n == 0 : unlabelled; }
 };
 
-// Working space of a vote: the share of every label, zero between uses, and the labels that have one.
+// Working memory of a vote: the share of every label (zero between uses), and the labels that have one.
 struct Votes {
     Array<double> share;
     Array<std::int32_t> voted;
@@ -53,16 +53,16 @@ class LabelMemory {
 public:
     LabelMemory(Vote vote, std::int64_t n_neighbors, double smoothing) : vote_(vote), n_neighbors_(n_neighbors), smoothing_(smoothing) {}
 
-    std::int64_t n_labels = 0;         // labels that are known
+    std::int64_t n_labels = 0;         // known labels
     std::int64_t n_learned = 0;        // rows
     std::int64_t n_voted = 0;          // counter updates with N > 1
-    std::int64_t n_voted_alone = 0;    // and with N = 1
+    std::int64_t n_voted_alone = 0;    // counter updates with N = 1
     PairRows<std::int64_t> at_nodes;   // how often each label was learned at each node
-    Array<std::int64_t> node_counts;   // how many rows each node stands for
-    Array<std::int64_t> unlabelled;    // how many of them had no label
-    Array<std::int64_t> totals;        // rows of each label
+    Array<std::int64_t> node_counts;   // number of rows each node stands for
+    Array<std::int64_t> unlabelled;    // number of these rows without a label
+    Array<std::int64_t> totals;        // number of rows with each label
 
-    // Make sure that that many labels can be known.
+    // Reserve memory for this number of labels.
     void reserve_labels(std::int64_t n) {
         grow_to(totals, n);
         grow_to(with_, n * n_bins());
@@ -89,7 +89,7 @@ public:
         unlabelled[static_cast<std::size_t>(node)] += labels.count_none();
     }
 
-    // f(slot, rows) for what the rows of a node had: slot 0 is "none", label i has slot i + 1.
+    // Call f(slot, rows) for the labels of a node's rows: slot 0 is "none", label i has slot i + 1.
     template <class F>
     void for_each_slot(std::int64_t node, F f) const {
         if (const std::int64_t none = unlabelled.data()[node]; none > 0) f(std::int64_t{0}, none);
@@ -97,7 +97,7 @@ public:
         for (std::int32_t place = 0; place < row.length; ++place) f(std::int64_t{row.keys[place]} + 1, row.values[place]);
     }
 
-    // Add up the neighbours' votes in their order.
+    // Add up the neighbours' votes, in order of nearness.
     void collect(const TopK& found, Votes& votes) const noexcept {
         votes.n_voters = found.size();
         for (std::int64_t j = 0; j < found.size(); ++j) {
@@ -124,8 +124,8 @@ public:
         return static_cast<std::int64_t>(std::floor(scaled + 0.5));
     }
 
-    // Count every label in its bin, with or without belonging to each of `count` rows, and clear the votes.
-    // The winner or the new node has the rows' own labels, so each of them has a vote.
+    // Count every label of `count` identical rows in its bin, as present or absent, and clear the votes. The winner or new node
+    // has the rows' own labels, so each of them has a vote.
     void count(const LabelRow& labels, std::int64_t count, Votes& votes) noexcept {
         if (votes.n_voters == 1) {
             n_voted_alone += count;
@@ -147,7 +147,7 @@ public:
         votes.clear();
     }
 
-    // The bin that most rows of a label fell in.
+    // The bin in which most rows of a label fell.
     std::int64_t usual_bin(std::int64_t label) const noexcept {
         std::int64_t usual = 0;
         for (std::int64_t bin = 1; bin < n_bins(); ++bin) {
@@ -155,7 +155,7 @@ public:
         }
         return usual;
     }
-    // Count rows of a label that no node stands for, in a bin. They are among those that n_voted counts.
+    // Count rows of a label that no node stands for in a bin. `n_voted` already includes them.
     void count_lost(std::int64_t label, std::int64_t bin, std::int64_t rows) noexcept {
         totals[static_cast<std::size_t>(label)] += rows;
         with(label, bin) += rows;
@@ -163,8 +163,9 @@ public:
         updates_with_[static_cast<std::size_t>(label)] += rows;
     }
 
-    // Count the rows of another memory, whose labels have these numbers here: totals and, where votes are counted, counters add up.
-    // The other's first row met no node and was not counted; it is counted now, in the usual bins of its labels.
+    // Add the rows of another memory, whose labels are numbered `columns` here: totals and, where votes are counted, counters
+    // are added. The other's first row met no node and was not counted there; it is counted here in the usual bins of its
+    // labels.
     void add_rows(const LabelMemory& other, const std::int32_t* columns, bool counts_votes) noexcept {
         n_learned += other.n_learned;
         if (counts_votes) {
@@ -200,7 +201,7 @@ public:
         double prior, likelihood_with, likelihood_without, posterior;
     };
 
-    // Prior, likelihoods and posterior of a label in a bin; the posterior is kept strictly between 0 and 1.
+    // Prior, likelihoods and posterior of a label in a bin; the posterior is clamped strictly between 0 and 1.
     Probability probability(std::int64_t label, std::int64_t bin, std::int64_t n_nodes) const noexcept {
         const std::int64_t n = std::min(n_neighbors_, n_nodes);
         const std::int64_t updates = n_voted + n_voted_alone, updates_with = updates_with_[static_cast<std::size_t>(label)];
@@ -218,13 +219,13 @@ public:
         return p;
     }
 
-    // The counters in full: what is stored and what is implied for every label.
+    // The full counters: stored plus implied counts.
     std::int64_t with_full(std::int64_t label, std::int64_t bin) const noexcept { return with_[place(label, bin)]; }
     std::int64_t without_full(std::int64_t label, std::int64_t bin) const noexcept {
         return without_[place(label, bin)] + (bin == 0 ? n_voted : 0) + (bin == n_neighbors_ ? n_voted_alone : 0);
     }
 
-    // Copy counters in full, as a state has them; tallies must be set already.
+    // Set counters from their full values, as a state has them; tallies must be set first.
     void set_counters(std::int64_t label, std::int64_t bin, std::int64_t with_label, std::int64_t without_label) noexcept {
         with(label, bin) = with_label;
         without(label, bin) = without_label - (bin == 0 ? n_voted : 0) - (bin == n_neighbors_ ? n_voted_alone : 0);
@@ -240,8 +241,8 @@ private:
     Vote vote_;
     std::int64_t n_neighbors_;
     double smoothing_;
-    Array<std::int64_t> with_, without_;  // n_bins a label
-    Array<std::int64_t> updates_with_;    // counter updates by rows that had the label
+    Array<std::int64_t> with_, without_;  // n_bins per label
+    Array<std::int64_t> updates_with_;    // counter updates by rows with the label
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,8 +1,8 @@
-// From near nodes to probabilities, and what is learned from the truth afterwards.
+// Calibrated decision: from the nearest nodes to probabilities, updated by the true labels afterwards.
 //
-// For each row the voters are found, the nearest nodes; then votes are counted, and the experts compute probabilities of
-// them; then, if the row is learned, calibration, the experts' weights and all counts follow. The experts are one pool: all
-// nodes, what recency makes of them, nodes of trusted segments, the last nodes; most users have the first alone.
+// For each row: find the voters (the nearest nodes), count their votes, and let each expert compute probabilities from them.
+// When the row is learned, calibration, expert weights and counts are updated. The experts are: all nodes; all nodes adjusted
+// by recency; nodes of trusted segments; the latest nodes. The default configuration uses only the first.
 //
 // `View` is a view of the nodes as in similarity/fit_similarity.hpp: count(k), node_id(k) and for_each_label(k, f).
 #pragma once
@@ -23,12 +23,12 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// How often a share of the votes came true: shares become probabilities by what happened before.
+// How often a label with a given share of the votes was present: turns shares into probabilities.
 //
-// Each slot counts, in eleven cells from share 0 to share 1, the rows that were given a share (divided between the two cells
-// next to it) and those that had the label. Counts are whole numbers of 2^-20 rows, so parts of models add up. Nearly all
-// labels of nearly all rows have share 0: cell 0 is kept as what is missing from all rows, and a label that had no share and
-// was not there needs no change. A label that comes late has the counts that it would have had, without storage.
+// For each slot, eleven cells from share 0 to share 1 count the rows with this share (split between the two adjacent cells) and
+// those of them that had the label. Counts are whole numbers of 2^-20 rows, so they can be added when models are merged. Nearly
+// all labels of a row have share 0, so cell 0 is stored as its difference from all rows: a label without a share that was
+// absent needs no update, and a label that appears late has the correct counts without storage.
 class Calibration {
 public:
     static constexpr std::int64_t CELLS = 10;
@@ -43,15 +43,15 @@ public:
 
     double probability(std::int64_t slot, double share) const noexcept { return 0.5 * share + 0.5 * come_true_at(slot, share); }
 
-    // How often such a share came true.
+    // The fraction of rows with such a share that had the label.
     double come_true_at(std::int64_t slot, double share) const noexcept {
         const Place place(share);
         const double low = come_true(slot, place.cell);
-        if (place.f == 0.0) return low;  // as of most labels, which have no share
+        if (place.f == 0.0) return low;  // the case of most labels, which have no share
         return (1.0 - place.f) * low + place.f * come_true(slot, place.cell + 1);
     }
 
-    // Count a row of these slots, sorted; memory must be reserved.
+    // Count a row with these slots, sorted; memory must be reserved.
     void learn(const Shares& shares, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         ++rows;
         for (const std::int32_t slot : shares.listed) count(slot, shares[slot], std::binary_search(slots, slots + n_in_row, slot));
@@ -60,12 +60,12 @@ public:
         }
     }
 
-    // Whether the counts could be those of that many slots: any that passes is safe to use.
+    // Whether the counts are valid for this number of slots, so that using them is memory-safe.
     bool is_sound(std::int64_t n_slots) const noexcept {
         const auto n = static_cast<std::size_t>(n_slots * WIDTH_OF_SLOT);
         if (rows < 0 || rows > MOST_ROWS || total.size() != n || present.size() != n) return false;
         for (std::int64_t slot = 0; slot < n_slots; ++slot) {
-            std::int64_t left = rows * PER_COUNT;  // of all rows; each cell has at most what the others leave
+            std::int64_t left = rows * PER_COUNT;  // rows not yet assigned to a cell; bounds the next cells
             for (std::int64_t cell = 0; cell < WIDTH_OF_SLOT; ++cell) {
                 const std::int64_t all = total.data()[slot * WIDTH_OF_SLOT + cell], with_label = present.data()[slot * WIDTH_OF_SLOT + cell];
                 if (cell == 0 && (all > 0 || all < -left)) return false;
@@ -79,7 +79,7 @@ public:
     }
 
     std::int64_t rows = 0;
-    Array<std::int64_t> total;      // of each slot: cell 0 less all rows, then the others
+    Array<std::int64_t> total;      // per slot: cell 0 minus all rows, then the other cells
     Array<std::int64_t> present;    // those of them that had the label
 
 private:
@@ -113,9 +113,9 @@ private:
     }
 };
 
-// Experts whose probabilities are mixed: those that were right weigh more, and none is ever given up.
+// A mixture of experts weighted by their past losses; no weight reaches zero.
 //
-// Losses are added over the labels in whole numbers of 2^-32, so the order of labels does not matter.
+// Losses are summed over labels in whole numbers of 2^-32, so the order of labels does not matter.
 class Pool {
 public:
     static constexpr std::int64_t MOST_EXPERTS = 8;
@@ -132,7 +132,7 @@ public:
         return total;
     }
 
-    // Begin a row; then hear what the experts said of each label; then learn.
+    // For each row: call `begin`, then `hear` with the experts' opinions on each label, then `learn`.
     void begin() noexcept { std::fill_n(losses_, MOST_EXPERTS, 0); }
     void hear(const double* opinions, bool has_label) noexcept {
         for (std::int64_t e = 0; e < n_experts; ++e) {
@@ -147,7 +147,7 @@ public:
         refresh();
     }
 
-    // Fill in the weights, which follow from their logarithms.
+    // Compute the weights from their logarithms.
     void refresh() noexcept {
         double top = log_weights[0], together = 0.0;
         for (std::int64_t e = 1; e < n_experts; ++e) top = std::max(top, log_weights[e]);
@@ -160,29 +160,30 @@ public:
         }
     }
 
-    // Whether the logarithms could have been learned: any that passes is safe to use.
+    // Whether the logarithms can result from learning, so that using them is safe.
     bool is_sound() const noexcept {
         return std::all_of(log_weights, log_weights + n_experts, [](double w) { return w <= 0.0 && w >= -1e15; });
     }
 
     std::int64_t n_experts;
-    double log_weights[MOST_EXPERTS] = {};  // before they are made to add up to one
+    double log_weights[MOST_EXPERTS] = {};  // before normalisation to a sum of 1
     double weights[MOST_EXPERTS] = {};
 
 private:
     std::int64_t losses_[MOST_EXPERTS] = {};
 };
 
-// Novelty of a row: the share of learned rows that were nearer to their nearest node than it is.
+// Novelty of a row: the share of learned rows that were closer to their nearest node than this row is.
 //
-// Distances of rows from their nearest node, before they were learned, are counted in 64 bins.
+// Each row's distance from its nearest node, measured before the row was learned, is counted in one of 64 bins.
 class Novelty {
 public:
     static constexpr std::int64_t N_BINS = 64;
 
     void learn(double distance) noexcept { ++rows[bin(distance)]; }
 
-    // Rows of the same bin are spread evenly in it. While no row has been counted, a row that is not a node is new.
+    // Rows of the same bin are assumed evenly spread in it. Before any row is counted, a row that does not equal a node has
+    // novelty 1.
     double of(double distance) const noexcept {
         const std::int64_t place = bin(distance);
         std::int64_t nearer = 0, all = 0;
@@ -195,7 +196,7 @@ public:
         return (static_cast<double>(nearer) + part * static_cast<double>(rows[place])) / static_cast<double>(all);
     }
 
-    // Whether the counts could be those of that many rows.
+    // Whether the counts are valid for this number of rows.
     bool is_sound(std::int64_t n_rows) const noexcept {
         std::int64_t left = n_rows;
         for (const std::int64_t count : rows) {
@@ -216,13 +217,13 @@ inline constexpr std::int64_t MOST_ELECTORATES = 3;
 // The voters of a row.
 struct Poll {
     Voters voters[MOST_ELECTORATES];
-    Array<Stretch> trusted;         // nodes of trusted segments, where drift is followed
-    Array<Voter> of_segments;       // the nearest node of each; only when learning
-    double nearest = -1.0;          // the distance of the nearest of all nodes; negative if there is none
-    Array<std::int64_t> scores;     // of the background; filled in where there is a learned similarity
+    Array<Stretch> trusted;         // nodes of trusted segments, if drift is followed
+    Array<Voter> of_segments;       // the nearest node of each segment; only when learning
+    double nearest = -1.0;          // distance of the nearest of all nodes; negative if there are no nodes
+    Array<std::int64_t> scores;     // of the background; only under the learned similarity
 };
 
-// The results of a vote. Each thread has its own.
+// The results of a vote, one object per thread.
 struct Ballot {
     Shares shares[MOST_ELECTORATES];
 };
@@ -238,19 +239,19 @@ public:
         } else if (with_recency || follows_drift) {
             pool.emplace(n_electorates + (with_recency ? Recency::N_LIVES : 0));
         }
-        reserve(1, 0);  // "none" is always there
+        reserve(1, 0);  // slot 0, "none", always exists
     }
 
-    // Reserve memory for a row of that many labels; learning it cannot fail then. Nothing that is known changes.
+    // Reserve memory for a row with this number of labels, so that learning it cannot fail. No known value changes.
     void reserve(std::int64_t n_slots, std::int64_t n_in_row) {
         for (std::int64_t e = 0; e < n_electorates; ++e) calibrations[e].reserve(n_slots);
         if (recency) recency->reserve(n_slots);
         if (n_electorates > 1) fading.reserve(n_in_row);
         if (follows) segments.reserve();
-        frequencies.reserve(n_slots);  // last: slots are known when all have room for them
+        frequencies.reserve(n_slots);  // last, because its size defines the number of slots
     }
 
-    // Keep that many slots and nodes exactly, as a state has them.
+    // Set the numbers of slots and nodes exactly, as in a state.
     void resize(std::int64_t n_slots, std::int64_t n_nodes) {
         reserve(n_slots, 0);
         const auto n = static_cast<std::size_t>(n_slots);
@@ -263,7 +264,7 @@ public:
         if (n_electorates > 1 && n_nodes == 0) fading = Fading();
     }
 
-    // Slots that there is room for.
+    // Number of slots with reserved memory.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(frequencies.totals.size()); }
 
     // Reserve memory for a vote, so that counting it cannot fail.
@@ -271,13 +272,13 @@ public:
         for (std::int64_t e = 0; e < n_electorates; ++e) ballot.shares[e].reserve(n_slots());
     }
 
-    // Whether the row's background scores are needed to learn it: experts are compared by what they say.
+    // Whether learning a row requires its background scores, because experts are compared by their opinions.
     bool learns_opinions() const noexcept { return pool || mixer; }
 
-    // Whether a row's votes are mixed with what else is known.
+    // Whether a row's votes are mixed with the linear models and other inputs.
     bool mixes(const Poll& poll) const noexcept { return mixer && frequencies.rows > Mixer::FIRST_ROWS && !poll.voters[0].far(); }
 
-    // Mix them; `scores` are those of the linear models, "none" first. The space must be large enough.
+    // Mix the votes; `scores` are the linear models' scores, "none" first. `space` must be large enough.
     void mix(const Poll& poll, const Ballot& ballot, const Learned* learned, const double* scores, MixerSpace& space) const noexcept {
         const bool has_background = learned != nullptr && learned->has_background;
         space.n = static_cast<std::int64_t>(frequencies.arrived.size()) + 1;
@@ -296,21 +297,22 @@ public:
         mixer->mix(space);
     }
 
-    // There is no node yet.
+    // The result while there are no nodes.
     void find_no_voters(Poll& poll, const Array<std::int64_t>& counts) const noexcept {
         for (std::int64_t e = 0; e < n_electorates; ++e) poll.voters[e].begin({}, counts);
         poll.nearest = -1.0;
         poll.of_segments.clear();
     }
 
-    // Find the voters among the first n nodes, whose rows are `counts`. nearest_in(low, high, n, limit) lists the n nearest of the
-    // nodes from `low` up to `high`; those whose keys are above the limit may be left out. `node_ids` says how many nodes were made
-    // before each, and where a node is.
+    // Find the voters among the first n nodes; `counts` are the nodes' row counts. nearest_in(low, high, n, limit) lists the n
+    // nearest nodes from `low` up to `high`; it may omit nodes with keys above the limit. `node_ids` maps positions to ids in
+    // order of creation, and back.
     void find_voters(Poll& poll, const Ruler& ruler, const Array<std::int64_t>& counts, std::int64_t n_nodes, const NodeIds& node_ids, bool learning,
                      NearestIn nearest_in) const {
         const Stretch all{0, n_nodes};
         const auto find = [&](Voters& voters, const Stretch* parts, std::int64_t n_parts) {
-            // The nearest of all are among the nearest of each part, so these are all voters if fewer vote than were listed.
+            // The nearest nodes overall are also the nearest of each part, so all voters are listed if fewer vote than were
+            // listed.
             for (std::int64_t n = likely_voters(n_nodes);; n = std::min(2 * n, MOST_LISTED)) {
                 voters.begin(ruler, counts);
                 for (std::int64_t i = 0; i < n_parts; ++i) {
@@ -375,7 +377,7 @@ public:
         }
     }
 
-    // The probability of each slot; that of a label that has not come is 0. `learned` may be missing.
+    // The probability of each slot; labels not seen yet get 0. `learned` may be null.
     void probabilities(const Poll& poll, const Ballot& ballot, const Learned* learned, double* p) const noexcept {
         std::fill_n(p, n_slots(), 0.0);
         double said[Pool::MOST_EXPERTS];
@@ -387,7 +389,7 @@ public:
         for (const std::int32_t slot : frequencies.arrived) put(slot);
     }
 
-    // The probability of each expert for a slot.
+    // The probability that each expert gives a slot.
     void opinions(const Poll& poll, const Ballot& ballot, const Learned* learned, std::int64_t slot, double* said) const noexcept {
         const double prior = frequencies.prior(slot);
         double background = -1.0;
@@ -407,7 +409,7 @@ public:
         }
     }
 
-    // Learn from a row of these slots, ascending, what was said of it; {0} if it has no label. Memory must be reserved.
+    // Update from a row with these slots, ascending ({0} if it has no label), and its prediction. Memory must be reserved.
     template <class View>
     void learn(const Poll& poll, const Ballot& ballot, const Learned* learned, const View& view, const std::int32_t* slots,
         std::int64_t n_in_row) noexcept {
@@ -415,7 +417,7 @@ public:
             pool->begin();
             hear(poll, ballot, learned, 0, slots[0] == 0);
             for (const std::int32_t slot : frequencies.arrived) hear(poll, ballot, learned, slot, std::binary_search(slots, slots + n_in_row, slot));
-            for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that come with this row
+            for (std::int64_t i = 0; i < n_in_row; ++i) {  // labels that appear for the first time
                 if (slots[i] > 0 && frequencies.totals.data()[slots[i]] == 0) hear(poll, ballot, learned, slots[i], true);
             }
             pool->learn();
@@ -427,7 +429,7 @@ public:
         frequencies.learn(slots, n_in_row);
     }
 
-    // The row has become, or joined, this node of all created ones. Memory must be reserved.
+    // Record that the row became, or joined, this node of all created ones. Memory must be reserved.
     void place(std::int64_t node, bool is_new, std::int64_t n_made, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (follows && is_new) segments.enter(node);
         if (n_electorates == 1) return;
@@ -435,7 +437,7 @@ public:
         fading.learn(node, n_made, slots, n_in_row);
     }
 
-    // Whether the state could be that of that many slots and nodes: any that passes is safe to use.
+    // Whether the state is valid for this number of slots and nodes, so that using it is memory-safe.
     bool is_sound(std::int64_t slots, std::int64_t n_nodes, const NodeIds& node_ids) const {
         if (!frequencies.is_sound(slots) || !novelty.is_sound(frequencies.rows)) return false;
         for (std::int64_t e = 0; e < n_electorates; ++e) {
@@ -452,23 +454,23 @@ public:
     }
 
     std::int64_t n_electorates;
-    bool follows;  // drift
+    bool follows;  // follows drift
     Frequencies frequencies;
     Calibration calibrations[MOST_ELECTORATES];
     Novelty novelty;
     std::optional<Recency> recency;
     std::optional<Pool> pool;
-    std::optional<Mixer> mixer;  // in its place, where linear models are mixed in
+    std::optional<Mixer> mixer;  // replaces the pool if linear models are mixed in
     Segments segments;
     Fading fading;
 
 private:
-    // How many nodes are worth listing at first: those that fifty rows are likely to take, and one beyond them.
+    // Number of nodes to list at first: the expected number of voters for fifty rows, plus one.
     std::int64_t likely_voters(std::int64_t n_nodes) const noexcept {
         return std::clamp<std::int64_t>(2 * LEAST_ROWS * n_nodes / std::max<std::int64_t>(frequencies.rows, 1), LEAST_VOTERS, LEAST_ROWS) + 1;
     }
 
-    // A segment's nearest node is the first of it among the voters out of all nodes, if there is one.
+    // The nearest node of a segment is its first node among the overall voters; if there is none, it is searched for.
     void find_nearest_of_segments(Poll& poll, std::int64_t n_nodes, const NodeIds& node_ids, NearestIn nearest_in) const {
         poll.of_segments.assign(static_cast<std::size_t>(segments.n()), Voter{0, -1, 0});
         const Voters& near = poll.voters[0];
@@ -502,7 +504,7 @@ private:
     void trust_segments(const Poll& poll, const View& view, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(poll.of_segments.size()); ++i) {
             const std::int64_t node = poll.of_segments.data()[i].node;
-            if (node < 0) continue;  // all nodes of the segment are gone
+            if (node < 0) continue;  // the segment has no nodes left
             std::int64_t both = 0, all = 0;
             view.for_each_label(node, [&](std::int64_t slot, std::int64_t rows) {
                 all += rows;

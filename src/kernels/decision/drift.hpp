@@ -1,9 +1,9 @@
-// Concept drift: which segments of the past may vote, and label counts that fade.
+// Concept drift: trust in segments of the past, and label counts that fade.
 //
-// Nodes are numbered here in order of creation, whatever became of others since. Who may vote is learned. Segments
-// are runs of consecutive nodes. Each is trusted as far as the labels
-// of its nearest node were those of recent rows. Where votes are mixed with linear models, only nodes of trusted segments count. Else
-// they vote for a second expert, and a third asks the last 512 nodes by label counts that fade whenever a row falls on a node.
+// Nodes are numbered here in order of creation; the numbers stay when other nodes are replaced. A segment is a run of
+// consecutive nodes. Its trust measures how well the labels of its nearest node match those of recent rows. If votes are mixed
+// with linear models, only nodes of trusted segments count. Otherwise these nodes vote for a second expert, and a third uses
+// the last 512 nodes with label counts that fade each time a row joins the node.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace mlca::MLCA_LEVEL {
 class Segments {
 public:
     static constexpr std::int64_t NODES = 64;
-    // How many there may be, and how fast trust follows: of experts, and if trust decides which nodes count.
+    // Maximum number of segments with experts, and without a bound if trust decides which nodes count; the speed of trust
+    // differs too.
     static constexpr std::int64_t MOST_OF_EXPERTS = 16, UNBOUNDED = INT64_MAX;
     static constexpr double SPEED_OF_EXPERTS = 0.1, SPEED = 0.03;
 
@@ -26,7 +27,7 @@ public:
 
     std::int64_t n() const noexcept { return static_cast<std::int64_t>(first.size()); }
 
-    // Reserve memory for one more.
+    // Reserve memory for one more segment.
     void reserve() {
         if (first.size() + 1 < trust.capacity()) return;
         const std::size_t wanted = first.size() + first.size() / 2 + 18;
@@ -35,13 +36,13 @@ public:
         trust.reserve(wanted);
     }
 
-    // A node was made: every 64th begins a segment, with the trust of the one before. Of too many, the two neighbours
-    // of closest trust become one; not the newest, and of equals the oldest pair. Memory must be reserved.
+    // Enter a new node: every 64th starts a segment, with the trust of the previous one. If there are too many segments, the
+    // two neighbours with the closest trust are merged, never the newest; ties go to the oldest pair. Memory must be reserved.
     void enter(std::int64_t node) noexcept {
         if (node % NODES == 0) append(node, 1, first.empty() ? 0.5 : trust.back());
     }
 
-    // A segment begins with this node. Memory must be reserved.
+    // Start a segment at this node. Memory must be reserved.
     void append(std::int64_t node, std::int64_t made_of, double trusted) noexcept {
         first.push_back(node);
         parts.push_back(made_of);
@@ -62,15 +63,15 @@ public:
     // The segment of a node.
     std::int64_t of(std::int64_t node) const noexcept { return std::upper_bound(first.begin(), first.end(), node) - first.begin() - 1; }
 
-    // The trust that a segment needs.
+    // The least trust for which a segment counts as trusted.
     double least() const noexcept { return 0.7 * *std::max_element(trust.begin(), trust.end()); }
 
-    // The nodes of a segment, out of that many that were made.
+    // The nodes of a segment; `n_made` nodes were created in all.
     Stretch nodes(std::int64_t segment, std::int64_t n_made) const noexcept {
         return {first.data()[segment], segment + 1 < n() ? first.data()[segment + 1] : n_made};
     }
 
-    // f(stretch) for the stretches of consecutive nodes that are trusted, out of that many that were made.
+    // Call f(stretch) for each stretch of consecutive trusted nodes; `n_made` nodes were created in all.
     template <class F>
     void for_each_trusted(std::int64_t n_made, F f) const {
         if (first.empty()) return;
@@ -88,14 +89,14 @@ public:
         if (stretch.low < stretch.high) f(stretch);
     }
 
-    // How much the labels of a segment's nearest node were those of a row, 0 to 1.
+    // Update trust by the overlap (0 to 1) of a row's labels with those of the segment's nearest node.
     void learn(std::int64_t segment, double overlap) noexcept { trust.data()[segment] += speed_ * (overlap - trust.data()[segment]); }
 
-    // Whether these could be the segments of that many nodes and rows: any that passes is safe to use.
+    // Whether the segments are valid for these numbers of nodes and rows, so that using them is memory-safe.
     bool is_sound(std::int64_t n_nodes, std::int64_t n_rows) const noexcept {
         if (n() > most_ || parts.size() != first.size() || trust.size() != first.size()) return false;
         if (first.empty() != (n_nodes == 0) || (!first.empty() && first.front() != 0)) return false;
-        std::int64_t left = n_rows;  // each part began with a node, and so with a row
+        std::int64_t left = n_rows;  // each merged part began with a node, so with a row
         for (std::int64_t i = 0; i < n(); ++i) {
             if (parts.data()[i] < 1 || parts.data()[i] > left || first.data()[i] >= n_nodes || (i > 0 && first.data()[i] <= first.data()[i - 1]))
                 return false;
@@ -106,7 +107,7 @@ public:
     }
 
     Array<std::int64_t> first;  // the oldest node of each segment, ascending
-    Array<std::int64_t> parts;  // how many segments have become one in it
+    Array<std::int64_t> parts;  // number of segments merged into each
     Array<double> trust;
 
 private:
@@ -116,16 +117,16 @@ private:
     double speed_;
 };
 
-// Counts of the last nodes that fade.
+// Fading counts of the last nodes.
 class Fading {
 public:
     static constexpr std::int64_t LAST = 512;
     using Rows = Array<std::pair<std::int32_t, double>>;
 
-    // The oldest of that many nodes whose counts are kept.
+    // The oldest of n_nodes nodes whose counts are kept.
     static std::int64_t oldest(std::int64_t n_nodes) noexcept { return std::max<std::int64_t>(0, n_nodes - LAST); }
 
-    // Reserve memory for a row of that many labels, whichever node it joins.
+    // Reserve memory for a row with this number of labels, whichever node it joins.
     void reserve(std::int64_t n_in_row) {
         if (rows.empty()) {
             counts.assign(LAST, 0.0);
@@ -137,13 +138,13 @@ public:
         }
     }
 
-    // A node was made; it takes the place of one that is too old.
+    // Enter a new node; it replaces the one that has become too old.
     void enter(std::int64_t node) noexcept {
         counts.data()[node % LAST] = 0.0;
         rows.data()[node % LAST].clear();
     }
 
-    // A row of these slots joins one of that many nodes; memory must be reserved.
+    // Count a row with these slots that joins one of n_nodes nodes; memory must be reserved.
     void learn(std::int64_t node, std::int64_t n_nodes, const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         if (node < oldest(n_nodes)) return;
         counts.data()[node % LAST] = 0.8 * counts.data()[node % LAST] + 1.0;
@@ -167,7 +168,7 @@ public:
         for (std::int64_t i = 0; i < n; ++i) of_node.push_back({slots[i], faded[i]});
     }
 
-    // Whether the counts of a node could be with that many slots: any that passes is safe to use.
+    // Whether the counts of a node are valid for this number of slots, so that using them is memory-safe.
     bool is_sound(std::int64_t node, std::int64_t n_slots) const noexcept {
         if (counts.size() != LAST || rows.size() != LAST) return false;
         const double all = count(node);
@@ -184,7 +185,7 @@ public:
         for (const auto& [slot, faded] : rows.data()[node % LAST]) f(slot, faded);
     }
 
-    Array<double> counts;  // node k has place k mod 512
+    Array<double> counts;  // node k is at index k mod 512
     Array<Rows> rows;
 };
 

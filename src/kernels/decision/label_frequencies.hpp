@@ -1,4 +1,4 @@
-// How often labels came: among all rows, and among the last ones.
+// Label frequencies among all rows and among recent rows.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// How many rows had each label, and which label came first.
+// Number of rows with each label, and the order in which labels first appeared.
 class Frequencies {
 public:
     void reserve(std::int64_t n_slots) {
@@ -17,7 +17,7 @@ public:
         grow_to(totals, n_slots);
     }
 
-    // Count a row of these slots; memory must be reserved. Labels that come together come in the order of their slots.
+    // Count a row with these slots; memory must be reserved. New labels of one row are ordered by slot.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t i = 0; i < n_in_row; ++i) {
             if (totals.data()[slots[i]]++ == 0 && slots[i] > 0) arrived.push_back(slots[i]);
@@ -30,7 +30,7 @@ public:
         return static_cast<double>(totals.data()[slot] + 1) / static_cast<double>(rows + 2);
     }
 
-    // Whether the counts could be those of that many slots: any that passes is safe to use.
+    // Whether the counts are valid for this number of slots, so that using them is memory-safe.
     bool is_sound(std::int64_t n_slots) const {
         if (rows < 0 || static_cast<std::int64_t>(totals.size()) != n_slots || static_cast<std::int64_t>(arrived.size()) >= n_slots) return false;
         std::int64_t n_come = 0;
@@ -47,12 +47,12 @@ public:
     }
 
     std::int64_t rows = 0;
-    Array<std::int64_t> totals;     // of each slot
-    Array<std::int32_t> arrived;    // the slots of labels that have come, in the order of their coming
+    Array<std::int64_t> totals;     // rows per slot
+    Array<std::int32_t> arrived;    // slots of the labels seen so far, in order of first appearance
 };
 
-// Choose labels by their probabilities, of all slots: the likely ones; if there is none, the best unless "none" is as likely.
-// Of equals the label that came first. Writes slots to `chosen` and returns how many.
+// Choose labels by the probabilities of all slots: all likely labels or, if there are none, the most probable label unless
+// "none" is as probable. Ties go to the label that appeared first. Writes slots to `chosen` and returns their number.
 inline std::int64_t choose(const double* p, const Frequencies& frequencies, std::int32_t* chosen) noexcept {
     std::int64_t n = 0;
     std::int32_t best = 0;
@@ -64,9 +64,10 @@ inline std::int64_t choose(const double* p, const Frequencies& frequencies, std:
     return n;
 }
 
-// What the last rows say of the next: counts of labels that halve every 1, 4, 16 or 64 rows.
+// Recent label frequencies: counts that halve every 1, 4, 16 or 64 rows.
 //
-// Each half-life makes an expert: the odds of a probability times the label's recent odds over its odds among all rows.
+// Each half-life is one expert: it multiplies the odds of a probability by the label's recent odds over its odds among all
+// rows.
 class Recency {
 public:
     static constexpr std::int64_t N_LIVES = 4;
@@ -78,12 +79,12 @@ public:
 
     void reserve(std::int64_t n_slots) { grow_to(counts, n_slots * N_LIVES); }
 
-    // The share of the rows of a half-life that have the label, drawn towards its prior.
+    // The share of recent rows (by a half-life) that have the label, shrunk towards its prior.
     double share(std::int64_t slot, std::int64_t h, double prior) const noexcept {
         return (counts.data()[slot * N_LIVES + h] + 0.5 * prior) / (rows[h] + 0.5);
     }
 
-    // Fill in what the experts make of a probability.
+    // Compute the experts' opinions from a probability.
     void opinions(std::int64_t slot, double p, double prior, double* said) const noexcept {
         const double of_p = odds(p), of_prior = odds(prior);
         for (std::int64_t h = 0; h < N_LIVES; ++h) {
@@ -92,14 +93,14 @@ public:
         }
     }
 
-    // Count a row of these slots; memory must be reserved.
+    // Count a row with these slots; memory must be reserved.
     void learn(const std::int32_t* slots, std::int64_t n_in_row) noexcept {
         for (std::int64_t h = 0; h < N_LIVES; ++h) rows[h] = rows[h] * decay_[h] + 1.0;
         const auto n = static_cast<std::int64_t>(counts.size());
         for (std::int64_t first = 0; first < n; first += N_LIVES) {
             for (std::int64_t h = 0; h < N_LIVES; ++h) {
                 const double faded = counts.data()[first + h] * decay_[h];
-                counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // numbers that never vanish would be slow
+                counts.data()[first + h] = faded >= 1e-30 ? faded : 0.0;  // avoids slow subnormal numbers
             }
         }
         for (std::int64_t i = 0; i < n_in_row; ++i) {
@@ -107,15 +108,15 @@ public:
         }
     }
 
-    // Whether the counts could be those of that many slots: any that passes is safe to use.
+    // Whether the counts are valid for this number of slots, so that using them is memory-safe.
     bool is_sound(std::int64_t n_slots) const noexcept {
         if (static_cast<std::int64_t>(counts.size()) != n_slots * N_LIVES) return false;
         const auto possible = [](double count) { return count >= 0.0 && count <= 100.0; };  // 1 / (1 - 2^(-1/64)) = 92.8
         return std::all_of(rows, rows + N_LIVES, possible) && std::all_of(counts.begin(), counts.end(), possible);
     }
 
-    double rows[N_LIVES] = {};  // how many rows are recent
-    Array<double> counts;       // of each slot: those of them that have the label
+    double rows[N_LIVES] = {};  // faded number of rows, per half-life
+    Array<double> counts;       // per slot: faded number of rows with the label
 
 private:
     double decay_[N_LIVES];

@@ -1,10 +1,10 @@
-// The features that the linear models see of a row: centred ranks, cells, categories and missing values.
+// The features of the linear models: centred ranks, cells, categories and missing values.
 //
-// Under the similarity in force (similarity/rank_distance.hpp) a number is, in the order of these cases,
-//   its value                              where all node entries are 0 or 1,
-//   R(x) - R(0), zero where x is zero      where more than half of the node entries are zero,
-//   (R(x) - M) / .289 and one cell of 0.5  otherwise; M is the mean rank, cells are used from 2,000 rows on.
-// A category is 1 for its value, a missing value 1 for "missing". Every value is within 2^10 in size.
+// Under the current similarity (similarity/rank_distance.hpp) a number contributes, by the first case that applies,
+//   its value                              if all node entries are 0 or 1,
+//   R(x) - R(0), zero where x is zero      if more than half of the node entries are zero,
+//   (R(x) - M) / 0.289 and one cell of 0.5 otherwise; M is the mean rank, cells are used from 2,000 rows on.
+// A category contributes 1 for its value, a missing value 1 for "missing". All values are at most 2^10 in magnitude.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline constexpr std::int64_t CELLS_FROM = 2000;
 inline constexpr std::int64_t MOST_CELLED = 64;
 inline constexpr std::int64_t N_CELLS = 8;
 
-// What a weight belongs to. The bias has no feature.
+// Identifies what a weight belongs to. The bias has no feature.
 struct FeatureKey {
     static constexpr std::uint8_t NUMBER = 0, FIRST_CELL = 1, MISSING_VALUE = FIRST_CELL + N_CELLS, CATEGORY = MISSING_VALUE + 1;
 
@@ -35,7 +35,7 @@ struct FeatureKey {
     bool operator<(const FeatureKey& other) const noexcept { return ordered() < other.ordered(); }
 };
 
-// Whether the third case holds.
+// Whether the third case applies.
 inline bool is_centred(const Learned& learned) noexcept { return learned.ranks.n_knots > 0 && !learned.sparse; }
 
 inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
@@ -44,7 +44,7 @@ inline bool has_cells(const Learned& learned, std::int64_t rows) noexcept {
 
 inline double limited_feature(double f) noexcept { return std::min(std::max(f, -1024.0), 1024.0); }
 
-// Working space: a row scattered over all features, zero between uses, and its ranks.
+// Working memory: a row scattered over all features (zero between uses), and its ranks.
 struct FeatureSpace {
     Array<double> values;
     Array<std::int32_t> ranks;
@@ -55,7 +55,7 @@ struct FeatureSpace {
     }
 };
 
-// A number's feature; of the third case `rank` is its rank from the lowest.
+// The linear feature of a number in the first two cases; of the third, the rank counted from the lowest.
 inline double uncentred_feature(const Learned& learned, std::int64_t j, double x) noexcept {
     if (learned.ranks.n_knots == 0) return limited_feature(x);
     return limited_feature(static_cast<double>(learned.ranks(j, x)) / static_cast<double>(learned.ranks.one()));
@@ -67,7 +67,7 @@ inline std::uint8_t cell_of(std::int32_t rank, std::int64_t one) noexcept {
     return static_cast<std::uint8_t>(FeatureKey::FIRST_CELL + N_CELLS * std::clamp<std::int64_t>(rank, 0, one - 1) / one);
 }
 
-// f(key, value) for the numbers of a row that has all of them, in the third case.
+// Call f(key, value) for the numbers of a row without missing values, in the third case.
 template <class F>
 void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();
@@ -78,7 +78,7 @@ void for_each_centred_feature(const Learned& learned, const std::int32_t* ranks,
     }
 }
 
-// f(key, value) for every feature of a dense row that is not 0. The space must be large enough.
+// Call f(key, value) for every non-zero linear feature of a dense row. `space` must be large enough.
 template <class F>
 void for_each_feature_dense(const Learned& learned, const double* x, bool cells, F f) {
     const std::int64_t d = learned.n_features(), one = learned.ranks.one();
@@ -101,7 +101,7 @@ void for_each_feature_dense(const Learned& learned, const double* x, bool cells,
     }
 }
 
-// The same of a row of either form. Dense rows have no categories; only rows to predict have missing values.
+// The same for a row of either form. Dense rows have no categories; missing values occur only in rows to predict.
 template <class F>
 void for_each_feature(const Learned& learned, const double* x, bool cells, FeatureSpace& space, F f) {
     if (!is_centred(learned) || has_missing(x, learned.n_features())) return for_each_feature_dense(learned, x, cells, f);
@@ -135,8 +135,8 @@ void for_each_feature(const Learned& learned, const SparseRow& x, bool cells, Fe
     }
 }
 
-// f(key) for every feature that the row, or one that has moved towards it, may have; in the third case numbers are left out: any
-// may be other than 0.
+// Call f(key) for every linear feature that the row, or a node that moved towards it, may have. In the third case numbers are
+// omitted, because any of them may be non-zero.
 template <class F>
 void for_each_possible_key(const Learned& learned, const double* x, F f) {
     for (std::int64_t j = 0; j < learned.n_features() && !is_centred(learned); ++j) {

@@ -1,12 +1,13 @@
-// One logistic regression per label, learned one step at a time.
+// One logistic regression per label, trained by one step per row.
 //
-// All labels take the same steps on the same rows (a step is AdaGrad with decay), so weights lie features-major: one row of weights
-// and one of squared gradients per feature, a column per label, float32. A step is then a few loops over columns. Column 0 is "unseen",
-// trained as if its label never occurred, column 1 is "none", the others are labels in the order of their arrival; a label that arrives
-// starts as a copy of "unseen". Features have no row until a step may need one.
+// All labels take the same steps on the same rows (AdaGrad with decay), so weights are stored feature-major in float32: per
+// feature one row of weights and one of squared gradients, with one column per label. A step is then a few loops over columns.
+// Column 0 is "unseen", trained as if its label never occurred; column 1 is "none"; the others are labels in order of first
+// appearance. A new label starts as a copy of "unseen". A feature gets a row only when a step may need one.
 //
-// A score is the sum of whole(f * W) over features, in units of 2^-24: |f| <= 2^10, |W| <= 2^6, at most 2^22 + 64 + 1 features, so it
-// stays below 2^62.1 and does not depend on their order. Everything else is computed in double per weight and rounded to float32 once.
+// A score is the sum of whole(f * W) over features, in units of 2^-24. With |f| <= 2^10, |W| <= 2^6 and at most 2^22 + 64 + 1
+// features, it stays below 2^62.1, so it is exact and independent of the order of features. Everything else is computed in
+// double per weight and rounded to float32 once.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace mlca::MLCA_LEVEL {
     return shifted(1.0, std::min(std::max(z, -30.0), 30.0));
 }
 
-// Linear models as arrays: features in ascending order, those whose weights are as at the start left out.
+// Linear models as arrays: features in ascending order; features whose weights are still initial are omitted.
 struct LinearState {
     Array<std::int32_t> features;
     Array<std::uint8_t> kinds;
@@ -36,10 +37,10 @@ struct LinearState {
     Array<float> weights, squares;  // one row per feature
 };
 
-// The features of one row as the models have them, and working space of a step.
+// The features of one row as indices of the models, and working memory of a step.
 struct LinearSpace {
     FeatureSpace features;
-    Array<std::int32_t> rows;  // of weights
+    Array<std::int32_t> rows;  // row indices of weights
     Array<double> values;
     std::int64_t n = 0;
     Array<double> scores, targets, gradients;
@@ -55,9 +56,10 @@ struct LinearSpace {
 class LinearModels {
 public:
     static constexpr std::int64_t UNSEEN = 0, NONE = 1, FIRST_LABEL = 2;
-    static constexpr std::int64_t FIRST_STEP = 50;  // rows learned
+    static constexpr std::int64_t FIRST_STEP = 50;  // number of learned rows before the first step
     static constexpr std::int64_t REHEARSED = 4;
-    // Beyond this number of products of non-zeros and labels, labels with small gradients are skipped and one node is rehearsed.
+    // Above this number of products of non-zeros and labels, labels with small gradients are skipped and only one node is
+    // rehearsed.
     static constexpr std::int64_t MANY = 200'000;
 
     explicit LinearModels(std::int64_t d) : d_(d), weights_(2 * STEP_OF_COLUMNS), numbers_(static_cast<std::size_t>(d), NO_ROW) {
@@ -70,11 +72,11 @@ public:
     const FeatureKey& key(std::int64_t row) const noexcept { return keys_.data()[row]; }
     float weight(std::int64_t row, std::int64_t column) const noexcept { return weights_[row][column]; }
 
-    // Reserve memory for that many columns and slots.
+    // Reserve memory for these numbers of columns and slots.
     void reserve_columns(std::int64_t n, std::int64_t n_slots) {
         grow_to(columns_, n_slots);
         if (n <= stride_) return;
-        // An odd number of eights: rows that are multiples of a page apart would compete for the same places of a cache.
+        // An odd multiple of eight: rows a multiple of a page apart would compete for the same cache sets.
         const std::int64_t wider = ((n + n / 8 + 7) / 8 | 1) * STEP_OF_COLUMNS;
         Weights next(2 * wider);
         const auto n_rows = static_cast<std::int64_t>(keys_.size());
@@ -88,7 +90,7 @@ public:
         stride_ = wider;
     }
 
-    // Make sure that steps on a row, or on a node that has moved towards it, find all weights, and may change them.
+    // Allocate all weights that a step on this row, or on a node that moved towards it, may read or change.
     template <class Row>
     void reserve_features(const Learned& learned, const Row& x, bool cells) {
         for_each_possible_key(learned, x, [&](const FeatureKey& key) { weights_.own(row_for(key)); });
@@ -97,7 +99,7 @@ public:
     }
     void own_all() { weights_.own_all(); }
 
-    // Let columns follow the labels that have arrived. Memory must be reserved.
+    // Add columns for the labels that have appeared. Memory must be reserved.
     void admit(const Array<std::int32_t>& arrived) noexcept {
         for (auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL; n_columns_ < n; ++n_columns_) {
             columns_.data()[arrived.data()[n_columns_ - FIRST_LABEL]] = static_cast<std::int32_t>(n_columns_);
@@ -109,7 +111,8 @@ public:
         }
     }
 
-    // Find the features of a row; those that no step has met are left out. The space must be large enough. A node's ranks may be known.
+    // Find the features of a row, omitting those that no step has met. `space` must be large enough. The ranks of a node may be
+    // passed.
     template <class Row>
     void look_at(const Learned& learned, const Row& x, const std::int32_t* ranks, bool cells, LinearSpace& space) const noexcept {
         std::int64_t n = 0;
@@ -126,22 +129,22 @@ public:
         space.n = n;
     }
 
-    // Scores of all columns.
+    // Compute the scores of all columns.
     void score(LinearSpace& space) const noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) score_some(low, std::min(low + TOGETHER_STEPPED, n_used()), space);
     }
-    // A column that was admitted since has the score of "unseen".
+    // Give a column added after scoring the score of "unseen".
     static void copy_score(std::int64_t column, LinearSpace& space) noexcept { space.scores.data()[column] = space.scores.data()[UNSEEN]; }
 
-    // What a feature of this value adds to a score.
+    // The contribution of a feature with this value to a score.
     static double term(double f, float w) noexcept { return nearest_whole(f * static_cast<double>(w) * 0x1p24) * 0x1p-24; }
 
-    // A step on the row that was looked at and scored, towards the targets.
+    // Take a step towards the targets, on the row whose features and scores are in `space`.
     void step(double decay, bool skips, LinearSpace& space) noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED)
             step_some(low, std::min(low + TOGETHER_STEPPED, n_used()), decay, skips, space);
     }
-    // The same, scored on the way.
+    // The same, computing the scores on the way.
     void score_and_step(double decay, bool skips, LinearSpace& space) noexcept {
         for (std::int64_t low = 0; low < n_used(); low += TOGETHER_STEPPED) {
             const std::int64_t high = std::min(low + TOGETHER_STEPPED, n_used());
@@ -179,7 +182,7 @@ public:
     };
     Draft draft() const { return {weights_.shared(), keys_, n_columns_, stride_}; }
 
-    // Whether a state could be that of d features and that many columns: any that passes is safe to use.
+    // Whether a state is valid for d features and this number of columns, so that using it is memory-safe.
     static bool is_sound(const LinearState& state, std::int64_t d, const Nominal& nominal, std::int64_t n_columns) noexcept {
         const std::size_t n = state.features.size();
         if (state.n_columns != n_columns || state.kinds.size() != n || state.values.size() != n) return false;
@@ -198,7 +201,7 @@ public:
                std::all_of(state.squares.begin(), state.squares.end(), [](float g) { return g >= 1.0f && g < 0x1p100f; });
     }
 
-    // Restore a valid state; labels arrived in this order.
+    // Restore a valid state; `arrived` lists labels in order of first appearance.
     void restore(const LinearState& state, const Array<std::int32_t>& arrived, std::int64_t n_slots) {
         reserve_columns(state.n_columns, n_slots);
         for (std::size_t i = 0; i < state.features.size(); ++i) {
@@ -211,8 +214,8 @@ public:
         for (std::size_t i = 0; i < arrived.size(); ++i) columns_.data()[arrived[i]] = static_cast<std::int32_t>(i) + std::int32_t{FIRST_LABEL};
     }
 
-    // Add what another's models of other rows know: weights are averaged by rows, squares added. `arrived` are all labels of both; a
-    // column that one of them lacks is its "unseen". Slots of the other are these here.
+    // Merge models trained on other rows: weights are averaged by numbers of rows, squared gradients added. `arrived` lists all
+    // labels of both; for a column that one of them lacks, its "unseen" is used. `slots` maps the other's slots to slots here.
     [[gnu::cold]] void absorb(const LinearModels& other, std::int64_t rows, std::int64_t other_rows, const Array<std::int32_t>& arrived,
                               const Array<std::int64_t>& slots) {
         const auto n = static_cast<std::int64_t>(arrived.size()) + FIRST_LABEL;
@@ -246,17 +249,17 @@ public:
 
 private:
     static constexpr std::int32_t NO_ROW = -1;
-    // Columns come by eights; a step looks at a few eights twice.
+    // Columns are allocated in eights. A step passes twice over up to TOGETHER_STEPPED columns at a time.
     static constexpr std::int64_t STEP_OF_COLUMNS = 8, TOGETHER_STEPPED = 128, FEW = 64;
     using EightFloats [[gnu::vector_size(32)]] = float;
     using Eight [[gnu::vector_size(64)]] = double;
     using EightWholes [[gnu::vector_size(64)]] = std::uint64_t;
     static constexpr double RATE = 0.1, LEAST_GRADIENT = 0.002;
     static constexpr float LARGEST_WEIGHT = 64.0f;
-    // Adding it moves multiples of 2^-24 into the low bits of the significand.
+    // Adding this moves multiples of 2^-24 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p28;
 
-    // Copies share their chunks: a row is copied before it is changed.
+    // Copies share their chunks; a row is copied before it is changed.
     struct Weights : Rows<float> {
         using Rows<float>::Rows;
         explicit Weights(Rows<float>&& rows) noexcept : Rows<float>(std::move(rows)) {}
@@ -275,12 +278,12 @@ private:
         bool operator<(const Category& other) const noexcept { return ordered() < other.ordered(); }
     };
 
-    // Columns in whole eights; what is beyond the last one is not used.
+    // Number of columns rounded up to a multiple of eight; the excess is unused.
     std::int64_t n_used() const noexcept { return (n_columns_ + 7) / 8 * 8; }
 
     bool has_column(std::int64_t slot) const noexcept { return slot < static_cast<std::int64_t>(columns_.size()) && columns_.data()[slot] > 0; }
 
-    // The row of a feature, NO_ROW if it has none.
+    // The row of a feature; NO_ROW if it has none.
     std::int32_t find(const FeatureKey& key) const noexcept {
         if (key.feature < 0) return 0;
         if (key.kind == FeatureKey::NUMBER) return numbers_.data()[key.feature];
@@ -291,7 +294,7 @@ private:
     }
     static std::int64_t cell_place(const FeatureKey& key) noexcept { return N_CELLS * key.feature + key.kind - FeatureKey::FIRST_CELL; }
 
-    // The same; one that has none gets one.
+    // The row of a feature, allocated if it has none.
     std::int64_t row_for(const FeatureKey& key) {
         const std::int32_t found = find(key);
         if (found != NO_ROW) return found;
@@ -321,7 +324,7 @@ private:
         return static_cast<std::int32_t>(row);
     }
 
-    // All numbers, and their cells.
+    // Allocate rows for all numbers, and for their cells if `cells` is set.
     void reserve_numbers(const Learned& learned, bool cells) {
         for (std::int64_t j = 0; j < d_ && n_numbers_ < learned.n_numbers; ++j) {
             if (is_nominal(learned.nominal, j)) continue;
@@ -337,7 +340,8 @@ private:
         own_all();
     }
 
-    // Scores of N eights of columns. Sums of bits are those of whole numbers and of as many ROUND_TO_WHOLE.
+    // Scores of N groups of eight columns. Summing the bit patterns sums the whole numbers plus one ROUND_TO_WHOLE per term,
+    // which is subtracted at the end.
     template <int N>
     [[gnu::always_inline]] void score_eights(std::int64_t low, LinearSpace& space) const noexcept {
         EightWholes totals[N] = {};
@@ -378,7 +382,7 @@ private:
         for (std::int64_t c = 0; c < n; ++c) g[c] = sigmoid(scores[c]) - targets[c];
     }
 
-    // A column takes a step in one feature; where `skips`, one with a small gradient stays as it is.
+    // One step of each column in one feature; with `skips`, columns with a small gradient are unchanged.
     template <bool skips>
     [[gnu::always_inline]] static void descend(float& w, float& squares, double g, double f, double decay) noexcept {
         const double h = g * f + decay * static_cast<double>(w);
@@ -415,7 +419,7 @@ private:
         }
     }
 
-    // A step of the columns whose gradients are not small: by stretches of eights that have one.
+    // Step only groups of eight columns that have a gradient that is not small.
     void step_active(std::int64_t low, std::int64_t high, double decay, const LinearSpace& space) noexcept {
         const double* g = space.gradients.data();
         const auto is_active =
@@ -434,12 +438,12 @@ private:
 
     std::int64_t d_;
     std::int64_t n_columns_ = FIRST_LABEL, stride_ = STEP_OF_COLUMNS;
-    Weights weights_;                     // of each feature: weights of all columns, then sums of squared gradients; the first is the bias
+    Weights weights_;                     // per feature: weights of all columns, then sums of squared gradients; row 0 is the bias
     Array<FeatureKey> keys_;
     Array<std::int32_t> numbers_, cells_, missing_;
     Array<Category> categories_;
-    Array<std::int32_t> columns_;         // of each slot
-    std::int64_t n_numbers_ = 0;          // whether all numbers, and all cells, have rows
+    Array<std::int32_t> columns_;         // per slot
+    std::int64_t n_numbers_ = 0;          // nonzero: all numbers have rows; has_cells_: so do all cells
     bool has_cells_ = false;
 };
 

@@ -1,12 +1,12 @@
-// How far to trust votes, linear models, priors and recency, mixed in the logistic domain by weights that all labels share.
+// Mixer: combines votes, linear models, priors and recency in the logistic domain, with weights shared by all labels.
 //
-// The probability of a label is sigmoid(w . z), z its inputs. When a row's labels are known, w takes one Newton step on the log loss
-// of all labels that some earlier row had. Inputs are within 17.3 in size, so a term of the gradient is below 2^4.2 and one of the
-// curvature H at most 17.3^2 / 4 < 2^6.3; as whole numbers of 2^-36, 2^20 + 1 of them stay below 2^62.3, and their order does not
-// matter. H itself is a double that a row's sums are added to.
+// The probability of a label is sigmoid(w . z), where z are its inputs. When a row's labels are known, w takes one Newton step
+// on the log loss of all labels that some earlier row had. Inputs are at most 17.3 in magnitude, so a term of the gradient is
+// below 2^4.2 and one of the curvature H is at most 17.3^2 / 4 < 2^6.3. As whole numbers of 2^-36, 2^20 + 1 of them sum to less
+// than 2^62.3, so the sum is exact in any order. H itself is a double to which each row's sums are added.
 //
-// It also counts, test then train, how often each margin of the fallback would have been exactly right, and the example F1 that each
-// threshold would have given.
+// The mixer also counts, predicting each row before learning it, how often each margin of the fallback would have been exactly
+// right, and the example F1 that each threshold would have reached.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// What is known of each label that may be mixed, "none" first, then labels in the order of arrival. Each thread has its own.
+// Inputs for each label that may be mixed, "none" first, then labels in order of first appearance. One object per thread.
 struct MixerSpace {
     static constexpr std::int64_t MOST_INPUTS = 4 + Recency::N_LIVES;
 
@@ -31,10 +31,10 @@ struct MixerSpace {
     }
 
     std::int64_t n = 0;
-    Array<double> votes;   // the calibrated probability
-    Array<double> totals;  // rows that had the label
+    Array<double> votes;   // calibrated probability
+    Array<double> totals;  // rows with the label
     Array<double> scores;  // of the linear models
-    Array<double> priors;  // shares of rows, smoothed
+    Array<double> priors;  // smoothed shares of rows
     Array<double> inputs[MOST_INPUTS];
     Array<double> probabilities;
     Array<double> truth;   // 1 for the row's labels; 0 between uses
@@ -43,9 +43,9 @@ struct MixerSpace {
 class Mixer {
 public:
     static constexpr std::int64_t MOST_INPUTS = MixerSpace::MOST_INPUTS;
-    static constexpr std::int64_t FIRST_ROWS = 50;  // rows learned before anything is mixed
+    static constexpr std::int64_t FIRST_ROWS = 50;  // number of rows learned before anything is mixed
     static constexpr std::int64_t N_MARGINS = 6, N_THRESHOLDS = 19;
-    // The last one is more than any quotient of probabilities.
+    // The last margin exceeds every quotient of probabilities.
     static constexpr double MARGINS[N_MARGINS] = {1.0, 1.25, 1.5, 2.0, 3.0, 0x1p1000};
 
     explicit Mixer(bool with_recency) : n_inputs(with_recency ? MOST_INPUTS : 4) {
@@ -55,9 +55,9 @@ public:
     static double start_of(std::int64_t input) noexcept { return input < 4 ? 30.0 : 200.0; }
     static double threshold(std::int64_t i) noexcept { return static_cast<double>(6 + i) / 40.0; }
 
-    // The margin that has been right most often, the smallest of equals.
+    // The margin that was right most often; ties go to the smallest.
     double margin() const noexcept { return MARGINS[std::max_element(hits, hits + N_MARGINS) - hits]; }
-    // The threshold of the best F1 so far: of equals the nearest to one half, then the smallest.
+    // The threshold with the best F1 so far; ties go to the nearest to 0.5, then to the smallest.
     double best_threshold() const noexcept {
         std::int64_t best = HALF;
         for (const std::int64_t i : {13, 15, 12, 16, 11, 17, 10, 18, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}) {
@@ -66,16 +66,16 @@ public:
         return threshold(best);
     }
 
-    // Whether the likeliest label of a row that has no likely one is taken.
+    // Whether a row without a likely label gets its most probable label.
     static bool takes(double best, double none, double margin) noexcept { return best > (none > 0.0 ? margin * none : 0.0); }
 
-    // Fill in the priors, after `rows` rows.
+    // Compute the priors after `rows` rows.
     static void find_shares(MixerSpace& space, std::int64_t rows) noexcept {
         const auto all = static_cast<double>(rows + 2);
         for (std::int64_t k = 0; k < space.n; ++k) space.priors.data()[k] = (space.totals.data()[k] + 1.0) / all;
     }
 
-    // Fill in inputs and probabilities; recency has filled in its own as logits.
+    // Compute inputs and probabilities; the inputs of recency are already filled in as logits.
     void mix(MixerSpace& space) const noexcept {
         const std::int64_t n = space.n;
         find_logits(space.priors.data(), space.inputs[2].data(), 1e-4, n);
@@ -89,11 +89,11 @@ public:
         for (std::int64_t k = 0; k < n; ++k) p[k] = sigmoid(p[k]);
     }
 
-    // Learn from a row that was mixed; `truth` has its labels among those that are mixed, `n_in_row` is how many it has in all, without
-    // "none".
+    // Update from a row that was mixed; `truth` marks its labels among those that are mixed, and `n_in_row` is its total number
+    // of labels without "none".
     void learn(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         count(space, n_in_row);
-        const std::int64_t first = space.totals.data()[0] > 0.0 ? 0 : 1;  // "none" only if some row had no label
+        const std::int64_t first = space.totals.data()[0] > 0.0 ? 0 : 1;  // "none" counts only if some row had no label
         const std::int64_t n = space.n - first;
         std::int64_t gradient[MOST_INPUTS] = {}, bent[MOST_INPUTS][MOST_INPUTS] = {};
         const double *p = space.probabilities.data() + first, *truth = space.truth.data() + first;
@@ -113,7 +113,7 @@ public:
         step(g);
     }
 
-    // Whether the state could have been learned in that many rows: any that passes is safe to use.
+    // Whether the state can result from this number of rows.
     bool is_sound(std::int64_t rows) const noexcept {
         double root[MOST_INPUTS][MOST_INPUTS];
         for (std::int64_t i = 0; i < n_inputs; ++i) {
@@ -128,7 +128,7 @@ public:
                std::all_of(f1, f1 + N_THRESHOLDS, [&](std::int64_t sum) { return fits(sum, rows * PER_F1); });
     }
 
-    // The other's rows follow.
+    // Merge a mixer whose rows follow.
     void absorb(const Mixer& other, std::int64_t rows, std::int64_t other_rows) noexcept {
         if (other_rows == 0) return;
         const auto a = static_cast<double>(rows), b = static_cast<double>(other_rows);
@@ -143,15 +143,15 @@ public:
     std::int64_t n_inputs;
     double weights[MOST_INPUTS] = {0.9, 0.2, 0.1};
     double curvature[MOST_INPUTS][MOST_INPUTS] = {};
-    std::int64_t hits[N_MARGINS] = {};   // rows that each margin would have been exactly right on
-    std::int64_t f1[N_THRESHOLDS] = {};  // sums of example F1, in units of 2^-20
+    std::int64_t hits[N_MARGINS] = {};   // per margin: number of rows for which it would have been exactly right
+    std::int64_t f1[N_THRESHOLDS] = {};  // per threshold: sum of example F1, in units of 2^-20
 
     static constexpr std::int64_t PER_F1 = std::int64_t{1} << 20;
 
 private:
     static constexpr double LARGEST_WEIGHT = 1000.0;
-    static constexpr std::int64_t HALF = 14;  // the threshold of one half
-    // Adding it moves multiples of 2^-36 into the low bits of the significand.
+    static constexpr std::int64_t HALF = 14;  // index of the threshold 0.5
+    // Adding this moves multiples of 2^-36 into the low bits of the significand.
     static constexpr double ROUND_TO_WHOLE = 0x1.8p16;
 
     [[gnu::always_inline]] static std::int64_t in_wholes(double term) {
@@ -191,7 +191,7 @@ private:
         return sum;
     }
 
-    // The lower root of H; return the smallest square on its diagonal.
+    // Compute the lower Cholesky factor of H; return the smallest square on its diagonal.
     double decompose(double (&root)[MOST_INPUTS][MOST_INPUTS]) const noexcept {
         double least = 0x1p1000;
         for (std::int64_t j = 0; j < n_inputs; ++j) {
@@ -223,10 +223,10 @@ private:
         for (std::int64_t i = 0; i < n_inputs; ++i) weights[i] = std::min(std::max(weights[i] - g[i], -LARGEST_WEIGHT), LARGEST_WEIGHT);
     }
 
-    // Count what each margin and each threshold would have been right in.
+    // Count for which margins the row would have been exactly right, and add each threshold's F1.
     void count(const MixerSpace& space, std::int64_t n_in_row) noexcept {
         const double *p = space.probabilities.data(), *truth = space.truth.data();
-        std::int64_t chosen[N_THRESHOLDS + 1] = {}, right[N_THRESHOLDS + 1] = {};  // by how many thresholds are below p
+        std::int64_t chosen[N_THRESHOLDS + 1] = {}, right[N_THRESHOLDS + 1] = {};  // indexed by the number of thresholds below p
         std::int64_t best = 0;
         for (std::int64_t k = 1; k < space.n; ++k) {
             if (best == 0 || p[k] > p[best]) best = k;
@@ -242,7 +242,7 @@ private:
             right[i] += right[i + 1];
         }
         const bool best_is_right = best > 0 && truth[best] != 0.0;
-        for (std::int64_t i = 0; i < N_THRESHOLDS; ++i) {  // i + 1 thresholds are below what is chosen
+        for (std::int64_t i = 0; i < N_THRESHOLDS; ++i) {  // labels chosen at threshold i have more than i thresholds below p
             std::int64_t n = chosen[i + 1], both = right[i + 1];
             if (i == HALF) {
                 for (std::int64_t m = 0; m < N_MARGINS; ++m) {

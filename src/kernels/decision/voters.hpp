@@ -1,8 +1,9 @@
-// The voters: the nearest nodes until they are ten and stand for fifty rows, and all that are as near as the last of them.
+// The voters: the nearest nodes, until they are at least ten and stand for at least fifty rows, plus all nodes tied with the
+// last of them.
 //
-// Nodes are offered with their keys, whole numbers by which they are compared (small is near, of equals the older is
-// nearer), in any order and from any search. What is kept is what would come first if all were sorted: the voters and
-// the first node beyond them, whose distance scales the votes.
+// Nodes are offered with whole-number keys (smaller is nearer; ties go to the older node), in any order and from any search.
+// The result is the same as from sorting all nodes: the voters, and the first node beyond them, whose distance scales the
+// votes.
 #pragma once
 
 #include <algorithm>
@@ -21,15 +22,15 @@ inline constexpr std::int64_t MOST_VOTERS = 100;
 
 // How keys become distances.
 struct Ruler {
-    double unit;         // the key that is a distance of 1
+    double unit;         // the key of distance 1
     std::int64_t far;    // the key of a node that has nothing in common with the row
-    bool squared;        // whether keys are squares of distances
+    bool squared;        // whether keys are squared distances
 
     double distance(std::int64_t key) const noexcept {
         const double part = static_cast<double>(key) / unit;
         return squared ? std::sqrt(part) : part;
     }
-    // The largest key that counts as equal: a relative 5e-7 in distance.
+    // The largest key that counts as equal: within a relative distance of 5e-7.
     std::int64_t tied(std::int64_t key) const noexcept { return key + key / (squared ? 1'000'000 : 2'000'000); }
 };
 
@@ -43,7 +44,7 @@ struct Voter {
 
 class Voters {
 public:
-    // Forget all nodes. Rows are counted with `counts`, one number per node; nodes that have no number yet stand for one row.
+    // Forget all nodes. `counts` holds the number of rows per node; nodes beyond its end stand for one row.
     void begin(const Ruler& ruler, const Array<std::int64_t>& counts) noexcept {
         ruler_ = ruler;
         counts_ = counts.data();
@@ -55,7 +56,7 @@ public:
     void offer(std::int64_t key, std::int64_t node) noexcept {
         const Voter voter{key, node, node < n_counts_ ? counts_[node] : 1};
         if (size_ > n_voters_ && !(voter < near_[size_ - 1])) return;
-        const bool is_last = size_ == 0 || !(voter < near_[size_ - 1]);  // usually: lists are sorted
+        const bool is_last = size_ == 0 || !(voter < near_[size_ - 1]);  // the usual case, because lists are sorted
         const std::int64_t place = is_last ? size_ : std::upper_bound(near_, near_ + size_, voter) - near_;
         std::copy_backward(near_ + place, near_ + size_, near_ + size_ + 1);
         near_[place] = voter;
@@ -72,14 +73,14 @@ public:
         size_ = std::min(size_, n_voters_ + 1);
     }
 
-    // The key above which no node can become a voter any more, nor the first beyond them.
+    // Nodes with keys above this limit cannot become voters or the first node beyond them.
     std::int64_t limit() const noexcept { return size_ > n_voters_ ? near_[size_ - 1].key : NO_LIMIT; }
 
     void offer_all(const TopK& list) noexcept {
         for (std::int64_t i = 0; i < list.size(); ++i) offer(list.sums.data()[i], list.nodes.data()[i]);
     }
 
-    // Weigh the votes; to be called when all nodes were offered.
+    // Compute the weights of the votes; call after all nodes were offered.
     void weigh() noexcept {
         if (n_voters_ == 0) return;
         const bool beyond = size_ > n_voters_;
@@ -105,17 +106,18 @@ private:
     const std::int64_t* counts_ = nullptr;
     std::int64_t n_counts_ = 0;
     std::int64_t size_ = 0, n_voters_ = 0;
-    // How many nodes are ten and stand for fifty rows, ties left out, and their rows. As each stands for a row, fifty do.
+    // Number of nodes that together reach ten nodes and fifty rows, ties excluded, and their rows. Each node stands for at
+    // least one row, so at most fifty nodes are needed.
     std::int64_t reach_ = 0, rows_ = 0;
     bool reaches_ = false;
     Voter near_[MOST_VOTERS + 2];
     double weights_[MOST_VOTERS];
 };
 
-// Each slot's share of the votes, and which slots have one.
+// Each slot's share of the votes, and the list of slots that have one.
 class Shares {
 public:
-    // Reserve memory for that many slots.
+    // Reserve memory for this number of slots.
     void reserve(std::int64_t n_slots) {
         grow_to(shares_, n_slots);
         grow_to(is_listed_, n_slots);
@@ -141,7 +143,8 @@ public:
         shares_.data()[slot] += share;
     }
 
-    // Count weighed votes, in the voters' order. `count(node)` may fade, and for_each_label(node, f(slot, rows)) with it.
+    // Count the weighted votes in the voters' order. `count(node)` and for_each_label(node, f(slot, rows)) may use fading
+    // counts.
     template <class Count, class ForEachLabel>
     void vote(const Voters& voters, Count count, ForEachLabel for_each_label) {
         clear();
@@ -150,7 +153,7 @@ public:
             const double weight = voters.weight(i);
             const double rows_of_node = static_cast<double>(count(voters.node(i)));
             together += weight;
-            if (rows_of_node == 1.0) {  // most nodes: what follows, without its arithmetic
+            if (rows_of_node == 1.0) {  // the case of most nodes: a shortcut with the same result as the code below
                 for_each_label(voters.node(i),
                     [&](std::int64_t slot, auto rows) { add(slot, rows == 1 ? weight : weight * static_cast<double>(rows)); });
                 continue;

@@ -1,11 +1,11 @@
-// The background: one linear score a label, for the many labels that no voter has.
+// The background: one linear score per label, used for the many labels that no voter has.
 //
-// A label's score adds coefficient * rank over its strongest features and is zero on average. Coefficients are whole
-// numbers of a unit that is the label's own, less than 2^31 in all, and ranks are within 2^30: a score stays below 2^62. Where
-// a row has no value it counts as the mean of those that have one, which is kept with the coefficient.
+// A label's score is the sum of coefficient * rank over its strongest features, centred to a mean of zero. Divided by its
+// standard deviation over the nodes, it shifts the label's prior. Coefficients are whole numbers in a unit of the label's own;
+// their sizes sum to less than 2^31 and ranks are within 2^30, so a score stays below 2^62. A missing value counts as the mean
+// of the present ones, which is stored with the coefficient.
 //
-// "Features" are those of the table and, behind them, the values of nominal ones (nodes/missing_and_nominal.hpp).
-// Divided by its deviation over the nodes it moves the label's prior.
+// "Features" are those of the table, followed by the values of nominal features (nodes/missing_and_nominal.hpp).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class Background {
 public:
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(centres.size()); }
 
-    // Sort the coefficients by feature; they were put in by slot.
+    // Sort the coefficients by feature; they were added by slot.
     void restore_lists(std::int64_t d) {
         list_starts.assign(static_cast<std::size_t>(d + 1), 0);
         list_slots.resize(features.size());
@@ -38,7 +38,7 @@ public:
         }
     }
 
-    // Whether the state could be that of d features: any that passes is safe to use.
+    // Whether the state is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         const std::int64_t n = n_slots();
         const auto n_coefficients = static_cast<std::int64_t>(coefficients.size());
@@ -49,7 +49,7 @@ public:
         for (std::int64_t slot = 0; slot < n; ++slot) {
             const std::int64_t start = starts.data()[slot], end = starts.data()[slot + 1];
             const double deviation = deviations.data()[slot];
-            // The root of a square or more out of 2^40 rows, in units of 2^22, or 0.
+            // Zero, or the root of a sum of squares >= 1 over at most 2^40 rows, in units of 2^22.
             if (end < start || end > n_coefficients || !(deviation == 0.0 || (deviation >= 1.0 && deviation < 0x1p80))) return false;
             std::int64_t together = 0, mean = 0;
             for (std::int64_t p = start; p < end; ++p) {
@@ -66,23 +66,23 @@ public:
         return true;
     }
 
-    // Begin a row's scores.
+    // Start the scores of a row.
     void begin(std::int64_t* scores) const noexcept {
         for (std::int64_t slot = 0; slot < n_slots(); ++slot) scores[slot] = -centres.data()[slot];
     }
-    // Add what an entry of the row says. Entries may come in any order, and zeros be left out.
+    // Add the contribution of one entry of the row. Entries may come in any order; zeros may be omitted.
     void add(std::int64_t* scores, std::int64_t feature, std::int32_t rank) const noexcept {
         for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
             scores[list_slots.data()[p]] += static_cast<std::int64_t>(list_coefficients.data()[p]) * rank;
         }
     }
-    // Add what is taken for a value that the row does not have.
+    // Add the mean for a value that the row lacks.
     void add_missing(std::int64_t* scores, std::int64_t feature) const noexcept {
         for (std::int64_t p = list_starts.data()[feature]; p < list_starts.data()[feature + 1]; ++p) {
             scores[list_slots.data()[p]] += list_means.data()[p];
         }
     }
-    // By how much a score moves the prior. Labels that came since, and scores that do not vary, leave it as it is.
+    // The shift of the prior by a score; 0 for labels that appeared later and for scores that do not vary.
     double shift(const std::int64_t* scores, std::int64_t slot) const noexcept {
         return slot < n_slots() && deviations.data()[slot] > 0.0 ? static_cast<double>(scores[slot]) / deviations.data()[slot] : 0.0;
     }
@@ -90,21 +90,21 @@ public:
         return shifted(odds(prior), shift(scores, slot));
     }
 
-    // A probability and what the background says.
+    // Blend a probability with the background's.
     [[gnu::always_inline]] static double blended(double p, double background) noexcept { return 0.9 * p + 0.1 * background; }
-    // The same of many labels at once.
+    // The same for many labels at once.
     [[gnu::noinline]] static void blend(double* __restrict p, const double* __restrict priors, const double* __restrict shifts,
         std::int64_t n) noexcept {
         for (std::int64_t k = 0; k < n; ++k) p[k] = blended(p[k], shifted(odds(priors[k]), shifts[k]));
     }
 
-    Array<std::int64_t> starts;         // where the coefficients of each slot begin
+    Array<std::int64_t> starts;         // where the coefficients of each slot start
     Array<std::int32_t> features;
     Array<std::int32_t> coefficients;
-    Array<std::int64_t> means;          // of each coefficient: what it adds on average
-    Array<std::int64_t> centres;        // of each slot: the score's mean over the nodes' rows
-    Array<double> deviations;           // of each slot; 0: there is no score
-    // These follow from the others: the coefficients again, by feature.
+    Array<std::int64_t> means;          // per coefficient: its mean contribution
+    Array<std::int64_t> centres;        // per slot: the mean score over the nodes' rows
+    Array<double> deviations;           // per slot; 0: there is no score
+    // Derived from the others: the coefficients sorted by feature.
     Array<std::int64_t> list_starts;
     Array<std::int32_t> list_slots, list_coefficients;
     Array<std::int64_t> list_means;

@@ -1,4 +1,4 @@
-// From correlations to weights of features, and from slopes to the coefficients of the background.
+// Turn correlations into weights of features, and slopes into coefficients of the background.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,20 @@ namespace mlca::MLCA_LEVEL {
 inline constexpr std::int64_t WHOLE_WEIGHT = std::int64_t{1} << 50;
 inline constexpr std::int64_t TOP = 32;
 
-// A feature that a label's score may be made of.
+// A feature that may contribute to a label's score.
 struct Candidate {
     double size, slope;
     std::int32_t feature;
 };
 
-// The sum of a feature's ranks, less their base, over the rows that have a value, their number, and the rank of 0 less the base.
+// A feature's sum of ranks minus their base over the rows that have a value, the number of these rows, and the rank of 0 minus
+// the base.
 struct Trait {
     std::int64_t sum, rows;
     std::int32_t shift;
 };
 
-// Keep the TOP strongest candidates of d features and those that equal the last. Features that are not candidates have size 0.
+// Keep the TOP strongest candidates of d features, and those tied with the last. Features that are not candidates have size 0.
 inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<Candidate>& kept) {
     double least = 0.0;
     if (d > TOP && static_cast<std::int64_t>(candidates.size()) >= TOP) {
@@ -43,8 +44,9 @@ inline void keep_strongest(Array<Candidate>& candidates, std::int64_t d, Array<C
     std::sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.feature < b.feature; });
 }
 
-// Turn the slopes of each slot into whole numbers below 2^31 in all: the largest is scaled to between half and all of 2^31 / (their
-// number). The score's mean over n rows is rounded once for all features that every row has, and once for each other.
+// Turn the slopes of each slot into whole numbers whose sizes sum to less than 2^31: the largest becomes between half of and
+// the full 2^31 / (number of slopes). The score's mean over n rows is rounded once for all features without missing values, and
+// once for each other feature.
 template <class TraitOf>
 void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, TraitOf trait_of, Background& background) {
     background.starts.assign(1, 0);
@@ -73,7 +75,8 @@ void lay_out_background(const Array<Array<Candidate>>& chosen, std::int64_t n, T
     }
 }
 
-// Features weigh 1 + (correlation / mean correlation), scaled; correlations are in units of 2^-40. If all are 0, weights stay.
+// Compute scaled weights 1 + (correlation / mean correlation); correlations are in units of 2^-40. If all are 0, the weights
+// are unchanged.
 inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int64_t>& weights) {
     const auto d = static_cast<std::int64_t>(correlations.size());
     std::int64_t together = 0;
@@ -83,7 +86,7 @@ inline void set_weights(const Array<std::int64_t>& correlations, Array<std::int6
         const Int128 share = static_cast<Int128>(correlation) * d + together;
         return static_cast<std::int64_t>(rounded(WHOLE_WEIGHT * share, 2 * static_cast<Int128>(d) * together));
     };
-    const std::int64_t least = weight(0);  // of most, where rows are wide
+    const std::int64_t least = weight(0);  // the weight of most features if rows are wide
     for (std::int64_t j = 0; j < d; ++j) {
         const std::int64_t correlation = correlations.data()[j];
         weights.data()[j] = correlation == 0 ? least : weight(correlation);

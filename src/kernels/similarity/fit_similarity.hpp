@@ -1,32 +1,34 @@
-// From nodes to the learned similarity: knots, weights of features, background. A pure function of the nodes.
+// Fit the learned similarity to the nodes: knots, feature weights and background. It is a pure function of the nodes.
 //
-// A feature weighs the more the better it tells some label: by the largest squared correlation of its ranks with a label,
-// over the rows that the nodes stand for. All sums are of whole numbers, exact and in any order; n <= 2^40 rows:
+// A feature's weight grows with how well it predicts some label: it depends on the largest squared correlation of its ranks
+// with a label, over the rows that the nodes stand for. All sums are sums of whole numbers, so they are exact in any order. For
+// n <= 2^40 rows:
 //
-//   ranks, less the base of the feature (similarity/ranks.hpp)      below 34 * 2^17 < 2^22.1
+//   ranks minus the base (similarity/ranks.hpp)            below 34 * 2^17 < 2^22.1
 //   sums of count * rank; of label count * rank            below 2^62.1
 //   sums of count * rank^2                                 below 2^84.2, 128 bits
 //   variance * n^2 = n * (sum of squares) - sum^2          below 2^124.2, 128 bits
 //   covariance * n^2 = n * (sum over the label) - sum * P  below 2^102.1, 128 bits
 //   squared correlations in units of 2^-40                 at most 2^40 each, 2^62 in all
 //
-// The base is the rank of 0 wherever a node is 0, so sparse nodes contribute by their entries alone.
+// The base is the rank of 0 if any node is 0 in the feature, so only the entries of sparse nodes contribute.
 //
-// Cost: the entries of all nodes once for the knots and once for each label that a node has. A label and a feature that no
-// node of the label has are not looked at one by one: there the covariance is -sum * P, and what follows from it
-// grows with P and with the feature's own numbers, so the first few of a sorted list decide.
+// Cost: one pass over the entries of all nodes for the knots, and one pass per label over the nodes with that label. A label
+// and a feature that share no node need no pass: their covariance is -sum * P, and everything derived from it grows with P and
+// with statistics of the feature alone, so the first few features of a sorted list suffice.
 //
-// What correlates with labels are traits (nodes/missing_and_nominal.hpp): feature j is trait j, by its ranks; the values of nominal features
-// are the traits behind them, with the rank `one` in nodes that have the value. Sums of a trait are over the rows that have a value
-// at all, at most n, so the bounds hold, and so does what is said of labels and traits that do not meet.
+// Labels are correlated with traits (nodes/missing_and_nominal.hpp). Trait j is feature j, with its ranks. The values of
+// nominal features are further traits, with the rank `one` in nodes that have the value. Sums of a trait run over the rows that
+// have any value, at most n, so the bounds above hold, and so does the rule for labels and traits that share no node.
 //
-// Nodes come through a view:
+// Nodes are read through a view:
 //   n_nodes(), n_features(), n_slots(), count(k)
-//   is_incomplete(), nominal()        whether values may be missing or features nominal, and which are
-//   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be left out
+//   is_incomplete(), nominal()        whether values may be missing or features nominal, and which features are nominal
+//   GIVES_ALL                         whether all entries of a node are given, and row(k) are its values; else zeros may be
+//     omitted
 //   for_each_entry(k, low, high, f)   f(feature, value) for features from low up to high
 //   for_each_label(k, f)              f(slot, rows); slot 0 is "none", label i has slot i + 1
-//   pause()                           called now and then; it throws to stop the computation
+//   pause()                           called periodically; it throws to stop the computation
 #pragma once
 
 #include <algorithm>
@@ -41,23 +43,23 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// How much each score of the background varies over the rows that the nodes stand for.
+// Standard deviations of the background's scores over the rows that the nodes stand for.
 //
-// Ranks less the base are below 2^22.1, so a score is below 2^53.1 here. Squares are taken of its multiples of 2^22: below 2^62.2
-// each, and added in 128 bits. A missing value counts as the mean.
+// Ranks minus the base are below 2^22.1, so a score is below 2^53.1 here. Scores are squared in units of 2^22: each square is
+// below 2^62.2, and they are summed in 128 bits. A missing value counts as the mean.
 template <class View>
 class Deviations {
 public:
     Deviations(const View& view, const RankedNodes& ranked, std::int64_t n_rows, Background& background)
         : view_(view), ranked_(ranked), n_rows_(n_rows), background_(background) {}
 
-    // The background's lists must be there.
+    // The background's lists must exist.
     void fill_in() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         squares_.assign(n_slots, 0);
         bases_.resize(n_slots);
         for (std::int64_t slot = 0; slot < background_.n_slots(); ++slot) {
-            std::int64_t base = -background_.centres.data()[slot];  // the score where all ranks are the base, or the lowest
+            std::int64_t base = -background_.centres.data()[slot];  // the score if all ranks equal the base, or the lowest rank for dense nodes
             for (std::int64_t p = background_.starts.data()[slot]; p < background_.starts.data()[slot + 1]; ++p) {
                 const std::int32_t j = background_.features.data()[p];
                 base -= static_cast<std::int64_t>(background_.coefficients.data()[p]) *
@@ -81,12 +83,12 @@ private:
         squares_.data()[slot] += static_cast<Int128>(coarse * coarse) * count;
     }
 
-    // Many nodes at a time, one feature after the other.
+    // Process many nodes at a time, feature by feature.
     void add_squares_of_dense() {
         constexpr std::int64_t TOGETHER_SCORED = 64;
         Array<std::int32_t> columns(static_cast<std::size_t>(view_.n_features() * TOGETHER_SCORED), 0);
         std::int64_t scores[TOGETHER_SCORED];
-        Array<std::int32_t> scored;  // features that some label has
+        Array<std::int32_t> scored;  // features used by some label's score
         for (std::int64_t j = 0; j < view_.n_features(); ++j) {
             if (background_.list_starts.data()[j] < background_.list_starts.data()[j + 1]) scored.push_back(static_cast<std::int32_t>(j));
         }
@@ -110,7 +112,7 @@ private:
         }
     }
 
-    // Node by node; those that have none of a label's features share one score.
+    // Process node by node; nodes with none of a label's features share one score.
     void add_squares_of_sparse() {
         const auto n_slots = static_cast<std::size_t>(background_.n_slots());
         Array<std::int64_t> scores(n_slots, 0), rows_with(n_slots, 0), found;
@@ -118,7 +120,7 @@ private:
         found.reserve(n_slots);
         for (std::int64_t k = 0; k < view_.n_nodes(); ++k) {
             const std::int64_t count = view_.count(k);
-            // With means, for a value that is missing.
+            // `with_means` adds the mean, for a missing value.
             const auto add = [&](std::int64_t j, std::int64_t rank, bool with_means) {
                 for (std::int64_t p = background_.list_starts.data()[j]; p < background_.list_starts.data()[j + 1]; ++p) {
                     const std::int32_t slot = background_.list_slots.data()[p];
@@ -129,7 +131,7 @@ private:
                 }
             };
             ranked_.for_each(k, [&](std::int64_t j, std::int64_t rank) { add(j, rank, false); });
-            ranked_.for_each_missing(k, [&](std::int64_t t) { add(t, ranked_.shift(t), true); });  // the base has taken the shift away
+            ranked_.for_each_missing(k, [&](std::int64_t t) { add(t, ranked_.shift(t), true); });  // cancels the shift contained in the base
             for (const std::int64_t slot : found) {
                 add_square(slot, bases_.data()[slot] + scores.data()[slot], count);
                 rows_with.data()[slot] += count;
@@ -148,7 +150,7 @@ private:
     const RankedNodes& ranked_;
     std::int64_t n_rows_;
     Background& background_;
-    Array<std::int64_t> bases_;  // of each slot: the score where all ranks are as if they were 0
+    Array<std::int64_t> bases_;  // per slot: the score if all ranks are 0 before shifting
     Array<Int128> squares_;
 };
 
@@ -159,7 +161,7 @@ class SimilarityFit {
 public:
     explicit SimilarityFit(const View& view) : view_(view), d_(view.n_features()), n_nodes_(view.n_nodes()) {}
 
-    // There must be at least one node and one feature.
+    // Requires at least one node and one feature.
     Learned learned() {
         const bool binary = count_entries();
         if (view_.is_incomplete()) list_traits();
@@ -187,14 +189,14 @@ public:
         return result;
     }
 
-    // The ranks of dense nodes under what was just learned.
+    // The ranks of dense nodes under the similarity just learned.
     RankedRows take_rows() noexcept { return ranked_.take_rows(); }
 
 private:
-    // Count the numbers other than zero of each feature; tell whether all are ones.
+    // Count the non-zero numbers of each feature; return whether all of them are ones.
     bool count_entries() {
         lengths_.assign(static_cast<std::size_t>(d_), 0);
-        std::int64_t others = 0;  // neither 0 nor 1
+        std::int64_t others = 0;  // values that are neither 0 nor 1
         for (std::int64_t k = 0; k < n_nodes_; ++k) {
             if (view_.is_incomplete()) {
                 for_each_number(k, 0, d_, [&](std::int64_t j, double value) {
@@ -213,7 +215,7 @@ private:
         return others == 0;
     }
 
-    // f(feature, value) for the numbers of a node that are not zero.
+    // Call f(feature, value) for the non-zero numbers of a node.
     template <class F>
     void for_each_number(std::int64_t k, std::int64_t low, std::int64_t high, F f) const {
         view_.for_each_entry(k, low, high, [&](std::int64_t j, double value) {
@@ -221,10 +223,10 @@ private:
         });
     }
 
-    // In how many nodes a feature has a value.
+    // Number of nodes that have a value of a feature.
     std::int64_t n_present(std::int64_t feature) const noexcept { return missing_.empty() ? n_nodes_ : n_nodes_ - missing_.data()[feature]; }
 
-    // Count the missing values of each feature, and list the values of nominal ones, 0 among them.
+    // Count the missing values of each feature, and list the values of nominal features, including 0.
     void list_traits() {
         const Nominal& nominal = view_.nominal();
         Array<std::pair<std::int32_t, double>> found;
@@ -253,7 +255,7 @@ private:
         n_compared_ = n_traits_ - std::count(nominal.begin(), nominal.end(), std::uint8_t{1});
     }
 
-    // Find the ranks, and those of all nodes.
+    // Compute the knots, and the ranks of all nodes.
     Ranks ranks_of_nodes(bool binary) {
         if constexpr (View::GIVES_ALL) {
             if (2 * n_entries_ >= n_nodes_ * d_) {
@@ -280,7 +282,7 @@ private:
         return ranks;
     }
 
-    // Collect the values feature by feature, as many features at a time as an eighth of all entries allows.
+    // Collect values feature by feature, for as many features at a time as fit an eighth of all entries.
     Ranks with_knots() const {
         Ranks ranks = Ranks::with_knots(d_, n_nodes_);
         const std::int64_t room = std::max(n_entries_ / 8, std::int64_t{1} << 20);
@@ -309,7 +311,7 @@ private:
         return ranks;
     }
 
-    // The mean rank of each feature, over the rows that have a value.
+    // Compute the mean rank of each feature over the rows that have a value.
     void fill_in_middles(Learned& result) const {
         result.middles.assign(static_cast<std::size_t>(d_), static_cast<double>(result.ranks.one() / 2));
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -319,7 +321,7 @@ private:
         }
     }
 
-    // List the nodes of each slot, with the rows that have it.
+    // List the nodes of each slot, with the number of rows that have the label.
     void gather_labels() {
         const std::int64_t n_slots = view_.n_slots();
         slot_starts_.assign(static_cast<std::size_t>(n_slots + 1), 0);
@@ -340,10 +342,10 @@ private:
         }
     }
 
-    // How many rows have a value of a trait.
+    // Number of rows that have a value of a trait.
     std::int64_t rows_of(std::int64_t t) const noexcept { return missing_rows_.empty() ? n_ : n_ - missing_rows_.data()[t]; }
 
-    // How much each trait varies.
+    // Compute the variance of each trait.
     void sum_up(const Ranks& ranks) {
         const std::int64_t half = ranks.one() / 2;
         spreads_.resize(static_cast<std::size_t>(n_traits_));
@@ -356,10 +358,10 @@ private:
             const Int128 variance = n * squares_.data()[j] - static_cast<Int128>(sums_.data()[j]) * sums_.data()[j];
             spreads_.data()[j] = static_cast<double>(variance + least);
             deviations_.data()[j] = std::sqrt(static_cast<double>(variance));
-            // NominalValues of which fewer rows have a value are measured on the same scale.
+            // Traits with missing values are put on the same scale.
             if (n < n_) deviations_.data()[j] *= static_cast<double>(n_) / static_cast<double>(n);
         }
-        // Where a label's covariance is -sum * P features follow each other in this order, but for rounding.
+        // If a label's covariance is -sum * P, features have this order up to rounding.
         by_size_.reserve(static_cast<std::size_t>(n_traits_));
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             if (sums_.data()[j] == 0) continue;
@@ -369,7 +371,7 @@ private:
         std::sort(by_size_.begin(), by_size_.end(), [](const Candidate& a, const Candidate& b) { return a.size > b.size; });
     }
 
-    // Go through the labels, those of most rows first: correlations, and the coefficients of the background.
+    // For each label, most frequent first, compute correlations and the coefficients of the background.
     void weigh(Learned& result) {
         const std::int64_t n_slots = view_.n_slots();
         Array<std::int64_t> order(static_cast<std::size_t>(n_slots));
@@ -382,7 +384,7 @@ private:
         label_missing_.assign(missing_rows_.size(), 0);
         is_touched_.assign(static_cast<std::size_t>(n_traits_), 0);
         touched_.reserve(static_cast<std::size_t>(n_traits_));
-        Array<std::int32_t> pending;  // had by all labels so far; where the sum is 0 not having it says nothing
+        Array<std::int32_t> pending;  // traits shared with all labels so far; if the sum is 0, absence is not informative
         for (std::int64_t j = 0; j < n_traits_; ++j) {
             if (sums_.data()[j] != 0) pending.push_back(static_cast<std::int32_t>(j));
         }
@@ -390,7 +392,7 @@ private:
         for (const std::int64_t slot : order) {
             view_.pause();
             const std::int64_t rows = slot_rows_.data()[slot];
-            if (rows == 0) break;  // nor has any label after it
+            if (rows == 0) break;  // all remaining labels have no rows either
             add_up_label(slot);
             candidates_.clear();
             for (const std::int32_t j : touched_) look_at(j, slot, missing_rows_.empty() ? rows : rows - label_missing_.data()[j]);
@@ -455,12 +457,12 @@ private:
         touched_.push_back(static_cast<std::int32_t>(j));
     }
 
-    // Of the rows of a label that have a value of the trait.
+    // `rows`: rows of the label that have a value of the trait.
     double covariance(std::int32_t j, std::int64_t rows) const noexcept {
         return static_cast<double>(static_cast<Int128>(rows_of(j)) * label_sums_.data()[j] - static_cast<Int128>(sums_.data()[j]) * rows);
     }
 
-    // A label's squared correlation with a trait, less what chance makes of few rows.
+    // A label's squared correlation with a trait, shrunk to account for chance in few rows.
     void correlate(std::int32_t j, double cov, std::int64_t rows) noexcept {
         const std::int64_t n = rows_of(j);
         const auto label_spread = static_cast<double>(static_cast<Int128>(rows) * (n - rows) + 3 * static_cast<Int128>(n));
@@ -477,7 +479,7 @@ private:
         if (slope != 0.0) candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
     }
 
-    // Candidates among the features that no node of the label has: the strongest TOP of them, and all that may equal those.
+    // Add the candidates among the features that no node of the label has: the TOP strongest, and all that may tie with them.
     void look_at_others(std::int64_t rows) {
         std::int64_t n = 0;
         double least = 0.0;
@@ -487,21 +489,21 @@ private:
             if (is_touched_.data()[j]) continue;
             const double slope = covariance(j, rows) / spreads_.data()[j];
             candidates_.push_back({std::fabs(slope) * deviations_.data()[j], slope, j});
-            if (++n == TOP) least = other.size * (1.0 - 1e-9);  // rounding moves no size so far
+            if (++n == TOP) least = other.size * (1.0 - 1e-9);  // the margin exceeds any rounding error of a size
         }
     }
 
     const View& view_;
     std::int64_t d_, n_nodes_, n_ = 0, n_entries_ = 0;
-    std::int64_t n_traits_ = d_, n_compared_ = d_;               // with nominal features themselves, which say nothing, and without
+    std::int64_t n_traits_ = d_, n_compared_ = d_;               // including nominal features themselves, which carry no rank, and excluding them
     bool sees_a_label_ = false;
-    Array<std::int64_t> lengths_;                                // numbers other than zero of each feature
+    Array<std::int64_t> lengths_;                                // per feature: number of non-zero numbers
     NominalValues traits_;
-    Array<std::int64_t> missing_, missing_rows_;                 // nodes without a value of each feature, rows of each trait; empty: none
+    Array<std::int64_t> missing_, missing_rows_;                 // per feature: nodes without a value; per trait: rows without a value; empty if none
     Array<std::int64_t> slot_starts_, slot_rows_;
-    Array<std::pair<std::int64_t, std::int64_t>> members_;       // node and rows, slot by slot
+    Array<std::pair<std::int64_t, std::int64_t>> members_;       // (node, rows), slot by slot
     RankedNodes ranked_;
-    Array<std::int64_t> sums_;       // of ranks less the base, over all rows
+    Array<std::int64_t> sums_;       // of ranks minus the base, over all rows
     Array<Int128> squares_;
     Array<double> spreads_, deviations_;
     Array<Candidate> by_size_, candidates_;

@@ -1,12 +1,13 @@
-// The distance by the learned similarity: how unlike a row and a node are, by weighted differences of ranks.
+// The distance under the learned similarity: a weighted sum of differences of ranks.
 //
-// D = (sum of weight * (1 - exp(-difference^2 / (2 * .289^2)))) / (sum of weights). Where more than half of the nodes' entries
-// are zero only features count in which row or node is not zero. Weights are whole numbers of 2^-50, about 1 in
-// all, and so is each term; no sum exceeds 2^50 + 2^22. The quotient of the two sums is rounded to 10^-7 and a
-// whole number again: the key by which nodes are compared. Small is near; of equals the older is nearer.
-// Features that row or node lacks are left out of both sums; nominal ones differ by `apart` or not at all.
+// D = (sum of weight * (1 - exp(-difference^2 / (2 * 0.289^2)))) / (sum of weights). If more than half of the nodes' entries
+// are zero, only features that are non-zero in the row or the node count. Weights are whole numbers of 2^-50 that sum to about
+// 1, and terms are rounded to the same unit, so no sum exceeds 2^50 + 2^22. The quotient of the two sums, rounded to 10^-7, is
+// again a whole number: the key by which nodes are compared. Smaller is nearer; ties go to the older node. Features missing in
+// the row or the node are left out of both sums; nominal features differ by `apart` or not at all.
 //
-// It is a function of the nodes (see similarity/fit_similarity.hpp), recomputed now and then, and part of the model in between.
+// The similarity is a function of the nodes (similarity/fit_similarity.hpp). It is recomputed periodically and is part of the
+// model in between.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +24,10 @@ inline constexpr double WIDTH = 0.289;
 inline constexpr double PER_KEY = 1e7;
 inline constexpr std::int64_t FIRST_ROWS = 50;
 
-// After how many rows the similarity is recomputed, if it was after `rows`.
+// Number of rows after which the similarity is next recomputed, if it was last recomputed after `rows`.
 inline std::int64_t due_after(std::int64_t rows) { return rows < FIRST_ROWS ? rows + 1 : rows + rows / 4; }
 
-// The two sums that D is the quotient of.
+// Numerator (`above`) and denominator (`below`) of D.
 struct Parts {
     std::int64_t above = 0, below = 0;
 
@@ -34,7 +35,7 @@ struct Parts {
         if (below == 0) return 0;
         return static_cast<std::int64_t>(nearest_whole(static_cast<double>(above) / static_cast<double>(below) * PER_KEY));
     }
-    // If the key is within the limit, the sum above is within this: for searches that have bounds of sums.
+    // The largest numerator whose key is within the limit, for searches that bound numerators.
     static double most_above(std::int64_t limit, std::int64_t below) noexcept {
         return static_cast<double>(below) * ((static_cast<double>(limit) + 1.0) / PER_KEY);
     }
@@ -43,12 +44,12 @@ struct Parts {
 class Learned {
 public:
     explicit Learned(Ranks of_values) : ranks(std::move(of_values)) {}
-    // Nothing is known yet: the state of another is put in, and `restore` called if it is sound.
+    // An empty object, to be filled with a state and completed by `restore` if the state is valid.
     Learned() = default;
 
     std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(weights.size()); }
 
-    // Whether the state could be that of d features: any that passes is safe to use.
+    // Whether the state is valid for d features, so that using it is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_features() != d || !ranks.is_sound(d) || !traits.is_sound(d) || !background.is_sound(d + traits.size())) return false;
         if (has_background == background.centres.empty()) return false;
@@ -61,14 +62,14 @@ public:
         return true;
     }
 
-    // Fill in what follows from the state: n_knots, starts, knots, up_to of the ranks; sparse, has_background, weights;
-    // starts, features, coefficients, means, centres, deviations of the background; traits.
+    // Compute the derived members. The state consists of n_knots, starts, knots, up_to of the ranks; sparse, has_background,
+    // weights; starts, features, coefficients, means, centres, deviations of the background; traits.
     void restore() {
         ranks.restore(n_features());
         background.restore_lists(n_features() + traits.size());
         restore_sums();
     }
-    // The same where ranks and background are as they should be.
+    // The same if ranks and background are already complete.
     void restore_sums() {
         factors.assign(static_cast<std::size_t>(padded(n_features())), 0.0);
         total = nominal_total = 0;
@@ -88,25 +89,26 @@ public:
         far = static_cast<std::int64_t>(nearest_whole(PER_KEY * (1.0 - kernel(static_cast<double>(apart()), r))));
     }
 
-    // The difference of ranks that is as large as any: 1 where all nodes are 0 or 1, else one whose kernel is 0.
+    // A difference of ranks that counts as maximal: 1 if all nodes are 0 or 1, else one whose kernel is 0.
     std::int32_t apart() const noexcept { return static_cast<std::int32_t>(ranks.n_knots == 0 ? BINARY_ONE : 4 * ranks.one()); }
 
-    // What a feature weighs wherever there is a value, zero or not; and what an entry weighs more than a zero.
+    // A feature's weight for any value, zero or not; and the additional weight of a non-zero entry.
     std::int64_t weight_of_zero(std::int64_t feature) const noexcept { return !sparse || is_nominal(nominal, feature) ? weights.data()[feature] : 0; }
     std::int64_t weight_of_entry(std::int64_t feature) const noexcept { return weights.data()[feature] - weight_of_zero(feature); }
 
-    // What a difference of ranks adds in a feature: at most its weight.
+    // The contribution of a difference of ranks in a feature, at most its weight.
     std::int64_t term(std::int64_t feature, std::int32_t difference) const noexcept {
         return term_of(static_cast<double>(difference), factors.data()[feature], r);
     }
 
-    // Ranks of dense rows are filled up to whole vectors; what is filled up weighs nothing.
+    // Ranks of dense rows are padded to whole vectors; the padding has weight 0.
     static std::int64_t padded(std::int64_t d) noexcept { return (d + 7) / 8 * 8; }
 
-    // The key of a dense row and a dense node, both filled up, where all features count. A sum that is only near tells it, too,
-    // unless D is next to the middle between two keys, once in 450 times: then exact terms decide. A term is wrong by no more than
-    // NEAR_ERROR times its factor and by half a unit, as an exact one is: D by NEAR_ERROR and d units out of all. (Float64 adds
-    // less than the second NEAR_ERROR of `certain_`.) Learning Scene, 10.6 microseconds a row instead of 14 on Zen 4.
+    // The key of a dense row and a dense node, both padded, if all features count. An approximate sum gives the same key,
+    // unless D is close to the midpoint between two keys, once in 450 times; then exact terms are used. An approximate term
+    // errs by at most NEAR_ERROR times its factor plus half a unit, as an exact one does, so D errs by at most NEAR_ERROR plus
+    // d units. (Float64 rounding adds less than the second NEAR_ERROR in `certain_`.) Learning Scene takes 10.6 instead of 14
+    // microseconds per row on Zen 4.
     std::int64_t dense_key(const std::int32_t* x_ranks, const std::int32_t* y_ranks) const noexcept {
         const std::int64_t d = padded(n_features());
         const std::int64_t near = total - near_likeness(x_ranks, y_ranks, factors.data(), d, r * r);
@@ -115,37 +117,37 @@ public:
         return Parts{sum_of_terms(x_ranks, y_ranks, factors.data(), d, r), total}.key();
     }
 
-    // The same for a row without some of the values: `present` are the factors of the features that it has, 0 elsewhere, and weigh
-    // `below` in all.
+    // The same for a row with missing values: `present` holds the factors of the features it has and 0 elsewhere; their weights
+    // sum to `below`.
     std::int64_t dense_key_of_present(const std::int32_t* x_ranks, const std::int32_t* y_ranks, const double* present,
         std::int64_t below) const noexcept {
         return below == 0 ? far : Parts{sum_of_terms(x_ranks, y_ranks, present, padded(n_features()), r), below}.key();
     }
 
     Ranks ranks;
-    bool sparse = false;            // more than half of the nodes' entries were zero
-    bool has_background = false;    // there were 20 nodes and a label
+    bool sparse = false;            // more than half of the nodes' entries are zero
+    bool has_background = false;    // there are at least 20 nodes and a label
     Array<std::int64_t> weights;
-    Nominal nominal;                // given as a parameter, not learned
+    Nominal nominal;                // a parameter, not learned
     NominalValues traits;
     Background background;
-    Array<double> middles;          // each feature's mean rank, from the lowest; empty where most entries are zero or all are 0 or 1
-    // These follow from the others.
+    Array<double> middles;          // per feature: mean rank, counted from the lowest; empty if most entries are zero or all are 0 or 1
+    // The following are derived from the others.
     Array<double> factors;
     Array<std::int32_t> nominal_features;
-    std::int64_t n_numbers = 0;     // features that are not nominal
-    double centred_scale = 0.0;     // of ranks less their mean
+    std::int64_t n_numbers = 0;     // number of features that are not nominal
+    double centred_scale = 0.0;     // scale of ranks minus their mean
     std::int64_t total = 0, nominal_total = 0;
     double r = 0.0;
     // The key of a row and a node that have nothing in common.
     std::int64_t far = 0;
 
-    // What differences of ranks add in one feature, one by one.
+    // The contributions of several differences of ranks in one feature.
     void terms(std::int64_t feature, const double* differences, std::int64_t n, std::int64_t* result) const noexcept {
         each_term(differences, n, factors.data()[feature], r, result);
     }
 
-    // The sum of terms of differences of ranks that were gathered with the factors of their features.
+    // The sum of terms of gathered rank differences, with the factors of their features.
     [[gnu::noinline]] static std::int64_t sum_of_gathered(const double* __restrict differences, const double* __restrict gathered_factors,
                                                           std::int64_t n, double r) noexcept {
         std::int64_t sum = 0;
@@ -154,7 +156,7 @@ public:
     }
 
 private:
-    double certain_ = 0.0;  // so far from a whole number of keys a near sum may be
+    double certain_ = 0.0;  // largest distance from a whole key at which an approximate sum is used
 
     // Adding 6 moves multiples of 2^-50 up to 2 into the low bits of the significand.
     [[gnu::always_inline]] static std::int64_t term_of(double difference, double factor, double r) noexcept {
@@ -167,7 +169,7 @@ private:
         for (std::int64_t i = 0; i < n; ++i) result[i] = term_of(differences[i], factor, r);
     }
 
-    // Differences are converted first: numbers of one width, else the loops that follow would not become vectors.
+    // Differences are converted in a separate loop, so that each loop uses numbers of one width and can be vectorised.
     static constexpr std::int64_t TOGETHER_CONVERTED = 512;
 
     [[gnu::noinline]] static std::int64_t sum_of_terms(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
@@ -182,7 +184,8 @@ private:
         return sum;
     }
 
-    // What the terms miss of the weights in all: sums of factor * kernel, which take a quarter less arithmetic than those of terms.
+    // The total weight minus the sum of terms: sums of factor * kernel, which need a quarter less arithmetic than sums of
+    // terms.
     [[gnu::noinline]] static std::int64_t near_likeness(const std::int32_t* __restrict x, const std::int32_t* __restrict y,
                                                         const double* __restrict factors, std::int64_t d, double r_squared) noexcept {
         double differences[TOGETHER_CONVERTED];
@@ -201,10 +204,10 @@ private:
     }
 };
 
-// A row that nodes are compared with: its entries in arrays over all features, for as long as it lives.
+// A row that is compared with nodes; its entries are scattered into arrays over all features for the lifetime of the object.
 //
-// Whole numbers can be taken away again without losing a bit: the row's sums against zeros are made once, and each node corrects
-// them at its own entries. Entries may come in any order and be missing; none is zero.
+// Whole numbers can be subtracted again exactly: the row's sums against zeros are computed once, and each node corrects them at
+// its own entries. Entries may come in any order and may be missing values; none is zero.
 class Probe {
 public:
     // Arrays over all features, zero between uses.
@@ -253,7 +256,7 @@ public:
     // The sums with a node of zeros.
     const Parts& alone() const noexcept { return alone_; }
 
-    // The key of a node of these entries; where they are numbers `ranks` are theirs.
+    // The key of a node with these entries; `ranks` holds the ranks of those that are numbers.
     std::int64_t key(const std::int32_t* keys, const double* values, const std::int32_t* ranks, std::int64_t n) const noexcept {
         constexpr std::int64_t TOGETHER_SUMMED = 64;
         double differences[TOGETHER_SUMMED], factors[TOGETHER_SUMMED];
@@ -281,7 +284,7 @@ public:
             gathered = 0;
         }
         sums.above += Learned::sum_of_gathered(differences, factors, gathered, learned_.r);
-        // Rows of zeros are equal; rows that share no feature have nothing in common.
+        // Rows of zeros are equal; rows without a common feature have nothing in common.
         if (sums.below == 0 && compared == 0) return learned_.far;
         return sums.key();
     }

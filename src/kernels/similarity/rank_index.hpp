@@ -1,16 +1,16 @@
-// The nodes under the learned similarity: who is nearest, and how near.
+// Nearest-node search under the learned similarity.
 //
-// Where most entries are zero, or rows come sparse, nodes are listed by feature (search/rank_postings.hpp); else they are screened
-// by their ranks (search/rank_codes.hpp). Nodes of models with missing values or nominal features whose rows are short and mostly not zero
-// are kept as lists of ranks, in `RankedEntries`, and screened in float32 (search/float_tiles.hpp). All are derived from the nodes and the
-// similarity, follow every node that comes or moves, and are rebuilt when the similarity is. For rows with missing values that are compared
-// with dense nodes such tiles are made on demand.
+// If most entries are zero, or rows are sparse, nodes are listed by feature (search/rank_postings.hpp). Otherwise they are
+// screened by their ranks (search/rank_codes.hpp). In models with missing values or nominal features, short and mostly non-zero
+// rows are stored as lists of ranks (`RankedEntries`) and screened in float32 (search/float_tiles.hpp). For rows with missing
+// values that are compared with dense nodes, such tiles are built on demand. All structures are derived from the nodes and the
+// similarity, are updated when a node is added or moves, and are rebuilt when the similarity is recomputed.
 //
-// Above some number of nodes they may also be kept in cells (search/node_cells.hpp), unless most entries are zero: then only the
-// nodes of visited cells are compared with a row.
+// Above a given number of nodes they may also be grouped into cells (search/node_cells.hpp), unless most entries are zero. Then
+// a row is compared only with the nodes of visited cells.
 //
-// A row is asked about in two steps: `compare` does what is needed once, then nearest nodes are listed as often as wanted, of
-// all nodes or of a stretch of them.
+// `compare` does the work that is needed once per row; its callback can then list nearest nodes any number of times, of all
+// nodes or of a stretch of them.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ public:
         const std::int32_t* node_ranks = ranks_.data() + starts_.data()[node];
         tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], node_ranks[p]); });
     }
-    // Ranks of a node that has moved are computed when they are needed, until the similarity is recomputed.
+    // The ranks of a moved node are computed on demand until the similarity is recomputed.
     void move(const Learned& learned, std::int64_t node, const SparseRow& x) noexcept {
         has_moved_.data()[node] = 1;
         tiles_.enter(node, x, [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], rank(learned, x.keys[p], x.values[p])); });
@@ -77,19 +77,19 @@ public:
     // The ranks of a node's entries; null if it has moved.
     const std::int32_t* ranks(std::int64_t node) const noexcept { return has_moved_.data()[node] ? nullptr : ranks_.data() + starts_.data()[node]; }
 
-    // Only ranks of numbers are ever looked at.
+    // Ranks are only used for numbers; others get 0.
     static std::int32_t rank(const Learned& learned, std::int64_t feature, double value) noexcept {
         return is_missing(value) || is_nominal(learned.nominal, feature) ? 0 : learned.ranks(feature, value);
     }
 
-    // Bound the keys of the first nodes for a row of these ranks; tell whether they can be.
+    // Compute lower bounds of the keys of the first nodes for a row with these ranks; return whether this is possible.
     template <class Row>
     bool bound(const Learned& learned, const Row& x, const std::int32_t* ranks_of_x, std::int64_t n_nodes, FloatTiles::Space& space,
         Stop& stop) const {
         const auto kept_of_x = [&](std::int64_t p) { return kept(learned, x.keys[p], x.values[p], ranks_of_x[x.keys[p]]); };
         return bound(tiles_, learned, x, kept_of_x, n_nodes, space, stop);
     }
-    // The same by other tiles; kept(p) is what is kept of the row's entry p.
+    // The same with other tiles; kept(p) is the stored value of the row's entry p.
     template <class Row, class Kept>
     static bool bound(const FloatTiles& tiles, const Learned& learned, const Row& x, const Kept& kept, std::int64_t n_nodes,
         FloatTiles::Space& space, Stop& stop) {
@@ -99,7 +99,7 @@ public:
     }
 
 private:
-    // What tiles keep of a value: its rank, other than zero unless the value is; the code of a category.
+    // The value stored in tiles: the code of a category, or the rank of a number, non-zero unless the number is 0.
     static double kept(const Learned& learned, std::int64_t feature, double value, std::int32_t rank) noexcept {
         if (is_missing(value) || value == 0.0 || is_nominal(learned.nominal, feature)) return value;
         return rank == 0 ? 0.25 : static_cast<double>(rank);
@@ -118,7 +118,7 @@ public:
     using RowOf = FunctionRef<Row(std::int64_t)>;
     using Compared = FunctionRef<void(std::int64_t, NearestIn, FunctionRef<void(std::int64_t*)>)>;
 
-    // Working space of a thread.
+    // Working memory of a thread.
     struct Space {
         RankCodes::Space ranked;
         Probe::Space probe;
@@ -169,7 +169,7 @@ public:
         return made;
     }
 
-    // A similarity that is known, with no node yet.
+    // Start from a known similarity, without nodes.
     RankIndex(Learned learned, bool incomplete) : learned_(std::move(learned)) {
         if (SPARSE_ROWS && incomplete && !learned_.sparse && learned_.n_features() <= FloatTiles::MOST_FEATURES) {
             entries_.emplace(learned_);
@@ -184,7 +184,7 @@ public:
         screen_.emplace(learned_, std::move(rows), n_nodes);
     }
 
-    // Let nodes be kept in the cells of a file; no node was entered yet. Return whether they can be.
+    // Restore the cells of a saved state, before any node is entered. Return whether the state is valid.
     bool take_cells(const CellState& state, const CellLimits& limits, std::int64_t n_nodes) {
         if (!can_have_cells(limits)) return false;
         cells_.emplace(learned_, limits);
@@ -198,10 +198,10 @@ public:
     }
 
     const Learned& learned() const noexcept { return learned_; }
-    // A node's ranks, from the lowest, where they are kept.
+    // A node's ranks counted from the lowest; null unless they are stored.
     const std::int32_t* node_ranks(std::int64_t node) const noexcept { return screen_ ? screen_->ranks(node) : nullptr; }
 
-    // Reserve memory for a node; `enter` cannot fail then.
+    // Reserve memory for a node, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes, const Row& x) {
         if (cells_) {
             cells_->reserve(n_nodes);
@@ -218,7 +218,7 @@ public:
             lists_->reserve(learned_, of_x.keys, of_x.values, of_x.n);
         }
     }
-    // A new node; if it is dense, it is the one that there was made room for.
+    // Enter the next node; if it is dense, `reserve` was called for it.
     void enter(std::int64_t node, const Row& x) noexcept {
         if constexpr (!SPARSE_ROWS) {
             if (screen_) screen_->enter(learned_, node, x);
@@ -244,7 +244,7 @@ public:
         }
         lists_->leave(node);
     }
-    // Remove the nodes from `first` on; `row(node)` are their features.
+    // Remove the nodes from `first` on; row(node) returns the features of a node.
     void withdraw(std::int64_t first, RowOf row) noexcept {
         if (cells_) cells_->withdraw(first);
         if (entries_) entries_->withdraw(first);
@@ -258,9 +258,9 @@ public:
         }
     }
 
-    // Compare rows, row q with the first n_nodes[q] nodes, ascending numbers, but for those that are `gone`. f(q, nearest_in, score)
-    // is called for one after another: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) fills in the
-    // row's background. Where there are cells, nodes are listed of those that were visited, `space.cells.nodes`, whatever the stretch.
+    // Compare rows: row q with the first n_nodes[q] nodes (ascending), except those that are `gone`. f(q, nearest_in, score) is
+    // called for each row: nearest_in(low, high, n, limit) lists nodes with their keys, score(scores) computes the row's
+    // background scores. With cells, nodes are listed from those visited, `space.cells.nodes`, whatever the stretch.
     void compare(const Row* rows, const std::int64_t* n_nodes, std::int64_t n_rows, RowOf row, Gone gone, Space& space, Stop& stop,
         Compared f) const {
         if constexpr (!SPARSE_ROWS) {
@@ -273,7 +273,7 @@ public:
         }
     }
 
-    // The terms of a row and a node, feature by feature: f(feature, what they add to D, what they could add at most).
+    // Call f(feature, contribution to D, largest possible contribution) for each feature of a row and a node.
     template <class F>
     void for_each_term(const Row& x, const Row& y, F f) const {
         Array<double> values(static_cast<std::size_t>(2 * learned_.n_features()), 0.0);
@@ -283,7 +283,7 @@ public:
         for (std::int64_t j = 0; j < learned_.n_features(); ++j) {
             const bool nominal = is_nominal(learned_.nominal, j);
             if (is_missing(a[j]) || is_missing(b[j]) || (learned_.sparse && !nominal && a[j] == 0.0 && b[j] == 0.0)) continue;
-            // Of millions of features most are zero in both; their ranks need not be found.
+            // Of millions of features most are zero in both; their ranks are not needed.
             const std::int32_t difference = a[j] == b[j] ? 0 : nominal ? learned_.apart() : learned_.ranks(j, a[j]) - learned_.ranks(j, b[j]);
             f(j, learned_.term(j, difference), learned_.weights.data()[j]);
         }
@@ -293,12 +293,12 @@ private:
     bool can_have_cells(const CellLimits& limits) const noexcept {
         return limits.from > 0 && !learned_.sparse && learned_.n_features() <= NodeCells::MOST_FEATURES;
     }
-    // Where the four-bit code of a node is.
+    // Index of the four-bit code of a node.
     std::int64_t slot(std::int64_t node) const noexcept { return cells_ ? cells_->slot(node) : node; }
     void place_row(const Row& x, float* place) const noexcept {
         cells_->place_of_entries(learned_, [&](auto f) { for_each_entry(x, f); }, place);
     }
-    // The place of a node whose ranks are known where there is a screen.
+    // The position (for cells) of a node, which uses stored ranks if there is a screen.
     void place_node(std::int64_t node, const Row& x, float* place) const noexcept {
         if (screen_) return cells_->place(screen_->ranks(node), place);
         place_row(x, place);
@@ -327,7 +327,7 @@ private:
         }
     }
 
-    // The non-zeros of a row; those of a dense one are gathered in two arrays.
+    // The non-zeros of a row; those of a dense row are gathered into two arrays.
     Entries entries(const Row& x, Array<std::int32_t>& keys, Array<double>& values) const {
         if constexpr (SPARSE_ROWS) {
             return {x.keys, x.values, x.n};
@@ -337,7 +337,7 @@ private:
             return gathered(x, keys.data(), values.data());
         }
     }
-    // The same where the arrays are known to be long enough.
+    // The same if the arrays are known to be long enough.
     Entries known_entries(const Row& x) noexcept {
         if constexpr (SPARSE_ROWS) {
             return {x.keys, x.values, x.n};
@@ -395,7 +395,7 @@ private:
         }
     }
 
-    // A dense row with missing values: what it lacks weighs nothing.
+    // Compare a dense row with missing values; missing features have weight 0.
     void compare_present(const Row& x, std::int64_t n_nodes, std::int64_t q, const std::uint8_t* gone, Space& space, Stop& stop, Compared f) const {
         const std::int64_t d = learned_.n_features();
         space.present.assign(learned_.factors.begin(), learned_.factors.end());
@@ -410,7 +410,7 @@ private:
         const auto key = [&](std::int64_t k) {
             return learned_.dense_key_of_present(space.other_ranks.data(), screen_->ranks(k), space.present.data(), below);
         };
-        // Where all features count it does not matter which ranks of 0 are zeros.
+        // If all features count, ranks of 0 need not be distinguished from zeros.
         const auto kept = [&](const std::int32_t* node_ranks, std::int64_t j) {
             return static_cast<double>(node_ranks[j] - learned_.ranks.zeros.data()[j]);
         };
@@ -460,7 +460,7 @@ private:
                 } else {
                     const Parts parts = lists_->parts(probe.alone(), k, space.lists);
                     if (static_cast<double>(parts.above) > most * static_cast<double>(parts.below)) return;
-                    // Whether anything was compared, lists do not know.
+                    // The lists do not record whether any feature was compared, so a zero sum of weights needs `key`.
                     space.found.offer(k, parts.below == 0 ? key(k) : parts.key());
                 }
                 most = Parts::most_above(space.found.limit(), 1);
@@ -492,7 +492,7 @@ private:
         return space.found;
     }
 
-    // f(node) for the nodes of a stretch; where there are cells, for those that were visited.
+    // Call f(node) for the nodes of a stretch; with cells, for those that were visited.
     template <class F>
     void for_each_visited(std::int64_t low, std::int64_t high, const Space& space, const F& f) const {
         if (cells_) {
@@ -502,7 +502,7 @@ private:
         }
     }
 
-    // The same by the bounds of tiles.
+    // The same using the bounds of tiles.
     template <class Key>
     static const TopK& list_by_tiles(std::int64_t low, std::int64_t high, std::int64_t n_wanted, std::int64_t limit, const std::uint8_t* gone,
         const Key& key, Space& space) {
@@ -519,7 +519,7 @@ private:
         return space.other_ranks.data();
     }
 
-    // Add what a value says to the background's scores; of numbers `rank` is theirs.
+    // Add the contribution of a value to the background's scores; `rank` is the rank of a number.
     void add_to_scores(std::int64_t* scores, std::int64_t feature, double value, std::int32_t rank) const noexcept {
         const Background& background = learned_.background;
         if (!is_nominal(learned_.nominal, feature))
@@ -540,8 +540,8 @@ private:
     std::optional<RankPostings> lists_;
     std::optional<RankedEntries> entries_;
     std::optional<NodeCells> cells_;
-    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, where there is a screen
-    Array<std::int32_t> entered_keys_;  // working space of `enter`
+    TilesOnDemand<FloatTiles> made_tiles_;  // for rows with missing values, if there is a screen
+    Array<std::int32_t> entered_keys_;  // working memory of `enter`
     Array<double> entered_values_;
     Array<float> entered_place_;
 };

@@ -1,10 +1,11 @@
-// Dense nodes, feature by feature: their knots, their ranks, and what is summed up of them.
+// Dense nodes processed feature by feature: their knots, their ranks, and sums of ranks.
 //
-// Nodes are rows, but all that is asked of ranks is about one feature of all nodes. So eight features at a time are laid
-// out as columns, as wide as a cache line of the rows; knots are selected from a column, its ranks, sums and four-bit codes are
-// computed by vectors, and ranks go back to rows. A node's value takes a third of the time that it takes one by one.
+// Nodes are stored as rows, but knots, ranks and sums need one feature of all nodes. So eight features at a time (one cache
+// line of a row) are transposed into columns. Knots are selected from a column; its ranks, sums and four-bit codes are computed
+// by vectors; ranks are written back to rows. This takes a third of the time of processing values one by one.
 //
-// Every node lies between the first and the last knot, as these are the smallest and the largest node: no rank is outside.
+// Every node lies between the first and the last knot, because these are the smallest and the largest node, so no value needs
+// extrapolation.
 #pragma once
 
 #include <algorithm>
@@ -27,15 +28,15 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// What dense nodes keep of their ranks, for searches by them.
+// The stored ranks of dense nodes, for searches.
 struct RankedRows {
-    // Sums of sixteen bits do not hold more features; longer rows go without codes.
+    // Sums of sixteen bits cannot hold more features; longer rows have no codes.
     static constexpr std::int64_t MOST_CODED = 1 << 15;
 
     explicit RankedRows(std::int64_t d, std::int64_t n_expected = INT64_MAX)
         : is_coded(d <= MOST_CODED), ranks(Learned::padded(d), n_expected), codes(is_coded ? d : 1, n_expected) {}
 
-    // How many nodes there will be until the similarity of n nodes is recomputed.
+    // Number of nodes expected when the similarity of n nodes is next recomputed.
     static std::int64_t expected(std::int64_t n) noexcept { return due_after(n) + 1; }
 
     void reserve(std::int64_t n) {
@@ -44,14 +45,14 @@ struct RankedRows {
     }
 
     bool is_coded;
-    Rows<std::int32_t> ranks;  // from the lowest: the rank of 0 is added again
-    Codes4 codes;               // each rank's cell
+    Rows<std::int32_t> ranks;  // counted from the lowest: the rank of 0 is added back
+    Codes4 codes;               // the cell of each rank
 };
 
 template <class View>
 class RankedColumns {
 public:
-    // The nodes of a view (see similarity/fit_similarity.hpp) that gives all entries, zeros too. `binary`: they are 0 or 1.
+    // The view (see similarity/fit_similarity.hpp) must give all entries, including zeros. `binary`: all are 0 or 1.
     RankedColumns(const View& view, bool binary)
         : ranks(binary ? Ranks::binary(view.n_features()) : Ranks::with_knots(view.n_features(), view.n_nodes())),
           rows(view.n_features(), RankedRows::expected(view.n_nodes())),
@@ -62,7 +63,7 @@ public:
         rows.reserve(n_);
         ranks.reserve(view.n_features());
         values_.resize(static_cast<std::size_t>(TOGETHER_RANKED * n_));
-        // Whole blocks of codes are written: what is beyond the nodes is not used.
+        // Whole blocks of codes are written; entries beyond the last node are unused.
         const std::int64_t room = rounded_up(n_, BLOCK);
         column_room_ = room;
         columns_.assign(static_cast<std::size_t>(TOGETHER_RANKED * room), 0);
@@ -77,7 +78,7 @@ public:
 
     Ranks ranks;
     RankedRows rows;
-    // Of each feature, over the rows that the nodes stand for, of ranks less the base.
+    // Per feature, over the rows that the nodes stand for: sums of ranks minus the base.
     Array<std::int64_t> sums;
     Array<Int128> squares;
 
@@ -107,11 +108,12 @@ private:
         }
     }
 
-    // The ranks of a column, as Ranks has them: how many knots are below is counted knot by knot.
+    // Compute the ranks of a column, equal to those of `Ranks`: the number of knots below a value is found by comparing with
+    // every knot.
 #if defined(__AVX512F__)
-    // LookupTables of 16 numbers are looked up in registers: by halves a value finds its place with four look-ups instead of 16 comparisons,
-    // and what its rank is made of without a gather: the same comparisons and divisions. On Zen 4, learning Scene, 2.3 microseconds a row
-    // instead of 6.1.
+    // Tables of 16 numbers are held in registers: a binary search by four look-ups replaces 16 comparisons, and the
+    // interpolation constants need no gather. Comparisons and divisions are the same. On Zen 4, learning Scene takes 2.3
+    // instead of 6.1 microseconds per row.
     void rank_column(std::int64_t j, const double* column, std::int32_t* column_ranks) const noexcept {
         static_assert(MOST_KNOTS == 17);
         const auto table = ranks.interpolation(j);
@@ -122,7 +124,7 @@ private:
             explicit Sixteen(const double* numbers) : first(_mm512_loadu_pd(numbers)), second(_mm512_loadu_pd(numbers + 8)) {}
             __m512d operator[](__m512i places) const { return _mm512_permutex2var_pd(first, places, second); }
         };
-        // Numbers 16 stand apart; `from` is never asked for number 0, as no value is below the first knot.
+        // Entry 16 is held separately; entry 0 of `from` is never used, because no value is below the first knot.
         const Sixteen knot(knots), from(table.from + 1), at_upper(table.at_upper);
         const __m512d last_knot = _mm512_set1_pd(knots[16]), last_at_upper = _mm512_set1_pd(table.at_upper[16]), middle = _mm512_set1_pd(knots[7]);
         const __m512i one = _mm512_set1_epi64(1);
@@ -170,7 +172,7 @@ private:
         constexpr std::int64_t LOW = (std::int64_t{1} << 22) - 1;
         const std::int32_t base = ranks.base(j);
         const std::int64_t* __restrict counts = counts_.data();
-        // Squares are below 2^44.2: of their upper and lower halves sums over 2^40 rows stay below 2^63.
+        // Squares are below 2^44.2; sums of their upper and lower halves over 2^40 rows stay below 2^63.
         std::int64_t sum = 0, upper = 0, lower = 0;
         for (std::int64_t k = 0; k < n_; ++k) {
             const std::int64_t rank = std::int32_t{column_ranks[k] - base}, square = rank * rank;
@@ -201,8 +203,9 @@ private:
 
 // The entries of all nodes as ranks.
 //
-// They are given less a base that is the rank of 0 wherever a node is 0 (see Ranks::base): zeros add nothing to sums, and ranks are
-// small. Where few entries are zero all are kept, node by node, from the lowest rank; else the others with their features.
+// Ranks are given minus a base, the rank of 0 if any node is 0 in the feature (see Ranks::base), so that zeros add nothing to
+// sums and ranks are small. If few entries are zero, all are stored node by node, counted from the lowest rank; otherwise only
+// non-zeros, with their features.
 class RankedNodes {
 public:
     RankedNodes() = default;
@@ -210,7 +213,7 @@ public:
     // Dense nodes whose ranks are known.
     RankedNodes(const Ranks& ranks, RankedRows rows) : RankedNodes(ranks) { rows_.emplace(std::move(rows)); }
 
-    // The nodes of a view (see similarity/fit_similarity.hpp) with that many non-zeros.
+    // The nodes of a view (see similarity/fit_similarity.hpp) with n_entries non-zeros.
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, std::int64_t n_entries) : RankedNodes(ranks) {
         if (2 * n_entries >= view.n_nodes() * d_) {
@@ -239,7 +242,8 @@ public:
         }
     }
 
-    // The same where values may be missing: the values of nominal features are traits of rank `one` (nodes/missing_and_nominal.hpp).
+    // The same if values may be missing; the values of nominal features are traits of rank `one`
+    // (nodes/missing_and_nominal.hpp).
     template <class View>
     RankedNodes(const View& view, const Ranks& ranks, const NominalValues& traits) : RankedNodes(ranks) {
         const auto one = static_cast<std::int32_t>(ranks.one());
@@ -248,7 +252,7 @@ public:
             ranks_.push_back(rank);
         };
         shifts_.resize(static_cast<std::size_t>(d_ + traits.size()), 0);
-        Array<std::int64_t> latest(static_cast<std::size_t>(d_), -1);  // the last node that had an entry there
+        Array<std::int64_t> latest(static_cast<std::size_t>(d_), -1);  // the last node with an entry in the feature
         starts_.push_back(0);
         missing_starts_.push_back(0);
         for (std::int64_t k = 0; k < view.n_nodes(); ++k) {
@@ -270,15 +274,15 @@ public:
     }
 
     bool is_dense() const noexcept { return rows_.has_value(); }
-    // A dense node's ranks, from the lowest, and what they are more than given.
+    // A dense node's ranks counted from the lowest, and the difference from the ranks given by for_each.
     const std::int32_t* row(std::int64_t k) const noexcept { return rows_->ranks[k]; }
     std::int32_t base(std::int64_t feature) const noexcept { return bases_.data()[feature]; }
-    // Give the dense nodes away.
+    // Move the ranks of dense nodes out of this object.
     RankedRows take_rows() noexcept { return std::move(*rows_); }
-    // A feature's rank of 0 less its base.
+    // A feature's rank of 0 minus its base.
     std::int32_t shift(std::int64_t feature) const noexcept { return shifts_.data()[feature]; }
 
-    // f(feature, rank less the base) for the entries of a node that are kept.
+    // Call f(feature, rank minus the base) for the stored entries of a node.
     template <class F>
     void for_each(std::int64_t k, F f) const {
         if (is_dense()) {
@@ -289,7 +293,7 @@ public:
         }
     }
 
-    // f(trait) for those that a node has no value of.
+    // Call f(trait) for the traits of which a node has no value.
     template <class F>
     void for_each_missing(std::int64_t k, F f) const {
         if (missing_starts_.empty()) return;

@@ -1,12 +1,12 @@
-// The rank of a value among the nodes' values of its feature: what the learned similarity measures differences in.
+// The rank of a value among the nodes' values of its feature. The learned similarity measures differences of ranks.
 //
-// Ranks are whole numbers of steps, less the rank of 0: a row's zeros have rank 0, and differences of ranks are exact. Of an
-// feature's sorted node values 17 are its knots, evenly spread, or all where there are fewer. A knot's rank counts
-// the knots below it and up to it; between knots and beyond them it is linear. Where all nodes are 0 or 1 values are
-// their own ranks.
+// Ranks are whole numbers of steps minus the rank of 0, so zeros have rank 0 and differences of ranks are exact. A feature's
+// knots are 17 of its sorted node values, evenly spaced, or all values if there are fewer. The rank of a knot is the number of
+// knots below it plus the number up to and including it. Between and beyond knots the rank is linear. If all nodes are 0 or 1,
+// values are their own ranks.
 //
-// Knots that are equal are kept once, with the number of knots up to them: of a feature that is mostly zero little has to
-// be kept, and nothing of one that is zero in all nodes.
+// Equal knots are stored once, with the number of knots up to them. So a mostly zero feature needs little memory, and a feature
+// that is zero in all nodes needs none.
 #pragma once
 
 #include <algorithm>
@@ -30,32 +30,32 @@ class Ranks {
 public:
     using Space = Selection::Space;  // of the search for knots
 
-    // All values are 0 or 1.
+    // For values that are all 0 or 1.
     static Ranks binary(std::int64_t d) { return Ranks(d, 0); }
-    // Knots of d features will be put in, one feature after the other.
+    // For d features, whose knots are then added one feature after another.
     static Ranks with_knots(std::int64_t d, std::int64_t n_nodes) { return Ranks(d, std::min(n_nodes, MOST_KNOTS)); }
-    // Nothing is known yet: the state of another is put in, and `restore` called.
+    // An empty object, to be filled with a state and completed by `restore`.
     Ranks() = default;
 
-    // Reserve memory for all knots of d features. Where most are zero, that may be much more than there are.
+    // Reserve memory for all possible knots of d features, which may be far more than needed if most values are zero.
     void reserve(std::int64_t d) {
         knots.reserve(static_cast<std::size_t>(n_knots * d));
         up_to.reserve(static_cast<std::size_t>(n_knots * d));
     }
 
-    // Where in n sorted values the knot number i is: round(i (n - 1) / (n_knots - 1)), halves to even. Divisions take their time: callers
-    // with many features of the same n compute it once.
+    // Position of knot i among n sorted values: round(i (n - 1) / (n_knots - 1)), ties to even. Divisions are slow, so callers
+    // with many features of the same n compute the positions once.
     std::int64_t position(std::int64_t i, std::int64_t n) const noexcept {
         if (n_knots == 1) return 0;
         const std::int64_t gaps = n_knots - 1, parts = i * (n - 1), whole = parts / gaps, rest = parts % gaps;
         return whole + (2 * rest > gaps || (2 * rest == gaps && (whole & 1)));
     }
 
-    // Differences of such values are finite.
+    // Clamped so that differences of values are finite.
     static double limited_value(double x) noexcept { return std::min(std::max(x, -0x1p1000), 0x1p1000); }
 
-    // Put in the next feature: its values other than zero in all nodes, in any order. That many nodes have a value at all; if
-    // none has, the feature is as one that is zero.
+    // Add the next feature: its non-zero values in all nodes, in any order. `n_present` nodes have a value; if there are none,
+    // the feature counts as all zero.
     void add(const double* values, std::int64_t n, std::int64_t n_present, Space& space) {
         n_present = std::max(n_present, std::int64_t{1});
         const std::int64_t n_zeros = n_present - n;
@@ -68,13 +68,14 @@ public:
         append_selected(values, n, places, n == 0, space);
     }
 
-    // Put in the next feature, which is zero in all nodes: most are where rows are wide, and nothing has to be looked for.
+    // Add the next feature, which is zero in all nodes. This shortcut matters because most features of wide rows are zero.
     void add_zeros() {
         starts.push_back(static_cast<std::int64_t>(knots.size()));
         zeros.push_back(static_cast<std::int32_t>(one() / 2));
     }
 
-    // As `add`, from a feature's values in all nodes, zeros too; they stay as they are. `positions` of all knots are known.
+    // Like `add`, from a feature's values in all nodes including zeros, which are not modified. `positions` holds the positions
+    // of all knots.
     void add_column(const double* column, std::int64_t n_nodes, const std::int64_t* positions, Space& space) {
         std::int64_t n_negative = 0, n_zeros = 0;
         for (std::int64_t k = 0; k < n_nodes; ++k) {
@@ -89,11 +90,12 @@ public:
         append_selected(column, n_nodes, places, n_zeros == n_nodes, space);
     }
 
-    // How ranks follow from a feature's n knots, for values that are not outside of them.
+    // Interpolation of ranks between a feature's n knots, for values within them.
     struct Interpolation {
         std::int64_t n;
         const double* knots;
-        // Of values above a number of knots: the knot below, the distance to the one above, that knot, and the ranks.
+        // Indexed by the number of knots below a value: the knot below, the distance to the knot above, that knot, and the
+        // ranks of both.
         double lower[MOST_KNOTS], width[MOST_KNOTS], upper[MOST_KNOTS], from[MOST_KNOTS], at_upper[MOST_KNOTS];
 
         std::int32_t rank(std::int64_t place, double x) const noexcept {
@@ -124,33 +126,33 @@ public:
         return table;
     }
 
-    // The rank of a value, less that of 0: between -2^30 and 2^30.
+    // The rank of a value minus that of 0: between -2^30 and 2^30.
     std::int32_t operator()(std::int64_t feature, double x) const noexcept {
         return x == 0.0 ? 0 : static_cast<std::int32_t>(limited(feature, x)) - zeros.data()[feature];
     }
 
-    // The ranks of a dense row, from the lowest: that of 0 is added again.
+    // The ranks of a dense row counted from the lowest: the rank of 0 is added back.
     void rank_row(const double* row, std::int64_t d, std::int32_t* ranks) const noexcept {
         for (std::int64_t j = 0; j < d; ++j) ranks[j] = static_cast<std::int32_t>(limited(j, row[j]));
     }
 
-    // The difference of ranks that is a difference of 1.
+    // The difference of ranks that stands for a difference of 1.
     std::int64_t one() const noexcept { return n_knots == 0 ? BINARY_ONE : 2 * n_knots * RANK_STEP; }
 
-    // The rank that is nearest to that of 0 and between those of the smallest and largest node.
+    // The rank closest to that of 0 between the ranks of the smallest and the largest node.
     std::int32_t base(std::int64_t feature) const noexcept {
         return static_cast<std::int32_t>(std::clamp<std::int64_t>(zeros.data()[feature], 0, one()));
     }
 
-    // Fill in what follows from the rest, after the state was put back.
+    // Compute the derived members after a state was restored.
     void restore(std::int64_t d) {
         zeros.assign(static_cast<std::size_t>(d), 0);
         lay_out(d);
         for (std::int64_t j = 0; n_knots > 0 && j < d; ++j) zeros.data()[j] = static_cast<std::int32_t>(limited(j, 0.0));
     }
 
-    // Fill each feature's knots up to the same number, if there are many: how many are below a value is counted by whole
-    // vectors then. To be called when all features are in.
+    // If there are many features, pad the knots of each to the same number, so that the knots below a value are counted by
+    // whole vectors. Call after all features were added.
     void lay_out(std::int64_t d) {
         if (static_cast<std::int64_t>(knots.size()) < 4 * d) return;
         even.assign(static_cast<std::size_t>(d * EVEN), std::numeric_limits<double>::max());
@@ -159,7 +161,7 @@ public:
         }
     }
 
-    // Whether n_knots, starts, knots and up_to could be those of d features: any that passes is safe to use.
+    // Whether n_knots, starts, knots and up_to are valid for d features, so that using them is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         if (n_knots == 0) return starts.empty() && knots.empty() && up_to.empty();
         const auto n = static_cast<std::int64_t>(knots.size());
@@ -177,12 +179,12 @@ public:
         return true;
     }
 
-    std::int64_t n_knots = 0;     // of each feature; 0: values are their own ranks
-    Array<std::int64_t> starts;   // where the different knots of each feature begin
+    std::int64_t n_knots = 0;     // per feature; 0: values are their own ranks
+    Array<std::int64_t> starts;   // where the distinct knots of each feature start
     Array<double> knots;          // ascending
-    Array<std::uint8_t> up_to;    // how many knots are up to this one
-    Array<std::int32_t> zeros;    // each feature's rank of 0
-    Array<double> even;           // knots, EVEN for each feature; follows from the others
+    Array<std::uint8_t> up_to;    // number of knots up to and including this one
+    Array<std::int32_t> zeros;    // per feature: the rank of 0
+    Array<double> even;           // derived: knots padded to EVEN per feature
 
 private:
     static constexpr std::int64_t EVEN = 20;
@@ -198,7 +200,7 @@ private:
         starts.push_back(0);
     }
 
-    // The next feature's knots: zero, or the values that would be at these places if all were sorted.
+    // Add the next feature's knots: the values at these positions of the sorted values, or zero.
     void append_selected(const double* values, std::int64_t n, const std::int64_t* places, bool all_zero, Space& space) {
         std::int64_t wanted[MOST_KNOTS] = {}, n_wanted = 0;
         for (std::int64_t i = 0; i < n_knots; ++i) {
@@ -213,7 +215,7 @@ private:
         append(next_knots, all_zero);
     }
 
-    // The next feature's knots, ascending.
+    // Add the next feature's knots, ascending.
     void append(const double* next_knots, bool all_zero) {
         double different[MOST_KNOTS];
         std::uint8_t counts[MOST_KNOTS];
@@ -223,7 +225,7 @@ private:
             if (n == 0 || different[n - 1] != knot) different[n++] = knot;
             counts[n - 1] = static_cast<std::uint8_t>(i + 1);
         }
-        if (all_zero) n = 0;  // a feature without knots is zero everywhere
+        if (all_zero) n = 0;  // no knots mean that the feature is zero everywhere
         knots.insert(knots.end(), different, different + n);
         up_to.insert(up_to.end(), counts, counts + n);
         starts.push_back(static_cast<std::int64_t>(knots.size()));
@@ -261,7 +263,7 @@ private:
         return n;
     }
 
-    // The quotient of gap and span in steps; far beyond FARTHEST_RANK, where the quotient might not be finite, no more is computed.
+    // The quotient gap / span in steps; clamped well beyond FARTHEST_RANK, where it might not be finite.
     std::int64_t steps(double gap, double span) const noexcept {
         if (std::fabs(gap) >= 4096.0 * span) return gap > 0.0 ? 2 * FARTHEST_RANK : -2 * FARTHEST_RANK;
         return static_cast<std::int64_t>(nearest_whole(gap / span * static_cast<double>(one())));

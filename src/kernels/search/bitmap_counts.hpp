@@ -1,19 +1,20 @@
-// Bitmaps: how many features a row shares with each node, where both hold nothing but ones.
+// Bitmaps: count the features that a row shares with each node when both contain only ones.
 //
-// Chosen for sparse rows of ones under MLCA, for the nodes that are all ones and have not moved. The number of features in which
-// row and node differ gives their exact sum, so nothing is screened. Bibtex is predicted twice as fast as by lists of nodes.
+// Used for sparse rows of ones under MLCA, for the nodes that are all ones and have not moved. The number of features in which
+// row and node differ determines their exact sum, so no screening is needed. Bibtex is predicted twice as fast as with lists of
+// nodes.
 //
-// For each feature there is a list of the nodes that have it, 64 nodes to an entry: the number of the tile of nodes,
-// and a mask with a bit for each. So a list is never longer than there are tiles, nor than there are nodes on it. The masks
-// of the youngest tile stand apart, one per feature, until it is full: nodes that enter write to a few cache
-// lines, not to the ends of lists that are scattered in memory.
+// Each feature has a list of the nodes that have it, 64 nodes to an entry: the number of the tile of nodes, and a mask with one
+// bit per node. So a list is never longer than the number of tiles, or than the number of its nodes. The masks of the youngest
+// tile are stored separately, one per feature, until the tile is full: a new node then writes to a few cache lines instead of
+// to the ends of lists scattered in memory.
 //
-// A row's overlaps are counted for whole tiles at once. Counters stand upright: bit k of planes[b, tile] is bit b
-// of the count of node k of the tile. Logical operations then add in 64 counters together, and in as many tiles as a vector
-// holds. Four features are added at a time, by full adders first, so that only what they carry travels through the upper
-// planes. Nothing branches on the data: adding one mask after the other as far as its carries reach was five times slower.
+// Overlaps with a row are counted for whole tiles at once. Counters are bit-sliced: bit k of planes[b, tile] is bit b of the
+// count of node k of the tile. Logical operations then add to 64 counters at a time, and to as many tiles as a vector holds.
+// Four features at a time are first combined by full adders, so that only their carries reach the upper planes. There are no
+// data-dependent branches: adding one mask after another as far as its carries reach was five times slower.
 //
-// Nodes enter when they are made. When one has moved, its bits stay behind and its count is not used.
+// A node is entered when it is created. When it moves, its bits remain but its count is no longer used.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ public:
         Array<std::int32_t> counts;
     };
 
-    // Reserve memory for a node of these features, so that `enter` cannot fail.
+    // Reserve memory for a node with these features, so that `enter` cannot fail.
     void reserve(std::int64_t node, const std::int32_t* features, std::int64_t n) {
         if (n > 0) {
             const std::int64_t known = *std::max_element(features, features + n) + std::int64_t{1};
@@ -44,21 +45,21 @@ public:
         for (std::int64_t i = 0; i < lists_.size(); ++i) lists_.make_room(i, 1);
     }
 
-    // Put the next node into the masks of its features.
+    // Enter the next node into the masks of its features.
     void enter(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
         for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] |= bit;
         if (closes_tile(node)) close_tile();
     }
 
-    // Take the youngest node out again.
+    // Remove the youngest node.
     void withdraw(std::int64_t node, const std::int32_t* features, std::int64_t n) noexcept {
         if (closes_tile(node)) open_tile();
         const std::uint64_t bit = std::uint64_t{1} << (node % WIDTH);
         for (std::int64_t p = 0; p < n; ++p) masks_[static_cast<std::size_t>(features[p])] ^= bit;
     }
 
-    // Count for each node that entered how many of a row's features it has; the result is in space.counts.
+    // For each node entered, count how many of the row's features it has, into space.counts.
     void count(const std::int32_t* features, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         const std::int64_t n_tiles = (n_nodes + WIDTH - 1) / WIDTH;
         const auto tiles = static_cast<std::size_t>(n_tiles);
@@ -81,12 +82,12 @@ public:
 
 private:
     static constexpr std::int64_t WIDTH = 64;
-    // Counts of that many features fit into eight planes, and into a byte.
+    // Counts up to this number of features fit into eight planes, and into a byte.
     static constexpr std::int64_t MOST = 255;
     static constexpr std::int64_t N_PLANES = 8;
     static constexpr std::int64_t TOGETHER_COUNTED = 4;
 
-    // For each byte a word whose bytes are its bits.
+    // For each byte, a word whose bytes are the bits of the byte.
     static constexpr std::array<std::uint64_t, 256> SPREAD = [] {
         std::array<std::uint64_t, 256> spread{};
         for (std::uint64_t byte = 0; byte < 256; ++byte) {
@@ -106,7 +107,7 @@ private:
         ++youngest_;
     }
 
-    // Undo the closing of the tile that was closed last.
+    // Reopen the tile that was closed last.
     void open_tile() noexcept {
         --youngest_;
         for (std::size_t i = 0; i < masks_.size(); ++i) {
@@ -117,9 +118,9 @@ private:
         }
     }
 
-    // Lay the masks of a few features out by tile; those that are missing are zero.
+    // Expand the masks of a few features to one per tile; missing masks are zero.
     void unfold(const std::int32_t* features, std::int64_t n, std::int64_t n_tiles, std::uint64_t* masks) const noexcept {
-        std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // no masks at all where there are no tiles yet
+        std::fill_n(masks, TOGETHER_COUNTED * n_tiles, std::uint64_t{0});  // n_tiles may be 0
         for (std::int64_t j = 0; j < n; ++j) {
             if (features[j] >= static_cast<std::int64_t>(masks_.size())) continue;
             const auto& list = lists_[features[j]];
@@ -131,7 +132,7 @@ private:
         }
     }
 
-    // Add four masks to the upright counters.
+    // Add four masks to the bit-sliced counters.
     [[gnu::noinline]] static void add_four(const std::uint64_t* __restrict masks, std::uint64_t* __restrict planes, std::int64_t n_tiles) {
         const std::uint64_t *first = masks, *second = first + n_tiles, *third = second + n_tiles, *fourth = third + n_tiles;
         for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
@@ -148,14 +149,14 @@ private:
         }
     }
 
-    // Add three bits in all places.
+    // Bitwise full adder.
     static std::uint64_t full_add(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t& carry) noexcept {
         const std::uint64_t either = a ^ b;
         carry = (a & b) | (either & c);
         return either ^ c;
     }
 
-    // Turn upright counters into bytes, eight to a word, the first node in the lowest byte of memory.
+    // Convert bit-sliced counters to bytes, eight per word, the first node in the lowest byte of memory.
     [[gnu::noinline]] static void lay_down(const std::uint64_t* __restrict planes, std::int64_t n_tiles, std::uint64_t* __restrict words) {
         for (std::int64_t tile = 0; tile < n_tiles; ++tile) {
             for (int part = 0; part < 8; ++part) {

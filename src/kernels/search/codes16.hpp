@@ -1,18 +1,18 @@
-// The nodes a third time, sixteen bits per feature: a closer look at nodes whose four bits look near.
+// Sixteen-bit codes of the nodes: closer bounds for nodes whose four-bit codes look near.
 //
-// A feature's line is divided evenly between two ends, y becomes Y = round((y - low) / width), cut off at 0 and 32767.
-// The difference of two such numbers, scaled to z = (x - y) r in units of 2^-13, squared, and put through the eighth
-// power of a cubic, all in sixteen bits, gives 2^-z^2 of 16 features at once: 3.8 billion terms per second on a busy core
-// where exact ones come at 0.8. float32 is no slower in the first cache, but survivors lie far apart and come from memory,
-// and here that is a fourth of the weights': on Mediamill a search took 110 microseconds instead of 159.
+// The range of a feature is divided evenly between two ends; y becomes Y = round((y - low) / width), clamped to 0 and 32767.
+// The difference of two codes is scaled to z = (x - y) r in units of 2^-13 and squared; the eighth power of a cubic of it
+// approximates 2^-z^2. In sixteen-bit arithmetic this processes 16 features at once: 3.8 billion terms per second on a busy
+// core, compared with 0.8 billion exact terms. float32 is as fast from the first-level cache, but the nodes that need a closer
+// look are scattered in memory, and these codes take a quarter of the memory of the weights: on Mediamill a search took 110
+// microseconds instead of 159.
 //
-// Why the sum less its error is a lower bound. Rounding to Y moves each value by at most half a width, and cutting off
-// brings no two values further apart: |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s), shifting and
-// doubling s times (cut off at 4, as 2^-16 is as good as 0) gives a z that is too large by at most width r + 2^(s - 14). As
-// 1 - 2^-z^2 grows with z, nowhere faster than 0.72, the term is too large by at most 0.72 of that, plus what the
-// arithmetic in sixteen bits can be wrong by: POWER_ERROR, found by trying all values of z (tests/kernels).
-// If M had to be cut off as well, z is too small only. So it is a lower bound under all circumstances; in usual ones it
-// is close to the exact sum from both sides.
+// Why the sum minus its error is a lower bound: rounding to Y moves each value by at most half a width, and clamping moves no
+// two values further apart, so |X - Y| <= |x - y| / width + 1. Multiplying by M <= width r 2^(28 - s), shifting, and doubling s
+// times (clamped at 4, because 2^-16 is practically 0) gives a z that is too large by at most width r + 2^(s - 14). As 1 -
+// 2^-z^2 grows with z with a slope of at most 0.72, the term is too large by at most 0.72 of that, plus the error of the
+// sixteen-bit arithmetic, POWER_ERROR, found by testing all values of z (tests/kernels). If M had to be clamped, z can only be
+// too small. So the result is always a lower bound; usually it is also close to the exact sum.
 #pragma once
 
 #include <algorithm>
@@ -32,18 +32,18 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t FINE_LANES = 16;
 inline constexpr double FINEST = 32767.0;
-// What fine_power may be and fine_root_power may be too small by: 4.33e-4 and 4.25e-4 at worst, of all z.
+// Upper bound of how much fine_power and fine_root_power are too small: at worst 4.33e-4 and 4.25e-4 over all z.
 inline constexpr double POWER_ERROR = 4.4e-4;
 inline constexpr double ROOT_POWER_ERROR = 4.4e-4;
-// Doublings that are enough for features up to 64 / r wide.
+// Enough doublings for features up to 64 / r wide.
 inline constexpr int MOST_DOUBLINGS = 4;
 
-// (a b + 2^14) >> 15, as vector instructions multiply.
+// (a b + 2^14) >> 15, as the vector instruction multiplies.
 inline std::int16_t scaled_product(int a, int b) { return static_cast<std::int16_t>((a * b + 0x4000) >> 15); }
 
-// Coefficients of the cubic in u = z^2 / 16, halved: 2^-2u is about 2 (A + B u + C u^2 + D u^3).
+// Coefficients of the cubic in u = z^2 / 16, halved: 2^-2u is approximately 2 (A + B u + C u^2 + D u^3).
 inline constexpr std::int16_t FINE_A = 16384, FINE_B = -22697, FINE_C = 15441, FINE_D = -5672;
-// Coefficients of the quartic in u = z / 4 whose eighth power is about 1 - sqrt(1 - 2^-z^2).
+// Coefficients of the quartic in u = z / 4 whose eighth power approximates 1 - sqrt(1 - 2^-z^2).
 inline constexpr std::int16_t FINE_ROOT[] = {32767, -13644, -19755, -4454, 13434};
 
 inline std::int16_t eighth_power(std::int16_t p) {
@@ -51,7 +51,7 @@ inline std::int16_t eighth_power(std::int16_t p) {
     return p;
 }
 
-// About 2^15 2^-z^2 for z >= 0 in units of 2^-13.
+// Approximates 2^15 2^-z^2 for z >= 0 in units of 2^-13.
 inline std::int16_t fine_power(std::int16_t z) {
     const std::int16_t u = scaled_product(z, z);
     int p = scaled_product(FINE_D, u) + FINE_C;
@@ -60,7 +60,7 @@ inline std::int16_t fine_power(std::int16_t z) {
     return eighth_power(static_cast<std::int16_t>(std::min(2 * p, 32767)));
 }
 
-// About 2^15 (1 - sqrt(1 - 2^-z^2)).
+// Approximates 2^15 (1 - sqrt(1 - 2^-z^2)).
 inline std::int16_t fine_root_power(std::int16_t z) {
     int p = FINE_ROOT[4];
     for (int k = 3; k >= 0; --k) p = scaled_product(p, z) + FINE_ROOT[k];
@@ -68,7 +68,7 @@ inline std::int16_t fine_root_power(std::int16_t z) {
 }
 
 #if defined(__AVX2__)
-// Sixteen numbers of sixteen bits.
+// Sixteen sixteen-bit numbers.
 struct Words16 {
     using Words = __m256i;
     [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm256_set1_epi16(value); }
@@ -77,12 +77,12 @@ struct Words16 {
     [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm256_mulhrs_epi16(a, b); }
     [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm256_add_epi16(a, b); }
     [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm256_adds_epi16(a, b); }
-    // Half as many sums of 32 bits, with a b of two neighbours more.
+    // Adds the products a b of neighbouring lanes in pairs, to half as many 32-bit sums.
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)); }
 };
 #if defined(__AVX512BW__)
-// And 32. As each power waits for eight products one after another, wider vectors pay even where the processor has no
-// wider units, as more of them are on their way together: 13 nanoseconds a look on Yeast instead of 16 (Zen 4).
+// Thirty-two sixteen-bit numbers. Each power is a chain of eight dependent products, so wider vectors help even on processors
+// without wider units, because more chains overlap: 13 instead of 16 nanoseconds per node on Yeast (Zen 4).
 struct Words32 {
     using Words = __m512i;
     [[gnu::always_inline]] static Words all(std::int16_t value) { return _mm512_set1_epi16(value); }
@@ -91,12 +91,12 @@ struct Words32 {
     [[gnu::always_inline]] static Words product(Words a, Words b) { return _mm512_mulhrs_epi16(a, b); }
     [[gnu::always_inline]] static Words sum(Words a, Words b) { return _mm512_add_epi16(a, b); }
     [[gnu::always_inline]] static Words limited_sum(Words a, Words b) { return _mm512_adds_epi16(a, b); }
-    // Half as many sums of 32 bits, with a b of two neighbours more.
+    // Adds the products a b of neighbouring lanes in pairs, to half as many 32-bit sums.
     [[gnu::always_inline]] static Words add_products(Words sums, Words a, Words b) { return _mm512_add_epi32(sums, _mm512_madd_epi16(a, b)); }
 };
 #endif
 
-// All of them at once: the same numbers.
+// Vector versions with the same results.
 template <class W>
 [[gnu::always_inline]] inline typename W::Words fine_polynomial(typename W::Words p, typename W::Words u, std::int16_t next) {
     return W::sum(W::product(p, u), W::all(next));
@@ -120,12 +120,12 @@ template <class W>
     return eighth_powers<W>(p);
 }
 #if defined(__AVX512BW__)
-// Sixteen numbers of 32 bits become eight. (The masks leave nothing out, see search/scan_codes.hpp.)
+// Reduce sixteen 32-bit numbers to eight. (Full masks work around a GCC warning, see search/scan_codes.hpp.)
 [[gnu::always_inline]] inline __m256i half_as_many(__m512i totals) {
     return _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xff, totals, 0), _mm512_maskz_extracti64x4_epi64(0xff, totals, 1));
 }
 #endif
-// The sum of eight numbers of 32 bits.
+// The sum of eight 32-bit numbers.
 [[gnu::always_inline]] inline std::int64_t sum_of_halves(__m256i totals) {
     const __m256i low = _mm256_cvtepi32_epi64(_mm256_castsi256_si128(totals));
     const __m256i four = _mm256_add_epi64(low, _mm256_cvtepi32_epi64(_mm256_extracti128_si256(totals, 1)));
@@ -134,8 +134,8 @@ template <class W>
 }
 #endif
 
-// The sum over some features of weight * 2^-z^2, or of weight * (1 - sqrt(1 - 2^-z^2)) where ROOTED. z is the distance of two codes, or,
-// where SCALED, that times a factor, doubled that many times; all weights are 1 where it is SCALED and not ROOTED.
+// The sum over some features of weight * 2^-z^2 or, if ROOTED, of weight * (1 - sqrt(1 - 2^-z^2)). z is the difference of two
+// codes; if SCALED, it is multiplied by a factor and doubled DOUBLINGS times. If SCALED and not ROOTED, all weights are 1.
 template <bool SCALED, int DOUBLINGS, bool ROOTED>
 inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std::int16_t* __restrict y, const std::int16_t* __restrict factors,
                                     const std::int16_t* __restrict weights, std::int64_t n) noexcept {
@@ -171,7 +171,7 @@ inline std::int64_t sum_of_likeness(const std::int16_t* __restrict x, const std:
 #endif
 }
 
-// How each feature's line is divided.
+// The division of each feature's range into codes.
 class Scale16 {
 public:
     explicit Scale16(std::int64_t n_features)
@@ -182,8 +182,8 @@ public:
     std::int64_t n_features() const noexcept { return static_cast<std::int64_t>(low_.size()); }
     double width(std::int64_t feature) const noexcept { return width_[static_cast<std::size_t>(feature)]; }
 
-    // Place the ends again, around the values of all nodes, but no farther out than a few times the range of some of
-    // them; `weights(node)` are the features of a node.
+    // Set the ends of each range to enclose the values of all nodes, but at most a few times the range of a sample;
+    // `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights) {
         const std::size_t d = low_.size();
@@ -211,7 +211,8 @@ public:
         }
     }
 
-    // A larger value has no smaller code. A product differs from the quotient by a billionth of a width at most.
+    // Monotonic: a larger value never has a smaller code. The product differs from the quotient by at most a billionth of a
+    // width.
     void encode(const double* __restrict values, std::int16_t* __restrict code) const noexcept {
         const double *__restrict low = low_.data(), *__restrict widths_a_unit = widths_a_unit_.data();
         for (std::int64_t i = 0; i < n_features(); ++i) code[i] = encoded(values[i], low[i], widths_a_unit[i]);
@@ -231,11 +232,11 @@ private:
     Array<double> low_, width_, widths_a_unit_;
 };
 
-// One row, ready to be compared with fine codes: under a common bandwidth, or with its features in groups.
+// One row prepared for comparison with sixteen-bit codes, under a common bandwidth or with its features in groups.
 //
-// For groups a sum of roots of means, sum_g sqrt(mean of 1 - k over g), is to be bounded. As the root is concave, it is at
-// least the sum over all features of sqrt(1 - k) / (size of its group): a sum over features again, with a weight each,
-// whatever the groups are. With exact terms that bound lets one node in a hundred pass, so little is lost by it.
+// For groups, the quantity to bound is a sum of roots of means, sum_g sqrt(mean of 1 - k over g). The root is concave, so this
+// is at least the sum over all features of sqrt(1 - k) / (size of its group), which is again a weighted sum over features. With
+// exact terms only one node in a hundred passes this bound, so little is lost by it.
 class Row16 {
 public:
     explicit Row16(std::int64_t n_features)
@@ -253,7 +254,7 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // `group(feature)` has the r and the size of the feature's group.
+    // group(feature) returns the r and the size of the feature's group.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Scale16& widths) noexcept {
         widths.encode(x, code_.data());
@@ -273,8 +274,8 @@ public:
         error_ = static_cast<std::int64_t>(error * PER_UNIT);
     }
 
-    // By how much the lower bound stays below the exact sum usually: errors of single terms cancel, what is left is
-    // the allowance for them. An estimate, not a guarantee.
+    // Typical gap between the lower bound and the exact sum: errors of single terms cancel, so it is roughly the error
+    // allowance. An estimate, not a guarantee.
     std::int64_t looseness() const noexcept { return error_ + error_ / 8; }
 
     // A lower bound of the sum with a node, in units.
@@ -294,22 +295,22 @@ public:
     }
 
 private:
-    // Slopes of 1 - 2^-z^2 and of its root are nowhere above these.
+    // Upper bounds of the slopes of 1 - 2^-z^2 and of its root.
     static constexpr double STEEPEST = 0.72, ROOT_STEEPEST = 0.84;
-    // More than the rounding of an exact term.
+    // More than the rounding error of an exact term.
     static constexpr double UNITS = 0x1p-38;
-    // What stands for a whole feature of a group of one.
+    // The weight of a feature that is alone in its group.
     static constexpr std::int32_t WEIGHT = 512;
-    // Features whose weighted terms fit into 32 bits, an eighth of them in each lane.
+    // Number of features whose weighted terms fit into 32 bits, one eighth of them in each lane.
     static constexpr std::int64_t STRETCH = 512;
 
     double shift_error() const noexcept { return std::ldexp(1.0, doublings_ - 14); }
 
-    // Set what differences are multiplied by; return how much all widths are, in z.
+    // Set the factors of differences; return the sum of all widths in units of z.
     template <class ROf>
     double set_factors(const Scale16& widths, const ROf& r_of) noexcept {
         const std::int64_t d = widths.n_features();
-        // In whole numbers of 2^-40, rounded up: floating-point additions would wait for one another.
+        // Summed in whole numbers of 2^-40, rounded up, because floating-point additions would form a dependency chain.
         double widest = 0.0;
         std::int64_t units = 0;
         for (std::int64_t i = 0; i < d; ++i) {

@@ -1,14 +1,14 @@
-// Sixteen cells per feature: where a value lies, in four bits.
+// Four-bit codes: one of sixteen cells per feature.
 //
-// A feature's line is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that
-// are not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are open: every number has a cell, however
-// far out it lies. Bounds (search/lookup_tables.hpp) are taken over whole cells and hold for any boundaries; where these stand
-// decides only how tight the bounds are.
+// The range of a feature is cut at 15 boundaries b_0 <= ... <= b_14. The cell of a value is the number of boundaries that are
+// not above it, so cell k holds b_{k-1} <= y < b_k and the outer cells are unbounded: every number has a cell. Bounds
+// (search/lookup_tables.hpp) are computed for whole cells and hold for any boundaries; the boundaries only determine how tight
+// the bounds are.
 //
-// Boundaries come from a sample of the nodes: each gap between neighbouring values of the sample weighs by its width to
-// the power 3/8, and every cell gets the same weight. That lies between quantiles (all gaps weigh the same: cells that
-// are wide where nodes are few) and an even division (gaps weigh by their width), and lets fewer nodes pass than either:
-// 4.0 % on Scene where quantiles let 4.5 % and an even division 8.1 % pass, on Yeast 5.7 % (6.6, 7.0), on Mediamill 0.7 %.
+// Boundaries come from a sample of the nodes: each gap between neighbouring sample values is weighted by its width to the power
+// 3/8, and every cell gets the same total weight. This is between quantiles (all gaps weighted equally, with wide cells where
+// nodes are few) and an even division (gaps weighted by width), and fewer nodes pass than with either: 4.0 % on Scene
+// (quantiles 4.5 %, even division 8.1 %), 5.7 % on Yeast (6.6 %, 7.0 %), 0.7 % on Mediamill.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t N_BOUNDARIES = 15;
-// Boundaries per feature in memory; the last is never asked for.
+// Memory per feature, in boundaries; the last one is unused.
 inline constexpr std::int64_t BOUNDARY_ROOM = 16;
 
 class Cells {
@@ -39,11 +39,11 @@ public:
     const double* boundaries(std::int64_t feature) const noexcept { return boundaries_.data() + feature * BOUNDARY_ROOM; }
 
     bool built() const noexcept { return built_from_ > 0; }
-    // Whether there are four times the nodes that boundaries were made for. (At twice as many, learning Yeast took a tenth
-    // longer.) Codes4 made with other boundaries are worthless.
+    // Whether there are at least four times as many nodes as when the boundaries were set. (At twice as many, learning Yeast
+    // took a tenth longer.) Codes made with other boundaries are invalid.
     bool due(std::int64_t n_nodes) const noexcept { return n_nodes >= 1 && n_nodes >= 4 * built_from_; }
 
-    // Place the boundaries again; `weights(node)` are the features of a node.
+    // Recompute the boundaries; `weights(node)` are the features of a node.
     template <class Weights>
     void build(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing = ON_ONE_THREAD) {
         const std::int64_t n = std::min(n_nodes, SAMPLE);
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    // Fewer nodes are compared without codes; a larger sample makes no tighter cells.
+    // With fewer nodes, codes are not used; a larger sample does not make cells tighter.
     static constexpr std::int64_t SAMPLE = 128, FEATURES_TOGETHER = 16;
 
     static void divide(const double* values, std::int64_t n, double* boundaries) noexcept {
@@ -107,7 +107,7 @@ private:
         boundaries[N_BOUNDARIES] = boundaries[N_BOUNDARIES - 1];
     }
 
-    // The width to the power 3/8. Halves, so that no difference of two numbers can overflow.
+    // The width to the power 3/8. Values are halved so that their difference cannot overflow.
     static double weight(const double* values, std::int64_t k) noexcept {
         const double root = std::sqrt(std::sqrt(0.5 * values[k] - 0.5 * values[k - 1]));
         return root * std::sqrt(root);
@@ -118,16 +118,17 @@ private:
     Array<double> boundaries_;
 };
 
-// The nodes a second time, four bits per feature, where byte shuffles find them.
+// The four-bit codes of the nodes, in a layout for byte shuffles.
 //
-// Nodes stand in blocks of 64. A feature is one run of 32 bytes of a block: byte j holds the cell of node j in its
-// low four bits and that of node j + 32 in its high ones. So one load brings a feature of 64 nodes, and features
-// can be picked in any order, as groups of features need it. Blocks never move (see Rows): threads may read while a
+// Nodes are stored in blocks of 64. A feature takes 32 consecutive bytes of a block: byte j holds the cell of node j in its low
+// four bits and that of node j + 32 in its high ones. So one load reads a feature of 64 nodes, and features can be read in any
+// order, as groups of features require. Blocks never move (see Rows), so threads may read while a node that they do not use is
+// entered. The codes take a sixteenth of the memory of the weights.
 // node that they do not ask for is entered. Codes4 take a sixteenth of the weights' memory.
 
 inline constexpr std::int64_t BLOCK = 64;
 inline constexpr std::int64_t BLOCK_BYTES = BLOCK / 2;
-// Features are filled up to a multiple of this.
+// The number of features is padded to a multiple of this.
 inline constexpr std::int64_t FOURS = 4;
 
 inline constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
@@ -139,10 +140,10 @@ public:
 
     std::int64_t n_features() const noexcept { return n_features_; }
 
-    // Reserve memory for n nodes in all. If that fails nothing has changed.
+    // Reserve memory for n nodes in all. A failure changes nothing.
     void reserve(std::int64_t n_nodes) { blocks_.reserve(rounded_up(n_nodes, BLOCK) / BLOCK); }
 
-    // Write the cells of a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
+    // Write the cells of a node: the next one, one that has moved, or one that replaces a withdrawn node.
     void enter(std::int64_t node, const std::uint8_t* cells) noexcept {
         const std::int64_t place = node % BLOCK;
         const int shift = place < BLOCK_BYTES ? 0 : 4;
@@ -152,13 +153,13 @@ public:
         }
     }
 
-    // Write a feature of all nodes of a block.
+    // Write one feature of all nodes of a block.
     void enter_block(std::int64_t number, std::int64_t feature, const std::uint8_t* cells) noexcept {
         std::uint8_t* bytes = blocks_[number] + feature * BLOCK_BYTES;
         for (std::int64_t j = 0; j < BLOCK_BYTES; ++j) bytes[j] = static_cast<std::uint8_t>(cells[j] | (cells[j + BLOCK_BYTES] << 4));
     }
 
-    // 32 bytes per feature; features are filled up with cells 0 to a multiple of FOURS.
+    // 32 bytes per feature; features are padded with cell 0 to a multiple of FOURS.
     const std::uint8_t* block(std::int64_t number) const noexcept { return blocks_[number]; }
 
 private:

@@ -1,11 +1,11 @@
-// Four-bit codes under correntropy: the nearest nodes out of all at a fiftieth of the cost of exact sums.
+// Four-bit codes under correntropy: find the nearest nodes at a fiftieth of the cost of all exact sums.
 //
-// Chosen for dense rows of MLCA and MLCA-C, from `screen_from` nodes on. MLCA-I, where each node has bandwidths of its own, would need
-// another table for every node and uses float tiles (search/float_tiles.hpp).
+// Used for dense rows of MLCA and MLCA-C, from `screen_from` nodes on. MLCA-I has separate bandwidths per node, which would
+// need a separate table for every node; it uses float tiles (search/float_tiles.hpp).
 //
-// Bounds for all nodes come from byte shuffles (search/scan_codes.hpp), a closer look from sixteen-bit codes (search/codes16.hpp), and
-// only what could still be among the nearest is summed exactly (search/screening.hpp has the scheme and why it is exact). The nodes'
-// bandwidths do not enter the codes, so a bandwidth that changes with every node costs nothing but the row's table.
+// Byte shuffles give bounds for all nodes (search/scan_codes.hpp), sixteen-bit codes give closer bounds (search/codes16.hpp),
+// and only nodes that may still be among the nearest are summed exactly (search/screening.hpp explains the scheme and why it is
+// exact). Codes do not depend on bandwidths, so a bandwidth that changes with every node only affects the row's table.
 #pragma once
 
 #include <algorithm>
@@ -27,28 +27,27 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Everything that screening keeps of the nodes: cells and their four bits, and sixteen bits for a closer look.
+// The codes of the nodes: four bits for the first bounds and sixteen bits for closer ones.
 //
-// It is derived from the weights and never decides, so it can be rebuilt at any time. Cells follow the
-// nodes: when there are four times as many, boundaries are placed again and all nodes are written again, which costs each
-// node a third more in all.
+// They are derived from the weights and only exclude nodes, so they can be rebuilt at any time. When the number of nodes has
+// quadrupled, boundaries are recomputed and all nodes are encoded again; in total this adds a third to the cost per node.
 class CodedNodes {
 public:
-    // Rows with more features are not coded: sums of sixteen-bit terms could overflow.
+    // Rows with more features are not coded, because sums of sixteen-bit terms could overflow.
     static constexpr std::int64_t MOST_FEATURES = 1 << 15;
 
-    // `looks_closer`: whether sixteen bits are kept, too.
+    // `looks_closer`: whether to keep sixteen-bit codes.
     explicit CodedNodes(std::int64_t n_features, bool looks_closer = true)
         : looks_closer_(looks_closer), cells_(n_features), codes_(n_features), widths_(n_features), fine_(rounded_up(n_features, FINE_LANES)) {}
 
-    // Whether nodes have been coded; below some number of nodes it does not pay.
+    // Whether nodes have been coded; with few nodes it does not pay off.
     bool ready() const noexcept { return cells_.built(); }
     const Cells& cells() const noexcept { return cells_; }
     const Codes4& codes() const noexcept { return codes_; }
     const Scale16& widths() const noexcept { return widths_; }
     const std::int16_t* fine(std::int64_t node) const noexcept { return fine_[node]; }
 
-    // Reserve memory for n nodes in all; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all; a failure changes nothing.
     void reserve(std::int64_t n) {
         codes_.reserve(n);
         if (looks_closer_) fine_.reserve(n);
@@ -58,11 +57,11 @@ public:
         if (takers_) takers_->reserve_move();
     }
 
-    // Whether the first n nodes ask for cells placed again; fewer than `first` are not worth any.
+    // Whether the first n nodes need new boundaries; with fewer than `first` nodes codes do not pay off.
     bool due(std::int64_t n, std::int64_t first) const noexcept { return n >= first && cells_.due(n); }
 
-    // The same n nodes with cells placed again; `weights(node)` are the features of a node. It takes long and
-    // changes nothing here: others may go on reading.
+    // Return the codes of the same n nodes with new boundaries; `weights(node)` are the features of a node. This is slow and
+    // changes nothing here, so other threads may keep reading.
     template <class Weights>
     CodedNodes renewed(std::int64_t n, const Weights& weights, bool with_takers, ParallelFor sharing = ON_ONE_THREAD) const {
         CodedNodes next(cells_.n_features(), looks_closer_);
@@ -76,8 +75,8 @@ public:
         return next;
     }
 
-    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn. Threads may write nodes
-    // side by side if those between two multiples of ENTERED_TOGETHER are written by one.
+    // Write a node: the next one, one that has moved, or one that replaces a withdrawn node. Threads may write nodes
+    // concurrently if all nodes between two multiples of ENTERED_TOGETHER are written by the same thread.
     static constexpr std::int64_t ENTERED_TOGETHER = BLOCK;
     void enter(std::int64_t node, const double* weights) noexcept {
         if (!ready()) return;
@@ -88,7 +87,7 @@ public:
         if (takers_) takers_->enter(node, cells_, weights);
     }
 
-    // Collect nodes that may take a row in, of the first n; return whether they are few.
+    // Collect, from the first n nodes, those that may absorb the row; return false if they are too many.
     bool collect_takers(const double* x, double reach, std::int64_t n, Array<std::int32_t>& nodes) const {
         return takers_ && takers_->collect(x, reach, cells_, n, nodes);
     }
@@ -102,7 +101,7 @@ private:
     Rows<std::int16_t> fine_;
 };
 
-// How one row is compared with nodes under a common bandwidth; `weights(node)` are a node's features.
+// The sums of one row under a common bandwidth, for screening; `weights(node)` are a node's features.
 template <class Weights>
 struct CommonSums {
     const double* x;
@@ -119,7 +118,7 @@ struct CommonSums {
     std::int64_t looseness() const { return fine.looseness(); }
 };
 
-// The same in few dimensions: exact sums of a few nodes are taken together, so that their terms fill vectors.
+// The same in few dimensions: exact sums of a few nodes are computed together, so that their terms fill vectors.
 template <class Weights>
 struct FewFeatures {
     static constexpr std::int64_t MOST = 8;
@@ -136,7 +135,7 @@ struct FewFeatures {
             const double* y = weights(nodes[j]);
             for (std::int64_t i = 0; i < d; ++i) differences[j * d + i] = x[i] - y[i];
         }
-        // Whole vectors: what is left over is computed and not used.
+        // Rounded up to whole vectors; the excess results are unused.
         const std::int64_t end = rounded_up(n * d, 8);
         for (std::int64_t k = n * d; k < end; ++k) differences[k] = 0.0;
         for (std::int64_t k = 0; k < end; k += 8) {
@@ -146,7 +145,7 @@ struct FewFeatures {
     }
 };
 
-// The same where only nodes within a small distance count: four bits leave so few that a closer look does not pay.
+// The same if only nodes within a small distance count: so few pass the four-bit bounds that closer ones do not pay off.
 template <class Weights>
 struct SumsOfFew {
     const double* x;
@@ -160,7 +159,7 @@ struct SumsOfFew {
     }
 };
 
-// How one row is compared with nodes where its features are in groups; `exact(node)` sums the roots.
+// The sums of one row with its features in groups; `exact(node)` sums the roots.
 template <class Exact>
 struct GroupedSums {
     std::int64_t d;
@@ -186,7 +185,7 @@ public:
         Array<std::int32_t> takers;
     };
 
-    // `lists_takers`: whether, while learning, only nodes within the vigilance are asked for.
+    // `lists_takers`: learning only needs the nodes within the vigilance.
     CorrentropyCodes(Mode mode, std::int64_t d, std::int64_t from, bool lists_takers)
         : is_common_(mode == Mode::common),
           looks_closer_(!is_common_ || (d > FEW && !lists_takers)),
@@ -201,7 +200,7 @@ public:
 
     bool can() const noexcept { return coded_.ready(); }
 
-    // The codes with cells that fit the nodes as they are now, if it is time for one.
+    // Codes with boundaries that fit the current nodes, if it is time to recompute them.
     template <class Weights>
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, const Weights& weights, ParallelFor sharing) const {
         if (d_ > CodedNodes::MOST_FEATURES || !coded_.due(n_nodes, from_)) return std::nullopt;
@@ -209,7 +208,7 @@ public:
     }
     void take(CodedNodes&& made) noexcept { coded_ = std::move(made); }
 
-    // List the nearest nodes of each query; `exact(query, node)` is a sum, `weights(node)` are a node's features.
+    // List the nearest nodes of each query; exact(query, node) returns a sum, weights(node) a node's features.
     template <class Exact, class Weights>
     void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact, const Weights& weights) const {
         if (space.tables.empty()) {
@@ -235,12 +234,12 @@ public:
     }
 
 private:
-    // Up to this number of features, exact sums cost hardly more than a closer look.
+    // Up to this number of features, an exact sum costs hardly more than a closer bound.
     static constexpr std::int64_t FEW = 8;
-    // Buckets save little where there are fewer nodes than this, times those that screening begins with.
+    // Buckets save little with fewer nodes than this times the number at which screening starts.
     static constexpr std::int64_t TAKERS_FROM = 64;
 
-    // List the nodes within the cap, if that is what is asked for and the cap leaves few that could be.
+    // List the nodes within the cap by buckets; return false if this is not requested or the cap leaves too many candidates.
     template <class Weights>
     bool list_takers(const DenseQuery& query, Space& space, const Weights& weights) const {
         if (!lists_takers_ || query.found->cap() == NO_LIMIT) return false;
@@ -306,7 +305,7 @@ private:
         }
     }
 
-    bool is_common_;  // one bandwidth for all features; else features are in groups
+    bool is_common_;  // one bandwidth for all features, rather than features in groups
     bool looks_closer_, lists_takers_;
     std::int64_t d_, from_;
     CodedNodes coded_;

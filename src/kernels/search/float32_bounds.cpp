@@ -18,7 +18,7 @@ constexpr double SHRINK = 0.35355339059327379;
 constexpr float Q0 = 0.99999865f, Q1 = -0.10409658f, Q2 = -0.03767946f, Q3 = -0.00212399f, Q4 = 0.00160147f;
 constexpr float LARGEST_A = 4.1f;
 
-// About 2^-(8 v) for v = (difference r)^2.
+// Approximates 2^-(8 v) for v = (difference r)^2.
 inline float rough_kernel(float difference, float r) {
     const float z = difference * r;
     float v = z * z;
@@ -29,7 +29,7 @@ inline float rough_kernel(float difference, float r) {
     return p * p;
 }
 
-// About 1 - sqrt(1 - 2^-a^2) for a = |difference r|.
+// Approximates 1 - sqrt(1 - 2^-a^2) for a = |difference r|.
 inline float rough_root_kernel(float difference, float r) {
     float a = std::abs(difference * r);
     a = a < LARGEST_A ? a : LARGEST_A;
@@ -53,16 +53,16 @@ void rough_root_sums(const float* __restrict x, const float* __restrict tile, co
 
 namespace {
 
-// Vectors are written out where there are two sums per node: the compiler keeps arrays in memory.
+// Explicit vectors are used when there are two sums per node, because the compiler would keep the arrays in memory.
 typedef float Eight __attribute__((vector_size(32)));
 typedef float EightAnywhere __attribute__((vector_size(32), aligned(4), may_alias));
 
-// Half a tile: its sums stay in registers.
+// With half a tile, the sums stay in registers.
 constexpr int HALF_TILE = TILE / 2;
 
 enum class Counted { category, number, number_but_zero };
 
-// What one feature adds to the two sums of some nodes. `factors` are those of the nodes, or null.
+// Add one feature to the two sums of some nodes. `factors` are the nodes' own, or null.
 template <Counted kind, bool rooted>
 [[gnu::always_inline]] inline void add_mixed(const RoughMixed& compared, std::int64_t i, const float* column, float factor, const float* factors,
     Eight* sums,

@@ -1,7 +1,7 @@
-// Rough sums in float32, at a fifth of the cost of exact ones. See search/float_tiles.hpp for what they are good for.
+// Approximate sums in float32, at a fifth of the cost of exact ones; search/float_tiles.hpp uses them.
 //
-// They are compiled apart (search/float32_bounds.cpp), because products and sums may fuse here: the error is bounded either way. No other
-// header may be included there: the linker could take the fused copy of an inline function for all callers.
+// They are compiled separately (search/float32_bounds.cpp), because products and sums may be fused here: the error is bounded
+// either way. Do not include other headers there: the linker could choose the fused copy of an inline function for all callers.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t TILE = 64;
 
-// Polynomials are fitted to within this, see search/float32_bounds.cpp.
+// Maximum error of the fitted polynomials, see search/float32_bounds.cpp.
 inline constexpr double FIT_ERROR = 5.1e-5;
 inline constexpr double ROOT_FIT_ERROR = 1.8e-5;
 
-// Write about the sum of 1 - sqrt(1 - k) over the features for the 64 nodes of a tile, each with its own factors.
+// Write approximate sums of 1 - sqrt(1 - k) over the features for the 64 nodes of a tile, each with its own factors.
 void rough_root_sums(const float* x, const float* tile, const float* factors, std::int64_t d, float* sums);
 
-// What stands for a gap in a tile, and in a row beside it.
+// Stands for a missing value in a tile and in the row compared with it.
 inline constexpr float MISSING_FLOAT = 3.40282347e38f;
 
-// What is compared in a tile of mixed rows: a row, the weights of features, which of them are nominal (none: null), and the term of categories that
-// differ. Numbers that are zero in both count or not.
+// A row to compare with a tile of mixed rows: its values, the weights of the features, flags of nominal features (null if there
+// are none), and the term of categories that differ. `zeros_count`: whether numbers that are zero in both count.
 struct RoughMixed {
     const float *x, *weights;
     const std::uint8_t* nominal;
@@ -32,13 +32,13 @@ struct RoughMixed {
     bool zeros_count;
 };
 
-// Write about the weighted sums of 1 - k over the features that row and node both have, and about the sums of these weights.
+// Write approximate weighted sums of 1 - k over the features that row and node both have, and the sums of these weights.
 void rough_mixed_sums(const RoughMixed& compared, const float* tile, double r, float* above, float* below);
 
 // The same with sqrt(1 - k), each node with its own factors.
 void rough_mixed_root_sums(const RoughMixed& compared, const float* tile, const float* factors, float* above, float* below);
 
-// The kernels themselves, of one feature, for the test of their bounds.
+// The approximate kernels for one feature, for the test of their error bounds.
 float rough_kernel_at(float difference, float r);
 float rough_root_kernel_at(float difference, float r);
 

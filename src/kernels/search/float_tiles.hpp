@@ -1,36 +1,36 @@
-// Float tiles: which nodes cannot be among the nearest, found in float32 at a fifth of the cost of exact sums.
+// Float tiles: float32 bounds exclude nodes that cannot be among the nearest, at a fifth of the cost of exact sums.
 //
-// Chosen for MLCA-I, whose nodes have bandwidths of their own (`FloatScreen`): four-bit codes would need another table for every
-// node. And chosen where values are missing or features nominal, in rows or nodes (`FloatTiles`). With it Yeast is learned four times
-// as fast by MLCA-I, and with a tenth of its values missing.
+// Used for MLCA-I, whose nodes have their own bandwidths (`FloatScreen`; four-bit codes would need a separate table for every
+// node), and for missing values or nominal features in rows or nodes (`FloatTiles`). Yeast is learned four times as fast with
+// it, both by MLCA-I and with a tenth of its values missing.
 //
-// Nodes are kept a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature of
-// many nodes is one vector load and nothing is ever summed across a vector. Rough sums or means are computed for all nodes. If
-// an error bound excludes a node from the N nearest, ties included, it is left out; what survives, a dozen nodes usually,
-// is computed exactly. float32 never decides.
+// Nodes are stored a second time, in float32, as tiles of 64: tile[i, j] is feature i of the tile's node j, so that one feature
+// of many nodes is one vector load and no sum runs across a vector. Approximate sums or means are computed for all nodes. A
+// node that an error bound excludes from the N nearest, ties included, is skipped; the rest, usually a dozen nodes, are
+// computed exactly. float32 never decides.
 //
-// k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, no root and
-// no exponent arithmetic; 2^-z^2 likewise with a cubic. Where several rows are at hand, each tile is read once for 8 of them (5 % on
-// one thread). Tried without gain: strips of tiles in the first cache (the arithmetic is the limit), abandoning a tile half-way (all
-// of its 64 nodes would have to be hopeless: 1 % of the terms on Yeast, 14 % on Mediamill, before the cost of asking).
+// k = 1 - sqrt(1 - 2^-z^2) of MLCA-I is evaluated as p(|z|)^8 with a quartic p: four multiply-adds and three squarings, without
+// a root or exponent arithmetic; 2^-z^2 likewise with a cubic. If several rows are available, each tile is read once for 8 of
+// them (5 % faster on one thread). Two ideas brought no gain: strips of tiles in the first-level cache (arithmetic is the
+// limit), and abandoning a tile early (all 64 nodes would have to be out of reach: 1 % of the terms on Yeast, 14 % on
+// Mediamill, before the cost of the test).
 //
 // Why the bound of sums holds. Per feature, with u = 2^-24 and z = t r the exact argument:
-//   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope
-//                       needs);
+//   the polynomial      |p(min(|z|, 4.1))^8 - k| <= ROOT_FIT_ERROR for all z (tested on a grid finer than its slope requires);
 //   rounding in p       below 48 u, as p^8 magnifies the relative error of p by eight;
-//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most
-//                       u r (|x| + |y|) + 4 u |z| <= 2 u r |y| + 5 u |z|, and k changes by at most 0.84 per
-//                       unit of z.
-// Adding d such terms, none negative, in float32 errs by at most d u times the sum. So for node y
+//   t = x - y, z = t r  x, y, r and both operations are rounded: the error of z is at most u r (|x| + |y|) + 4 u |z| <= 2 u r
+//     |y| + 5 u |z|, and k changes by at most 0.84 per unit of z.
+// Adding d such non-negative terms in float32 errs by at most d u times the sum. So for node y
 //   E = d (ROOT_FIT_ERROR + 52 u) + 1.7 u sum r|y| + 1.01 d u sum_k(rough).
-// The fixed-point rounding of the exact terms (2^-41 each) is below 1 u a term and is contained in the 52.
+// The fixed-point rounding of the exact terms (2^-41 each) is below 1 u per term and is included in the 52.
 //
-// Why the bound of means holds. Where values are missing, distances are means of weighted terms over the features that row and
-// node both have (docs/mixed.md). A term 1 - k errs by as much as above, or by FIT_ERROR + 52 u + 1.44 u r |y|; y is a number, or a
-// rank, of which a float holds as much. A rank of 0 that is not the number 0 is written as 1/4, so that only zeros are zero: less than
-// 2 u of a term. Categories that are equal are equal in float32: their term is 0, or too small. A mean of terms errs by no more than the
-// largest of them. Adding up d numbers that are not negative, above and below, errs by d u of each sum, so the quotient by
-// 2 (d + 4) u of itself. A missing value is written as a number that no other is, as long as all are within LARGEST.
+// Why the bound of means holds. With missing values, distances are means of weighted terms over the features that row and node
+// both have (docs/mixed.md). A term with a root errs as above, a term 1 - k by at most FIT_ERROR + 52 u + 1.44 u r |y|; y is a
+// number or a rank, and both are rounded to float alike. A rank of 0 that is not the number 0 is stored as 1/4, so that only
+// zeros are zero: this changes a term by less than 2 u. Equal categories are equal in float32, so their term is 0; if different
+// categories become equal, the term is too small. A mean of terms errs by at most the largest error of a term. Adding d
+// non-negative numbers, in numerator and denominator, errs by d u of each sum, so the quotient errs by 2 (d + 4) u of itself. A
+// missing value is stored as a number that no value equals, as long as all are within LARGEST.
 #pragma once
 
 #include <algorithm>
@@ -52,28 +52,28 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr double HALF_ULP = 0x1p-24;
 inline constexpr double ROUNDING = 52 * HALF_ULP;
-// Beyond these, float32 could overflow, and nothing is screened.
+// Beyond this, float32 could overflow, and screening is disabled.
 inline constexpr double LARGEST_NORM = 1e18;
 inline constexpr double LARGEST_FACTOR = 1e18;
 inline bool is_in_range(double r) noexcept { return r <= LARGEST_FACTOR && r * LARGEST_FACTOR >= 1.0; }
 
-// Bounds the error of every rough sum of nodes whose r sum|y| is at most `scaled_norm`.
+// Upper bound of the error of every approximate sum with nodes whose r sum|y| is at most `scaled_norm`.
 inline double rough_error(std::int64_t n_features, double fit_error, double scaled_norm, double largest_sum) {
     const auto d = static_cast<double>(n_features);
     return d * (fit_error + ROUNDING) + 1.7 * HALF_ULP * scaled_norm + 1.01 * d * HALF_ULP * largest_sum;
 }
 
-// The nodes of MLCA-I.
+// Float tiles for MLCA-I.
 class FloatScreen {
 public:
     using DenseQuery = Query<const double*>;
 
-    // Working space of a search, one for each thread.
+    // Working memory of a search, one per thread.
     struct Space {
         Array<float> rows, rough, best;
     };
 
-    // With fewer nodes than `from`, nothing is screened.
+    // With fewer nodes than `from`, screening is disabled.
     FloatScreen(std::int64_t d, std::int64_t from) : d_(d), from_(from), tiles_(d * TILE), factor_tiles_(d * TILE) {}
 
     void reserve(std::int64_t n_nodes) {
@@ -81,7 +81,7 @@ public:
         factor_tiles_.reserve((n_nodes + TILE - 1) / TILE);
     }
 
-    // Enter a node with its factors, or what has become of it. One thread at a time, as the largest norm concerns all nodes.
+    // Write a node with its factors, or update one. One thread at a time, because the largest norm is shared by all nodes.
     void enter(std::int64_t node, const double* weights, const double* factors) noexcept {
         put_in_tile(tiles_, node, weights);
         put_in_tile(factor_tiles_, node, factors);
@@ -93,12 +93,12 @@ public:
         largest_norm_ = std::max(largest_norm_, norm);
     }
 
-    // Whether there are enough nodes, and float32 can hold their numbers.
+    // Whether there are enough nodes and float32 can hold their numbers.
     bool can(const DenseQuery& query) const noexcept {
         return query.n_nodes >= from_ && largest_norm_ <= LARGEST_NORM && largest_factor_ <= LARGEST_FACTOR;
     }
 
-    // List the nearest nodes of each query; `exact(query, node)` is a sum. Queries ask for ascending numbers of nodes.
+    // List the nearest nodes of each query; exact(query, node) returns a sum. The queries' n_nodes ascend.
     template <class Exact>
     void nearest(const DenseQuery* queries, std::int64_t n, Space& space, Stop& stop, const Exact& exact) const {
         const std::int64_t n_tiles = (queries[n - 1].n_nodes + TILE - 1) / TILE;
@@ -130,13 +130,14 @@ private:
         for (std::int64_t i = 0; i < d_; ++i) place[i * TILE] = static_cast<float>(values[i]);
     }
 
-    // The rough sum below which a node is certainly not among the nearest.
+    // The approximate sum (of kernels) below which a node is certainly not among the nearest.
     double lowest_hopeful(const DenseQuery& query, const float* rough, Array<float>& best) const {
         const double last = nth_largest(rough, query.n_nodes, *query.found, best);
         return last - 2.0 * rough_error(d_, ROOT_FIT_ERROR, largest_norm_, static_cast<double>(best[0]));
     }
 
-    // The value of the last that the list would hold, or the smallest; `best` gets the largest in descending order.
+    // The N-th largest value, where N is the list's length, or the smallest if there are fewer; `best` receives the largest in
+    // descending order.
     static double nth_largest(const float* values, std::int64_t count, const TopK& list, Array<float>& best) {
         best.resize(static_cast<std::size_t>(list.most()));
         std::size_t length = 0;
@@ -157,7 +158,7 @@ private:
 
     std::int64_t d_, from_;
     Rows<float> tiles_, factor_tiles_;
-    // Over all nodes there ever were: of sum r|y|, and of r and 1 / r.
+    // Maxima over all nodes ever entered: of sum r|y|, and of r and 1 / r.
     double largest_norm_ = 0.0, largest_factor_ = 0.0;
 };
 
@@ -169,10 +170,10 @@ struct AllEntries {
     std::int64_t n;
 };
 
-// Nodes with missing values or nominal features, or those that rows with missing values are compared with.
+// Float tiles for nodes with missing values or nominal features, or for rows with missing values.
 class FloatTiles {
 public:
-    // Longer rows are mostly zeros, and their lists of entries shorter than a row of a tile.
+    // Longer rows are mostly zeros; their lists of entries are shorter than a row of a tile.
     static constexpr std::int64_t MOST_FEATURES = 1024;
     static constexpr double LARGEST = 1e18;
 
@@ -182,7 +183,7 @@ public:
         TopK likely{1};
     };
 
-    // `weights` of the features; `factors_by_node`: each node has a factor of its own for every feature.
+    // `weights` of the features; `factors_by_node`: each node has its own factor for every feature.
     FloatTiles(Array<float> weights, const Nominal& nominal, bool factors_by_node = false)
         : d_(std::ssize(weights)), factors_by_node_(factors_by_node), nominal_(nominal), weights_(std::move(weights)),
         tiles_(d_ <= MOST_FEATURES ? d_ * TILE : 1), factor_tiles_(factors_by_node && d_ <= MOST_FEATURES ? d_ * TILE : 1) {}
@@ -196,7 +197,8 @@ public:
         if (factors_by_node_) factor_tiles_.reserve((n + TILE - 1) / TILE);
     }
 
-    // Write a node, or what has become of it; kept(p) is what is kept of the row's entry p, perhaps MISSING. `factors` are its own.
+    // Write or update a node; kept(p) is the value to store for the row's entry p, possibly MISSING. `factors` are the node's
+    // own.
     template <class Row, class Kept>
     void enter(std::int64_t node, const Row& y, const Kept& kept, const double* factors = nullptr) noexcept {
         if (d_ > MOST_FEATURES) return;
@@ -216,7 +218,7 @@ public:
         }
     }
 
-    // Lay out a row in the same way, for `bound`; tell whether it can be bounded.
+    // Lay out a row in the same way, for `bound`; return whether it can be bounded.
     template <class Row, class Kept>
     bool lay_out(const Row& x, const Kept& kept, Space& space) const {
         space.x.assign(static_cast<std::size_t>(d_), 0.0f);
@@ -225,8 +227,8 @@ public:
         return largest <= LARGEST;
     }
 
-    // Fill in lower bounds of the distance between the row that was laid out and the first n nodes, in units of 1 / per_unit.
-    // `apart` is the term of categories that differ, and numbers that are zero in both count or not.
+    // Compute lower bounds of the distances between the row that was laid out and the first n nodes, in units of 1 / per_unit.
+    // `apart` is the term of categories that differ; `zeros_count`: whether numbers that are zero in both count.
     void bound(std::int64_t n_nodes, double r, double apart, bool zeros_count, double per_unit, Space& space, Stop& stop) const {
         grow_to(space.lower, (n_nodes + TILE - 1) / TILE * TILE);
         const auto d = static_cast<double>(d_);
@@ -244,13 +246,13 @@ public:
             }
             for (std::int64_t j = 0; j < TILE; ++j) {
                 const double mean = below[j] > 0.0f ? static_cast<double>(above[j]) / static_cast<double>(below[j]) * part - error : 0.0;
-                // What is exact is rounded to a whole number, once or twice.
+                // The 2 covers the rounding of exact values to whole numbers, once or twice.
                 space.lower.data()[tile * TILE + j] = static_cast<std::int64_t>(std::max(mean * per_unit - 2.0, 0.0));
             }
         }
     }
 
-    // Offer the nearest of a stretch of nodes, by their bounds; exact(node) is what the list compares.
+    // Offer the nearest of a stretch of nodes, using their bounds; exact(node) returns the number that the list compares.
     template <class Exact>
     static void list_nearest(std::int64_t low, std::int64_t high, Space& space, TopK& found, const Exact& exact) {
         std::int64_t* lower = space.lower.data();
@@ -286,14 +288,14 @@ private:
     Nominal nominal_;
     Array<float> weights_;
     Rows<float> tiles_, factor_tiles_;
-    double largest_ = 0.0;         // of all that was ever kept
-    double largest_factor_ = 0.0;  // of nodes' own factors and their inverses
-    double largest_scaled_ = 0.0;  // of all that was ever kept, times its own factor
+    double largest_ = 0.0;         // of all values ever stored
+    double largest_factor_ = 0.0;  // of the nodes' own factors and their inverses
+    double largest_scaled_ = 0.0;  // of all values ever stored, times the node's own factor
 };
 
-// Tiles of complete nodes, for rows that lack values. They are made for the FROM-th such row since nodes have changed, as it costs
-// about as much as a few searches without them, and dropped with the next change. Readers may search side by side; a thread that changes
-// nodes has locked them out.
+// Tiles of complete nodes, for rows with missing values. They are built for the FROM-th such row since nodes last changed,
+// because building costs about as much as a few searches without them, and dropped at the next change. Readers may search
+// concurrently; a thread that changes nodes holds the exclusive lock.
 template <class Tiles>
 class TilesOnDemand {
 public:
@@ -304,7 +306,7 @@ public:
         return *this;
     }
 
-    // Those of the first n nodes, if there are any.
+    // The tiles of the first n nodes, or null if they are not built yet.
     template <class Make>
     std::shared_ptr<const Tiles> get(std::int64_t n, const Make& make) const {
         const std::lock_guard<std::mutex> guard(mutex_);

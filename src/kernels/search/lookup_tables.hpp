@@ -1,21 +1,21 @@
-// For one row: the least that each feature can add to the sum with a node, cell by cell, in bytes.
+// Lookup tables of one row: for each feature and cell, a lower bound of the term that the feature adds to the sum with a node,
+// in one byte.
 //
-// Whatever lies in a cell differs from the row's value x by at least as much as the cell's nearer boundary b, and by
-// nothing where x is in the cell itself. Terms never shrink when the difference grows, so the term at b, rounded down to
-// a multiple of a step, is a lower bound for the whole cell, and the row's sum of such bounds over a node's cells is a
-// lower bound of the sum with that node. Entries are small enough for `terms` of them to be added in a byte: four, each at
-// most 63, or two, each at most 127.
+// A value in a cell differs from the row's value x by at least as much as the cell's nearer boundary b does, or by at least 0
+// if x is in the cell itself. Terms never decrease when the difference grows, so the term at b, rounded down to a multiple of a
+// step, is a lower bound for the whole cell, and the sum of these bounds over a node's cells is a lower bound of the sum with
+// that node. Entries are small enough for `terms` of them to be added in a byte: four of at most 63, or two of at most 127.
 //
-// Groups of features, whose sum is one of roots of means, are bounded by a sum over features as well: as the root is
-// concave, sqrt(mean of t over a group) >= sum of sqrt(t) / size. So the entry is the root, over the size of its group.
+// Groups of features, where the sum is one of roots of means, are also bounded by a sum over features: as the root is concave,
+// sqrt(mean of t over a group) >= sum of sqrt(t) / size. So an entry is the root divided by the size of its group.
 //
-// Why the bound holds to the last bit. With t = fl(x - b), the exact term of any y beyond b starts from
-// fl(x - y), which lies no nearer to 0 than t, because rounding keeps order; so do the products with r and with itself.
-// What is left are the errors of the exact kernel (below 2^-39) and of the polynomial here (see rough_power: 5.5e-5),
-// and SLACK is taken off the term for both.
+// Why the bound holds exactly. With t = fl(x - b), the exact term of any y beyond b starts from fl(x - y), which is at least as
+// far from 0 as t, because rounding is monotonic; so are the products with r and with itself. What remains are the errors of
+// the exact kernel (below 2^-39) and of the polynomial here (see rough_power: 5.5e-5); SLACK is subtracted from the term for
+// both.
 //
-// A table costs 15 evaluations per feature, in float32 by the eighth power of a cubic: its precision is a hundred times that of a byte.
-// Loops are cut so that the compiler turns each into vectors; written out by hand they were no faster (Scene 1.02, MLCA-C 1.02).
+// A table needs 15 evaluations per feature, in float32 by the eighth power of a cubic, which is a hundred times as precise as a
+// byte. Loops are split so that the compiler vectorises each; hand-written vectors were no faster (Scene 1.02, MLCA-C 1.02).
 #pragma once
 
 #include <algorithm>
@@ -35,19 +35,19 @@
 namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t TABLE = 16;
-// More than all errors of a rough term: 5.5e-5 + 2^-39 and a few roundings of float32.
+// Exceeds all errors of an approximate term: 5.5e-5 + 2^-39 and a few roundings of float32.
 inline constexpr float SLACK = 6.2e-5f;
 
 constexpr int largest_entry(int terms) { return 255 / terms; }
-// How many entries the largest term is worth: that many, and a little less than one more.
+// The value of the largest term in entries: the largest entry plus almost one, because terms are rounded down.
 constexpr double entries_a_term(int terms) { return largest_entry(terms) + 0.99; }
 
-// The least number of units that an entry of 1 stands for, where no term is above `largest_term` (1 under correntropy).
+// The number of units per entry step, rounded down; no term exceeds `largest_term` (1 under correntropy).
 inline std::int64_t entry_step(int terms, double largest_term = 1.0) {
     return static_cast<std::int64_t>(largest_term * (PER_UNIT / entries_a_term(terms)) * (1.0 - 0x1p-40));
 }
 
-// About 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
+// Approximates 2^-w for 0 <= w <= 14, to 5.1e-5 and 52 roundings of float32: min over cubics p of max |p(w / 8)^8 - 2^-w|.
 inline float rough_power(float w) {
     const float v = 0.125f * w;
     float p = ((-0.04327093f * v + 0.23561754f) * v - 0.69267252f) * v + 0.99999385f;
@@ -56,7 +56,8 @@ inline float rough_power(float w) {
     return p * p;
 }
 
-// For each cell that the row may be in, the boundary nearer to each cell; none (which looks up 0) for the row's own.
+// For each cell of the row and each cell of a node, the nearer boundary of the node's cell; an index that looks up 0 if the
+// cells are equal.
 inline constexpr auto NEARER = [] {
     struct {
         std::uint8_t of[TABLE][TABLE];
@@ -68,13 +69,13 @@ inline constexpr auto NEARER = [] {
     return all;
 }();
 
-// The cell of a rank, where cell k ends at rank (2 k + 3) `step`.
+// The cell of a rank; cell k ends at rank (2 k + 3) `step`.
 inline std::uint8_t rank_cell(std::int32_t rank, std::int32_t step) {
     const std::int32_t cell = (rank - step) >> std::bit_width(static_cast<std::uint32_t>(step));
     return static_cast<std::uint8_t>(std::min(std::max(cell, 0), static_cast<std::int32_t>(TABLE) - 1));
 }
 
-// The tables of one row: 16 bytes per feature, filled up with zeros to a multiple of four features.
+// The tables of one row: 16 bytes per feature, padded with zeros to a multiple of four features.
 class LookupTables {
 public:
     explicit LookupTables(std::int64_t n_features)
@@ -82,21 +83,22 @@ public:
           bytes_(static_cast<std::size_t>(rounded_up(n_features, FOURS) * TABLE), std::uint8_t{0}) {}
 
     std::int64_t n_features() const noexcept { return n_features_; }
-    // How many entries can be added in a byte.
+    // Number of entries that can be added in a byte.
     int terms() const noexcept { return terms_; }
-    // What an entry of 1 stands for at least, in units of the row's sums.
+    // Units of the row's sums per entry step.
     std::int64_t step() const noexcept { return step_; }
     const std::uint8_t* data() const noexcept { return bytes_.data(); }
 
-    // Under one bandwidth for all features.
+    // Fill the tables under one bandwidth for all features.
     void fill_common(const double* x, double r, const Cells& cells) noexcept {
         begin(4, 1.0);
         const auto entries = static_cast<float>(entries_a_term(4));
         for (std::int64_t i = 0; i < n_features_; ++i) correntropy_table<false>(x[i], r, entries, cells.boundaries(i), table(i));
     }
 
-    // With features in groups; `group(feature)` has the r and the size of the feature's group. Roots are steep where
-    // terms are small, so entries are finer: 10 % of Yeast's nodes pass, with four in a byte 12 %.
+    // Fill the tables with features in groups; group(feature) returns the r and the size of the feature's group. Roots are
+    // steep where terms are small, so entries are finer: 10 % of Yeast's nodes pass, instead of 12 % with four entries per
+    // byte.
     template <class Group>
     void fill_grouped(const double* x, const Group& group, const Cells& cells) noexcept {
         begin(2, 1.0);
@@ -107,8 +109,9 @@ public:
         }
     }
 
-    // Under the learned similarity, whose cells are of equal width in ranks: cell k ends at rank (2 k + 3) `step`. `ranks` are
-    // the row's, `shares(feature)` its weight out of `largest_share`, r turns ranks into exponents.
+    // Fill the tables under the learned similarity, whose cells have equal width in ranks: cell k ends at rank (2 k + 3)
+    // `step`. `ranks` are the row's, shares(feature) is its weight relative to `largest_share`, and r turns ranks into
+    // exponents.
     void fill_ranked(const std::int32_t* ranks, const float* shares, float largest_share, float r, std::int32_t step, double largest_term) noexcept {
         begin(4, largest_term);
         const auto entries = static_cast<float>(entries_a_term(4) * (1.0 - 1e-6)) / largest_share;

@@ -1,8 +1,8 @@
-// NeighbourIndex: the nodes of a model, and which N of them are nearest to a row.
+// NeighbourIndex: the nodes of a model, and a search for the N nodes nearest to a row.
 //
-// An index follows the model's nodes one by one (enter, move, withdraw), is renewed now and then, and lists the nearest nodes of a
-// row. Distances are exact whole numbers; bounds may exclude nodes but never decide, so any index gives the same lists. README.md in
-// this folder shows which index is used where.
+// An index is updated with each node of the model (enter, move, withdraw), is rebuilt from time to time, and lists the nearest
+// nodes of a row. Distances are exact whole numbers; bounds may exclude nodes but never decide, so all indexes give the same
+// lists. README.md in this folder shows which index is used when.
 #pragma once
 
 #include <concepts>
@@ -17,7 +17,7 @@ namespace mlca::MLCA_LEVEL {
 
 inline constexpr std::int64_t NO_LIMIT = std::int64_t{1} << 62;
 
-// The N nearest nodes in order, nearest first, the older of two equals first.
+// The N nearest nodes, nearest first; ties go to the older node.
 class TopK {
 public:
     explicit TopK(std::int64_t n_neighbors)
@@ -26,7 +26,7 @@ public:
     std::int64_t size() const noexcept { return size_; }
     std::int64_t most() const noexcept { return most_; }
     void clear() noexcept { size_ = 0; }
-    // Forget all nodes, and keep at most that many from now on, whose sums are within the cap.
+    // Clear the list; from now on keep at most `most` nodes, whose sums are within the cap.
     void begin(std::int64_t most, std::int64_t cap = NO_LIMIT) {
         grow_to(nodes, most + 1);
         grow_to(sums, most + 1);
@@ -35,11 +35,11 @@ public:
         size_ = 0;
     }
 
-    // The sum above which no node can enter the list any more. One that equals it can, if it is older.
+    // Nodes with sums above this cannot enter the list. A node whose sum equals it can, if it is older.
     std::int64_t limit() const noexcept { return size_ == most_ ? sums[static_cast<std::size_t>(size_ - 1)] : cap_; }
     std::int64_t cap() const noexcept { return cap_; }
 
-    // Nodes that are gone never enter: a flag for each node, or none.
+    // Never accept nodes that are gone: a flag per node, or null.
     void skip(const std::uint8_t* gone) noexcept { gone_ = gone; }
     bool skips(std::int64_t node) const noexcept { return gone_ != nullptr && gone_[node]; }
 
@@ -61,7 +61,7 @@ public:
         sums[place] = sum;
     }
 
-    // Put a node that was just made in front of all others.
+    // Put a node that was just created in front of all others.
     void put_first(std::int64_t node) noexcept {
         if (size_ < most_) ++size_;
         for (auto place = static_cast<std::size_t>(size_ - 1); place > 0; --place) nodes[place] = nodes[place - 1];
@@ -82,13 +82,13 @@ private:
 };
 
 // When nodes are kept in cells (search/node_cells.hpp), and how many nodes a search visits: at least `least`, and at least
-// `per_root` times the root of all.
+// `per_root` times the square root of the number of nodes.
 struct CellLimits {
-    std::int64_t from = 0;  // more nodes than this are kept in cells; 0: never
+    std::int64_t from = 0;  // use cells with more nodes than this; 0: never
     std::int64_t least = 0, per_root = 0;
 };
 
-// Nodes that were replaced: a flag for each node, or none, and how many they are.
+// Replaced nodes: a flag per node (or null), and their number.
 struct Gone {
     const std::uint8_t* flags;
     std::int64_t n;
@@ -97,10 +97,11 @@ struct Gone {
 // nearest_in(low, high, n, limit) lists the n nearest of the nodes from `low` up to `high`.
 using NearestIn = FunctionRef<const TopK&(std::int64_t, std::int64_t, std::int64_t, std::int64_t)>;
 
-// One bandwidth for all features (MLCA), each node its own (MLCA-I), one a group of features (MLCA-C).
+// One bandwidth for all features (MLCA), separate bandwidths per node (MLCA-I), or one bandwidth per group of features
+// (MLCA-C).
 enum class Mode { common, individual, clustered };
 
-// Rows that are compared with the nodes together. More of them are more to throw away when threads look ahead.
+// Number of rows compared with the nodes together. With more, speculative learning would discard more work.
 inline constexpr std::int64_t TOGETHER = 8;
 
 template <class Row>
@@ -112,18 +113,18 @@ struct Query {
     TopK* found = nullptr;
 };
 
-// What a model needs of the nodes, by correntropy. `DenseNodes` and `SparseNodes` have it; `RankIndex`, by rank distance, follows
-// the same nodes by the same steps and is recomputed with the similarity.
+// What a model requires of its index by correntropy. `DenseNodes` and `SparseNodes` satisfy it. `RankIndex`, by rank distance,
+// is updated with the same nodes and is recomputed with the similarity.
 template <class Index>
 concept NeighbourIndex =
     requires(Index& index, const Index& reader, std::int64_t node, const typename Index::Row& x, const double* bandwidths, double step,
                                   Query<typename Index::Row>* queries, typename Index::Space& space, Stop& stop) {
-    index.reserve(node, x);                           // make room for that many nodes, so that what follows cannot fail
-    index.enter(node, x, bandwidths);                 // the next node
-    { index.move(node, x, step) } -> std::same_as<bool>;  // towards x; whether it has changed
-    index.withdraw(node);                             // unmake the nodes from this one on
-    index.take(std::move(*reader.renewed(node, step)));  // what is due to be rebuilt: made while others read, taken over at once
-    reader.nearest(queries, node, space, stop);       // fill the lists of that number of queries
+    index.reserve(node, x);                           // reserve memory for this number of nodes, so that `enter` cannot fail
+    index.enter(node, x, bandwidths);                 // add the next node
+    { index.move(node, x, step) } -> std::same_as<bool>;  // move a node towards x; return whether it changed
+    index.withdraw(node);                             // remove the nodes from this one on
+    index.take(std::move(*reader.renewed(node, step)));  // rebuild what is due: built while others read, then taken over at once
+    reader.nearest(queries, node, space, stop);       // fill the lists of this number of queries
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,14 +1,16 @@
-// Cells of nodes: groups around centres, so that a search looks at thousands of nodes instead of at all of them.
+// Cells of nodes: groups around centres, so that a search visits thousands of nodes instead of all of them.
 //
-// A cell has a centre, and every node belongs to one cell. The centres are computed with the similarity: about sqrt(K) of K nodes,
-// drawn by their numbers and improved by a few rounds of k-means on a sample. A later node joins the cell of the nearest centre and
-// stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough nodes.
+// Every node belongs to one cell, and each cell has a centre. Centres are recomputed with the similarity: about sqrt(K) of K
+// nodes, drawn by their numbers and improved by a few rounds of k-means on a sample. A later node joins the cell of the nearest
+// centre and stays there when it moves. A search visits cells in the order of their centres' distances until they hold enough
+// nodes.
 //
-// Why a model with cells is a function of its rows. A row's place is a vector of whole numbers: its ranks less the middle rank, times
-// the root of the feature's share of the weight. They are so small that |c|^2 - 2 x c, which orders the centres c as the distance from
-// x does, and all partial sums of it are below 2^24: float32 holds them exactly, so no order of summation, vector width or fused
-// operation changes a bit. (Roots of shares have the length 1, so a place has a length below REACH + 1.5 sqrt(d) with its roundings,
-// at most 2,240, and 3 * 2,240^2 < 2^24.) Means are rounded quotients of whole sums. Of equally near centres the first one counts.
+// Why a model with cells is a deterministic function of its rows. The position of a row is a vector of whole numbers: its ranks
+// minus the middle rank, times the root of the feature's share of the weight. Centres c are ordered by |c|^2 - 2 x c, which
+// orders them as the distance from x does. Positions are so small that all partial sums of it are below 2^24, so float32 holds
+// them exactly, and the order of summation, vector width and fused operations do not change any bit. (The vector of roots of
+// shares has length 1, so a position with its roundings is shorter than REACH + 1.5 sqrt(d), at most 2,240, and 3 * 2,240^2 <
+// 2^24.) Means are rounded quotients of whole sums. Ties between centres go to the first one.
 #pragma once
 
 #include <algorithm>
@@ -26,13 +28,13 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// What a file holds of cells.
+// The saved state of cells.
 struct CellState {
     Array<std::int16_t> centres;  // one row per cell
-    Array<std::int32_t> cells;    // of each node
+    Array<std::int32_t> cells;    // the cell of each node
 };
 
-// The largest whole number whose square is not larger.
+// The largest whole number whose square is at most n.
 inline std::int64_t whole_root(std::int64_t n) noexcept {
     auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
     while (root * root > n) --root;
@@ -42,19 +44,19 @@ inline std::int64_t whole_root(std::int64_t n) noexcept {
 
 class NodeCells {
 public:
-    // With more features the places would be too coarse.
+    // With more features positions would be too coarse.
     static constexpr std::int64_t MOST_FEATURES = 1 << 14;
 
     struct Block {
         std::int64_t number, n;  // the first n nodes of a block count
     };
 
-    // Working space of a search.
+    // Working memory of a search.
     struct Space {
         Array<float> place, scores;
         Array<std::int64_t> order;
-        Array<Block> blocks;          // visited
-        Array<std::int32_t> nodes;    // in the visited blocks, one after another
+        Array<Block> blocks;          // blocks visited
+        Array<std::int32_t> nodes;    // the nodes in the visited blocks, concatenated
     };
 
     NodeCells(const Learned& learned, const CellLimits& limits)
@@ -67,7 +69,7 @@ public:
         }
     }
 
-    // A row's place, from its ranks (from the lowest).
+    // Compute a row's position from its ranks (counted from the lowest).
     void place(const std::int32_t* ranks, float* out) const noexcept {
         for (std::int64_t j = 0; j < d_; ++j) out[j] = coordinate(j, ranks[j]);
     }
@@ -80,7 +82,7 @@ public:
         });
     }
 
-    // Compute the centres of n nodes and let all nodes join; place_of(node, out) is a node's place.
+    // Compute the centres of n nodes and assign all nodes; place_of(node, out) writes a node's position.
     template <class PlaceOf>
     void build(std::int64_t n, const PlaceOf& place_of, Stop& stop) {
         open(whole_root(n));
@@ -108,21 +110,21 @@ public:
         }
     }
 
-    // Continue from a state that is sound; nodes are entered one by one.
+    // Restore a valid state; its nodes are then entered one by one.
     void restore(const CellState& state) {
         open(static_cast<std::int64_t>(state.centres.size()) / d_);
         std::copy(state.centres.begin(), state.centres.end(), centres_.begin());
         lay_out();
         known_ = state.cells;
     }
-    // Whether a state of n nodes can be continued from.
+    // Whether this is a valid state of n nodes.
     bool is_sound(const CellState& state, std::int64_t n) const noexcept {
         const auto n_cells = static_cast<std::int64_t>(state.centres.size()) / d_;
         if (n_cells < 1 || n_cells * d_ != static_cast<std::int64_t>(state.centres.size()) || static_cast<std::int64_t>(state.cells.size()) != n)
             return false;
         for (std::size_t i = 0; i < state.centres.size(); ++i) {
             const auto j = static_cast<std::int64_t>(i) % d_;
-            // Widening a model changes the shares a little.
+            // Adding features to a model changes the shares slightly.
             if (std::abs(static_cast<float>(state.centres[i])) > coordinate(j, static_cast<std::int64_t>(2.0 * one_)) + 1.0f) return false;
         }
         return std::all_of(state.cells.begin(), state.cells.end(), [&](std::int32_t cell) { return cell >= 0 && cell < n_cells; });
@@ -137,7 +139,7 @@ public:
         return result;
     }
 
-    // Reserve memory for that many nodes in all; `enter` cannot fail then.
+    // Reserve memory for this number of nodes in all, so that `enter` cannot fail.
     void reserve(std::int64_t n_nodes) {
         const auto make_room = [](auto& array, std::size_t n) {
             if (array.capacity() < n) array.reserve(n + n / 2 + BLOCK);
@@ -147,16 +149,16 @@ public:
         make_room(owners_, owners_.size() + 1);
         make_room(before_, before_.size() + 1);
     }
-    // That many slots may be in use after the next node.
+    // Upper bound of the number of slots in use after the next node.
     std::int64_t n_slots() const noexcept { return static_cast<std::int64_t>(nodes_.size()) + BLOCK; }
 
-    // Enter the next node: into the cell of a file, or that of the nearest centre.
+    // Enter the next node: into its saved cell, or into that of the nearest centre.
     void enter_at(std::int64_t node, const float* place) noexcept {
         if (node >= static_cast<std::int64_t>(known_.size())) return enter(node, nearest(place));
         enter(node, known_.data()[node]);
         if (node + 1 == static_cast<std::int64_t>(known_.size())) known_ = {};
     }
-    // Remove the nodes from `first` on: they are the last of their cells.
+    // Remove the nodes from `first` on, which are the last of their cells.
     void withdraw(std::int64_t first) noexcept {
         while (static_cast<std::int64_t>(slots_.size()) > first) {
             const std::int32_t block = slots_.back() / static_cast<std::int32_t>(BLOCK), cell = owners_.data()[block];
@@ -171,7 +173,7 @@ public:
 
     std::int64_t slot(std::int64_t node) const noexcept { return slots_.data()[node]; }
 
-    // Visit cells for a row at `space.place` until they hold enough of the first n nodes, of which some are gone.
+    // Visit cells for a row at `space.place` until they hold enough of the first n nodes; `n_gone` of these are gone.
     void visit(std::int64_t n_nodes, std::int64_t n_gone, Space& space) const {
         grow_to(space.scores, padded_cells());
         score(space.place.data(), space.scores.data());
@@ -194,7 +196,8 @@ private:
     static constexpr int ROUNDS = 4;
     static constexpr double REACH = 2048.0;
     static constexpr std::int64_t PER_CENTRE = 32, NODES_BETWEEN_CHECKS = 256;
-    // Centres whose features lie side by side, and places that are compared with them together: all sums stay in registers.
+    // Number of centres whose features are interleaved, and of positions compared with them together: all sums stay in
+    // registers.
     static constexpr std::int64_t LANES = 64, TOGETHER = 4;
 
     float coordinate(std::int64_t j, std::int64_t rank) const noexcept {
@@ -202,7 +205,7 @@ private:
         return static_cast<float>(nearest_whole(std::clamp(from_middle, -one_, one_) * factors_.data()[j]));
     }
 
-    // One of n numbers, drawn out of part i of that many equal parts.
+    // A pseudo-random number from part i when 0..n-1 is split into n_parts equal parts.
     static std::int64_t drawn(std::int64_t i, std::int64_t n_parts, std::int64_t n) noexcept {
         const std::int64_t low = i * n / n_parts, high = (i + 1) * n / n_parts;
         return low + static_cast<std::int64_t>(splitmix64(static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(high - low));
@@ -220,7 +223,7 @@ private:
         last_.assign(n, -1);
     }
 
-    // Put the centres' features side by side for `score`.
+    // Interleave the centres' features for `score`.
     void lay_out() {
         columns_.assign(static_cast<std::size_t>(padded_cells() * d_), 0.0f);
         squares_.assign(static_cast<std::size_t>(padded_cells()), 0x1p25f);
@@ -234,7 +237,7 @@ private:
         }
     }
 
-    // Add products of a factor and a feature of some centres.
+    // Add the products of a factor and one feature of LANES centres.
     static void add_products(float factor, const float* __restrict column, float* __restrict sums) noexcept {
         for (std::int64_t lane = 0; lane < LANES; ++lane) {
 #if defined(__FMA__)
@@ -245,7 +248,7 @@ private:
         }
     }
 
-    // |c|^2 - 2 x c of every centre c; what is beyond them is larger.
+    // Compute |c|^2 - 2 x c for every centre c; padding entries get larger scores.
     [[gnu::noinline]] void score(const float* __restrict x, float* __restrict scores) const noexcept {
         for (std::int64_t first = 0; first < padded_cells(); first += LANES) {
             const float* __restrict column = columns_.data() + first * d_;
@@ -256,13 +259,13 @@ private:
         }
     }
 
-    // The nearest centre of each of n places, the first one of equally near ones.
+    // The nearest centre of each of n positions; ties go to the first one.
     void find_nearest(const float* places, std::int64_t n, std::int32_t* cells) const noexcept {
         std::int64_t i = 0;
         for (; i + TOGETHER <= n; i += TOGETHER) find_nearest_of<TOGETHER>(places + i * d_, cells + i);
         for (; i < n; ++i) find_nearest_of<1>(places + i * d_, cells + i);
     }
-    // The same of N places, which share what is read of the centres. Each lane keeps its first least score.
+    // The same for N positions, which share each load of the centres. Each lane keeps its first smallest score.
     template <std::int64_t N>
     [[gnu::noinline]] void find_nearest_of(const float* __restrict places, std::int32_t* __restrict cells) const noexcept {
         float least[N][LANES];
@@ -298,7 +301,7 @@ private:
         return cell;
     }
 
-    // A round of k-means: each centre becomes the mean of the places that are nearest to it, if there are any.
+    // One round of k-means: each centre becomes the mean of the positions nearest to it, if there are any.
     void improve(const Array<float>& sample, std::int64_t n_sampled, Stop& stop) {
         Array<std::int64_t> sums(centres_.size(), 0), counts(static_cast<std::size_t>(n_cells_), 0);
         std::int32_t cells[NODES_BETWEEN_CHECKS];
@@ -343,13 +346,13 @@ private:
         ++size;
     }
 
-    // Take the nodes of a cell; return how many are not gone.
+    // Collect the nodes of a cell; return how many are not gone.
     std::int64_t take(std::int64_t cell, std::int64_t n_nodes, Space& space) const {
         std::int64_t taken = 0, n = (sizes_.data()[cell] - 1) % BLOCK + 1;
         for (std::int64_t block = last_.data()[cell]; block >= 0; block = before_.data()[block], n = BLOCK) {
             const std::int32_t* nodes = nodes_.data() + block * BLOCK;
             if (before_.data()[block] >= 0) fetch_row(nodes_.data() + before_.data()[block] * BLOCK, BLOCK);
-            // Nodes of rows that are looked ahead for come last.
+            // Nodes entered by speculative learning come last.
             while (n > 0 && nodes[n - 1] >= n_nodes) --n;
             if (n == 0) continue;
             space.blocks.push_back({block, n});
@@ -362,17 +365,17 @@ private:
     CellLimits limits_;
     std::int64_t d_, n_cells_ = 0;
     double one_;
-    Array<double> factors_;       // from ranks to places
-    Array<float> of_zero_;        // the place of a row of zeros
+    Array<double> factors_;       // scale from ranks to positions
+    Array<float> of_zero_;        // the position of a row of zeros
     Array<float> centres_, columns_, squares_;
-    Array<std::int32_t> known_;   // the cells of nodes that a file will bring
-    // Nodes in blocks of BLOCK slots. A cell has a chain of blocks, all full but the last.
-    Array<std::int32_t> slots_;   // of each node
-    Array<std::int32_t> nodes_;   // of each slot
-    Array<std::int32_t> owners_, before_;  // of each block: its cell, and the block before it
-    Array<std::int32_t> last_;    // of each cell: its last block
+    Array<std::int32_t> known_;   // the saved cells of nodes still to be entered
+    // Nodes are stored in blocks of BLOCK slots. A cell is a chain of blocks, all full but the last.
+    Array<std::int32_t> slots_;   // per node
+    Array<std::int32_t> nodes_;   // per slot
+    Array<std::int32_t> owners_, before_;  // per block: its cell, and the previous block of the chain
+    Array<std::int32_t> last_;    // per cell: its last block
     Array<std::int64_t> sizes_, n_gone_;
-    std::int32_t free_ = -1;      // blocks without a node, chained
+    std::int32_t free_ = -1;      // chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

@@ -1,29 +1,33 @@
-// Sparse nodes by feature: lower bounds at a shuffle for the owners of a feature, or an addition each where they are few.
+// Sparse nodes by feature: lower bounds of all sums, by one byte shuffle per group of nodes that have a feature, or by one
+// addition per node where these are few.
 //
-// Chosen for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones are counted by bits
+// Used for sparse rows of MLCA that are not all ones, from `screen_from` nodes on. Rows of ones use bitmaps
 // (search/bitmap_counts.hpp); MLCA-I and MLCA-C sum sparse nodes exactly.
 //
 // With t(v) = 1 - 2^-(v r)^2, the sum of a row x and a node y is
-//     sum over x's own of t(x_i)  +  sum over y's own of t(y_i)  -  sum over shared ones of t(x_i) + t(y_i) - t(x_i - y_i).
-// The first part is the row's alone. The second, the node's alone, is kept for an r0 near the r of now; that serves any r:
-//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0
-//     at 0, so the sum for r is at least (r / r0)^2 times that for r0.
-// The third is what sharing saves. A node's value is known by its cell, one of 15 that all features have in common (as
-// they have r in common): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance of
-// x from [low, high]), which a table gives for each of the row's features, rounded up to a byte. Cell 0 means that the
-// node has nothing there and saves nothing. Where that is negative (signs differ) 0 is taken. Values outside of
-// what the cells were made of would break the largest |y|, so the ends move with each node that is written.
+//     sum over x's non-zeros of t(x_i)  +  sum over y's non-zeros of t(y_i)
+//     -  sum over shared ones of t(x_i) + t(y_i) - t(x_i - y_i).
+// The first part depends on the row alone. The second depends on the node alone and is stored for an r0 near the current r; it
+// bounds the sum for any r:
+//     t grows with r, so for r >= r0 the sum for r0 is a lower bound. For r < r0, t is a concave function of r^2 that is 0 at
+//       0, so the sum for r is at least (r / r0)^2 times that for r0.
+// The third is the saving by shared features. A node's value is known by its cell, one of 15 that all features have in common
+// (as they have r in common): with y in [low, high], the saving is at most t(x) + t(the larger of |low|, |high|) - t(distance
+// of x from [low, high]), which a table gives for each of the row's features, rounded up to a byte. Cell 0 means that the node
+// is zero there and saves nothing. Negative savings (opposite signs) are raised to 0. Values outside the range of the cells
+// would violate the largest |y|, so the range is extended with each node that is written.
 //
-// Nodes are written in parts of 64 once a part is full; younger ones, and those that have moved since, have the bound 0
-// and are summed exactly. Four parts are a tile. Where 3 or more nodes of a part own a feature, or others of its tile do, it
-// has four bits for each of the tile's nodes (a run of 128 bytes), else an entry for each owner. No step takes time that grows with d.
+// Nodes are written in parts of 64 when a part is full. Younger nodes, and those that have moved since, have the bound 0 and
+// are summed exactly. Four parts are a tile. If at least 3 nodes of a part have a feature, or other nodes of its tile are
+// already stored this way, the feature has four bits for each node of the tile (a run of 128 bytes); otherwise it has one entry
+// per node. No step takes time proportional to d.
 //
-// Memory is what takes time: lists are asked for some features ahead, and four features that all tiles have are added up
-// together, so that sums are loaded and stored once for the four. What passes gets a closer look (search/postings.hpp).
+// Memory access dominates the time: lists are prefetched some features ahead, and four features with runs in all tiles are
+// added together, so that sums are loaded and stored once for the four. Nodes that pass get a closer bound (`SparseCodes`).
 //
-// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A
-// search takes 223 microseconds instead of 330, of which bounds are 90 (126); what is left are runs in memory, 700 kB a row.
-// Tile by tile, with all sums in registers, was no faster: a tile's runs are scattered over memory.
+// On rows of EURLex-4K's shape (236 of 5,000 features, of which 58 are shared on average) 2.4 % of 7,770 nodes pass. A search
+// takes 223 microseconds instead of 330, of which bounds are 90 (126); the rest is reading runs from memory, 700 kB per row.
+// Processing tile by tile with all sums in registers was no faster, because a tile's runs are scattered in memory.
 #pragma once
 
 #include <algorithm>
@@ -43,20 +47,20 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Terms of a few features, each with its own factor: gathered first and computed then, by vectors.
+// Terms of a few features, each with its own factor: first gathered, then computed by vectors.
 //
-// Sparse rows find their features by look-ups, which keep a loop from being vectorised. Laid out beforehand the terms of
-// MLCA-I take a fifth of the time.
+// Sparse rows find their features by look-ups, which prevent a loop from being vectorised. With terms gathered beforehand,
+// those of MLCA-I take a fifth of the time.
 class Terms {
 public:
-    // Reserve memory for the terms of that many features.
+    // Reserve memory for the terms of n features.
     void reserve(std::int64_t n) {
         grow_to(differences_, n);
         grow_to(factors_, n);
         grow_to(values_, n);
     }
 
-    // (Without `__restrict`: looked up by vectors, features come twice as slowly.)
+    // (Without `__restrict`: vectorised look-ups of features are half as fast.)
     void put(std::int64_t place, double difference, double factor) noexcept {
         differences_.data()[place] = difference;
         factors_.data()[place] = factor;
@@ -85,27 +89,28 @@ private:
     Array<std::int64_t> values_;
 };
 
-// A closer look at a sparse node: a lower bound that is nearly the sum, from the node's values in sixteen bits.
+// Closer bounds for sparse nodes: a lower bound that is nearly the sum, from the node's values in sixteen bits.
 //
-// A value v is kept as the whole number nearest to v g, at most 32,767 to either side, with one factor g for all features. Rounding moves
-// it by 1/2, and what is cut off brings two values nearer to each other, never farther: so |x - y| g is at least |code of x - code of y| - 1.
-// From that comes a term by the polynomial of the tables (search/lookup_tables.hpp), less SLACK, rounded down to multiples of 2^-15. What the
-// row has by itself at the node's features is taken off, rounded up; both halves of it, code and term, lie in one word for each feature,
-// so that a node costs one look-up an entry, in a table that fits the first cache. All is a lower bound whatever g is.
+// A value v is stored as the whole number nearest to v g, clamped to 32,767 on either side, with one factor g for all features.
+// Rounding moves it by 1/2, and clamping only moves two values closer together, so |x - y| g is at least |code of x - code of
+// y| - 1. The polynomial of the tables (search/lookup_tables.hpp) gives a term from this, minus SLACK, rounded down to
+// multiples of 2^-15. The row's own terms at the node's features are subtracted, rounded up. Code and term of the row share one
+// word per feature, so that a node costs one look-up per entry in a table that fits the first-level cache. The result is a
+// lower bound for any g.
 //
-// On rows of EURLex-4K's shape it leaves few of the nearly 200 nodes that pass the bounds to exact sums, whose doubles come from
-// memory: together with 64 nodes a part a search takes six tenths of the time.
+// On rows of EURLex-4K's shape it leaves only a few of the nearly 200 nodes that pass the bounds for exact sums, whose doubles
+// come from memory. Together with parts of 64 nodes it reduces the time of a search to six tenths.
 class SparseCodes {
 public:
     static constexpr std::int64_t PART_NODES = 64;
 
-    // Drop all codes; those to come are for values of about this size.
+    // Drop all codes; new ones are scaled for values of about this size.
     void clear(double largest) noexcept {
         parts_.clear();
         per_value_ = largest > 1e-290 ? MOST / largest : 1.0;
     }
 
-    // Room for the next part's codes, that many in all; `write` takes it over.
+    // Memory for the next part's codes, n_pairs in all; `write` takes it over.
     Array<std::int16_t> make_room(std::int64_t n_pairs) {
         if (parts_.size() == parts_.capacity()) parts_.reserve(2 * parts_.size() + 16);
         Array<std::int16_t> codes;
@@ -126,22 +131,23 @@ public:
         parts_.push_back(std::move(part));
     }
 
-    // The codes of a node, as many as it had non-zeros when it was written.
+    // The codes of a node, one per non-zero at the time of writing.
     const std::int16_t* operator[](std::int64_t node) const noexcept {
         const Part& part = parts_[static_cast<std::size_t>(node / PART_NODES)];
         return part.codes.data() + part.starts[node % PART_NODES];
     }
 
-    // What a look has to know of one of the row's features; `alone` is its term against zero.
+    // Packed code and term of one feature of the row; `alone` is its term against zero.
     std::uint32_t word(double x, double alone) const noexcept {
         const auto term = static_cast<std::uint32_t>(std::ceil(alone * A_TERM));
         return term << 16 | static_cast<std::uint16_t>(code(x));
     }
 
-    // How far apart two codes have to be for a difference of 1 in z, the root of the exponent; the inverse, a little less.
+    // The scale from differences of codes to z, the root of the exponent, rounded down slightly.
     float shrinking(double r) const noexcept { return static_cast<float>(std::min(r / per_value_ * (1.0 - 1e-6), 4.0)); }
 
-    // A lower bound of what a node changes in the sum of a row against zeros, in units: `words` are the row's by feature, 0 for others.
+    // A lower bound of the change by a node in the row's sum against zeros, in units: `words` are the row's by feature, 0 for
+    // others.
     static std::int64_t lower(const std::int32_t* keys, const std::int16_t* codes, std::int64_t n, const std::uint32_t* words,
         float shrinking) noexcept {
         std::int64_t total = 0;
@@ -150,7 +156,7 @@ public:
         return total * static_cast<std::int64_t>(PER_UNIT / A_TERM);
     }
 
-    // About how much more than the bound the sum of a row of n non-zeros is. However coarse the codes, few of them are equal.
+    // Typical gap between the bound and the sum, for a row of n non-zeros. However coarse the codes, few of them are equal.
     static std::int64_t looseness(std::int64_t n, float shrinking) noexcept {
         return static_cast<std::int64_t>(static_cast<double>(n) * (2e-4 + std::min(0.25 * static_cast<double>(shrinking), 1e-3)) * PER_UNIT);
     }
@@ -192,7 +198,7 @@ class Postings {
 public:
     static constexpr std::int64_t PART_NODES = SparseCodes::PART_NODES, TILE_NODES = 256;
 
-    // What one search needs.
+    // Working memory of a search.
     struct Space {
         Array<double> alone;
 #if defined(MLCA_SHUFFLES)
@@ -203,18 +209,18 @@ public:
         Array<std::uint32_t> words;
     };
 
-    // How many nodes are written; all younger ones are summed exactly.
+    // Number of nodes written; younger ones are summed exactly.
     std::int64_t written() const noexcept { return n_written_; }
 
-    // Features that written nodes may have are below this.
+    // Written nodes only have features below this.
     std::int64_t n_keys() const noexcept { return runs_.size(); }
 
-    // The codes of written nodes, and whether they are right: not if a node has moved since.
+    // The codes of written nodes, and whether a node's code is valid, that is, whether it has not moved since.
     const SparseCodes& codes() const noexcept { return codes_; }
     bool knows(std::int64_t node) const noexcept { return node < written() && alone_[static_cast<std::size_t>(node)] >= 0.0f; }
 
-    // Write all full parts of the first n nodes, and bring up to date what depends on r, about that of the rows to come.
-    // `nodes(node)` has the keys, the values and the number n of a node's non-zeros. A failure leaves bounds that hold.
+    // Write all full parts of the first n nodes, and update what depends on r, a typical value for coming rows. nodes(node)
+    // gives the keys, the values and the number n of a node's non-zeros. After a failure the bounds still hold.
     template <class Nodes>
     void prepare(std::int64_t n_nodes, double r, const Nodes& nodes) {
         if (n_nodes < TILE_NODES) return;
@@ -223,23 +229,24 @@ public:
         refresh(r, nodes);
     }
 
-    // Whether `prepare` has something to do.
+    // Whether `prepare` has work to do.
     bool due(std::int64_t n_nodes, double r) const noexcept {
         return n_nodes >= std::max(TILE_NODES, written() + PART_NODES) || (written() > 0 && is_stale(r));
     }
 
-    // A node has moved: what is written of it is wrong.
+    // A node has moved, so what is written of it is invalid.
     void forget(std::int64_t node) noexcept {
         if (node < written()) alone_[static_cast<std::size_t>(node)] = FORGOTTEN;
     }
 
-    // Write the bounds of one row with the nodes that are written; return what 1 in them stands for, in units.
+    // Write the bounds of one row with all written nodes; return the number of units per step of a bound.
     template <class Row>
     std::int64_t bound_all(const Row& x, double r, std::uint16_t* bounds, Space& space) const {
         grow_to(space.alone, x.n);
         for (std::int64_t p = 0; p < x.n; ++p) space.alone[static_cast<std::size_t>(p)] = static_cast<double>(dissimilarity(x.values[p], r)) * UNIT;
         const double row_alone = std::accumulate(space.alone.begin(), space.alone.begin() + x.n, 0.0);
-        // Entries are at most 2 a term, in 254 steps; fewer where the row is so long that their sum could exceed 16 bits.
+        // A saving is at most 2 terms, quantised in 254 steps; in fewer if the row is so long that their sum could exceed 16
+        // bits.
         const double entries = std::min(126.9, 32767.0 / static_cast<double>(std::max<std::int64_t>(x.n, 1)) - 1.0);
         if (entries < 1.0) {
             std::fill_n(bounds, written(), std::uint16_t{0});
@@ -250,7 +257,7 @@ public:
         alignas(16) std::uint8_t tables[TOGETHER_ADDED * TABLE];
         const Run* runs_of[TOGETHER_ADDED];
         const auto n_tiles = static_cast<std::int32_t>(rounded_up(written(), TILE_NODES) / TILE_NODES);
-        int n_open = 0;  // features of all tiles that wait for others
+        int n_open = 0;  // number of features with runs in all tiles that wait to be added together
         for (std::int64_t p = 0; p < x.n; ++p) {
             fetch_lists(x, p);
             if (x.keys[p] >= runs_.size()) continue;
@@ -278,7 +285,7 @@ public:
 
 private:
     static constexpr std::int64_t RUN = TILE_NODES / 2, FEWEST_FOR_RUN = 3;
-    // Runs that are fetched ahead, as there are more of them than caches hold; features of all tiles that are added up together.
+    // Number of runs prefetched, as they exceed the caches; number of features with runs in all tiles that are added together.
     static constexpr std::int32_t AHEAD = 8;
     static constexpr int TOGETHER_ADDED = 4;
 
@@ -289,7 +296,7 @@ private:
     static constexpr std::int64_t N_CUTS = 14, SAMPLE = 4096;
     static constexpr float FORGOTTEN = -1.0f;
 
-    // The ends of the cells, and the largest term that a value in each can have by itself.
+    // The ends of the cells, and for each cell the largest term of a value against zero.
     struct Edges {
         static constexpr std::int64_t N = N_CUTS + 2;
         double at[N];
@@ -305,7 +312,7 @@ private:
             for (std::int64_t c = 1; c < TABLE; ++c) largest[c] = 1.0f - std::min(similar[c - 1], similar[c]);
         }
 
-        // About 2^-((x - edge) r)^2 for each edge. In steps that the compiler turns into vectors.
+        // Approximates 2^-((x - edge) r)^2 for each edge, in loops that the compiler vectorises.
         void powers(double x, double r, float* similar) const noexcept {
             float w[N];
             for (std::int64_t k = 0; k < N; ++k) {
@@ -315,7 +322,7 @@ private:
             for (std::int64_t k = 0; k < N; ++k) similar[k] = rough_power(w[k]);
         }
 
-        // What sharing a feature saves at most, cell by cell, rounded up. `alone` is the row's own term.
+        // The largest saving of a shared feature, per cell, rounded up. `alone` is the row's own term.
         void fill(double x, double r, double alone, float entries, std::uint8_t* table) const noexcept {
             float similar[N], nearest[TABLE];
             powers(x, r, similar);
@@ -338,14 +345,14 @@ private:
     // Whether sums for r0 have become loose bounds of those for r.
     bool is_stale(double r) const noexcept { return r < 0.995 * r0_ || r > 1.03 * r0_; }
 
-    // 1 to 15; 0 is for nodes that have nothing.
+    // 1 to 15; 0 is for nodes without the feature.
     std::uint8_t cell(double value) const noexcept {
         int count = 1;
         for (const double cut : cuts_) count += cut <= value;
         return static_cast<std::uint8_t>(count);
     }
 
-    // Place the cuts again, at quantiles of some nodes' values, and drop all that is written.
+    // Recompute the cuts at quantiles of a sample of the nodes' values, and drop everything written.
     template <class Nodes>
     void rebuild(std::int64_t n_nodes, const Nodes& nodes) {
         Array<double> sample;
@@ -369,7 +376,7 @@ private:
         return runs.length > 0 && runs.keys[runs.length - 1] == tile;
     }
 
-    // Write the next part. All that can fail comes first.
+    // Write the next part. Everything that can fail comes first.
     template <class Nodes>
     void write_part(const Nodes& nodes) {
         const std::int64_t first = written(), end = first + PART_NODES, tile = first / TILE_NODES;
@@ -434,7 +441,7 @@ private:
         alone_[static_cast<std::size_t>(node)] = alone(y);
     }
 
-    // A node's sum against zeros for r0, a little less.
+    // A node's sum against zeros for r0, rounded down slightly.
     template <class Row>
     float alone(const Row& y) noexcept {
         std::int64_t total = 0;
@@ -465,7 +472,7 @@ private:
 #endif
     }
 
-    // Ask for what features a few places ahead will need: where their lists are, then the lists' beginnings.
+    // Prefetch for features a few positions ahead: first the headers of their lists, then the beginnings of the lists.
     template <class Row>
     [[gnu::always_inline]] void fetch_lists(const Row& x, std::int64_t p) const noexcept {
         constexpr std::int64_t FAR = 16, NEAR = 8;
@@ -476,14 +483,14 @@ private:
         if (p + NEAR < x.n && x.keys[p + NEAR] < runs_.size()) {
             const auto& runs = runs_[x.keys[p + NEAR]];
             const auto& few = few_[x.keys[p + NEAR]];
-            fetch_row(reinterpret_cast<const std::uint8_t*>(runs.values), std::min(runs.length, AHEAD) * RUN);  // there may be no runs
+            fetch_row(reinterpret_cast<const std::uint8_t*>(runs.values), std::min(runs.length, AHEAD) * RUN);  // may be empty
             fetch_row(runs.keys, std::min(runs.length, AHEAD));
             fetch_row(few.keys, std::min(few.length, 64));
             fetch_row(few.values, std::min(few.length, 64));
         }
     }
 
-    // Add what the nodes of a tile save by N features.
+    // Add the savings of a tile's nodes by N features.
     template <int N>
     [[gnu::always_inline]] static void add_up(const std::uint8_t* tables, const Run* const* runs, std::int32_t k, std::int64_t tile,
         Space& space) noexcept {
@@ -515,7 +522,7 @@ private:
 #endif
     }
 
-    // Put the three parts together, rounded down.
+    // Combine the three parts, rounded down.
     std::int64_t finish(double row_alone, double r, double entries, std::uint16_t* bounds, Space& space) const noexcept {
 #if defined(MLCA_SHUFFLES)
         for (std::size_t k = 0; k < space.sums.size(); ++k)
@@ -538,19 +545,19 @@ private:
     }
 
     double cuts_[N_CUTS] = {};
-    // What the values that were written lie between, the largest sum against zeros, and the r that these are for.
+    // The range of all values written, the largest sum against zeros, and the r0 of these sums.
     double least_ = 0.0, most_ = 0.0, largest_alone_ = 0.0, r0_ = 1.0;
     std::int64_t built_from_ = 0, n_written_ = 0;
-    PairRows<Run> runs_;           // of each feature, by tile
-    PairRows<std::uint8_t> few_;   // of each feature, by node: cells where owners are few
+    PairRows<Run> runs_;           // per feature: cells by tile
+    PairRows<std::uint8_t> few_;   // per feature: cells by node, where few nodes have the feature
     SparseCodes codes_;
     Array<float> alone_;
-    Array<std::int32_t> owners_;  // working space of write_part, zero between uses
+    Array<std::int32_t> owners_;  // working memory of write_part, zero between uses
 };
 
-// What a node's own non-zeros change in the sum of a row against zeros: with x spread out over all features, and
-// its own terms, `x[key]` and `alone[key]`. Values are gathered first, so that the terms are computed by vectors: three times
-// as fast as one loop.
+// The change by a node's non-zeros in the row's sum against zeros. x[key] and alone[key] hold the row and its own terms,
+// scattered over all features. Values are gathered first, so that the terms are computed by vectors: three times as fast as a
+// single loop.
 template <class Row>
 [[gnu::noinline]] std::int64_t gathered_correction(const Row& y, const double* __restrict x, const std::int64_t* __restrict alone, double r) {
     constexpr std::int64_t STRETCH = 256;
@@ -569,13 +576,13 @@ template <class Row>
     return total;
 }
 
-// Where two sparse rows are both non-zero: places in the one, values of the other.
+// The features in which two sparse rows are both non-zero: positions in one row, values of the other.
 struct SharedFeatures {
     Array<std::int32_t> places;
     Array<double> values;
 
-    // `places_of[key]` is 1 + the one's place of a feature, or 0. Each of the other's non-zeros is written down and most are
-    // overwritten by the next: to ask first would take longer, as no processor foresees the answer.
+    // places_of[key] is 1 + the position of a feature in one row, or 0. Every non-zero of the other row is written, and most
+    // are overwritten by the next: a branch would be slower, because it is unpredictable.
     template <class Row>
     std::int64_t find(const std::int32_t* places_of, const Row& other) {
         grow_to(places, other.n);
@@ -591,7 +598,7 @@ struct SharedFeatures {
     }
 };
 
-// What a row's non-zeros change in a node's sum against zeros, under the node's own factors.
+// The change by a row's non-zeros in a node's sum against zeros, under the node's own factors.
 template <class Row>
 [[gnu::noinline]] std::int64_t individual_correction(const Row& x, const double* factors, const SharedFeatures& shared, std::int64_t n_shared,
     Terms& both, Terms& own) {
@@ -605,16 +612,16 @@ template <class Row>
     return both.sum_of_roots(x.n) - own.sum_of_roots(n_shared);
 }
 
-// How one row is compared with sparse nodes, for search/screening.hpp. Nodes that are not written are summed beforehand.
+// The sums of one row with sparse nodes, for search/screening.hpp. Nodes not yet written are summed beforehand.
 template <class Nodes, class Exact>
 struct SparseSums {
     const Postings& postings;
     const Nodes& nodes;
     const Exact& sum;
-    std::int64_t n_features, base, written;  // of the row: non-zeros, its sum against zeros
+    std::int64_t n_features, base, written;  // of the row: number of non-zeros, its sum against zeros; number of written nodes
     float shrinking;
     const std::uint32_t* words;
-    const std::int64_t* totals;  // of nodes that are not written
+    const std::int64_t* totals;  // sums of nodes not yet written
 
     std::int64_t exact(std::int64_t node) const { return node < written ? sum(node) : totals[node - written]; }
     [[gnu::always_inline]] void fetch(std::int64_t node) const {
@@ -636,8 +643,8 @@ struct SparseSums {
     std::int64_t looseness() const { return SparseCodes::looseness(n_features, shrinking); }
 };
 
-// List the nearest of the first n nodes; `nodes(node)` has a node's non-zeros, `exact(node)` is a sum, which may be less than that of the
-// written numbers by `excess`.
+// List the nearest of the first n nodes; nodes(node) gives a node's non-zeros. exact(node) returns a sum, which may be smaller
+// by up to `excess` than that of the written numbers.
 template <class Row, class Nodes, class Exact>
 void list_nearest_sparse(const Postings& postings, const Row& x, double r, std::int64_t excess, std::int64_t n_nodes, std::int64_t n_wanted,
     const Nodes& nodes,

@@ -1,15 +1,15 @@
-// Four-bit codes under the learned similarity: dense nodes by their ranks.
+// Four-bit codes under the learned similarity, for dense nodes by their ranks.
 //
-// Chosen for dense rows whose nodes are mostly not zero. Sparse rows and nodes use lists (search/rank_postings.hpp).
+// Used for dense rows whose nodes are mostly non-zero. Sparse rows and nodes use postings (search/rank_postings.hpp).
 //
-// The scheme is that of search/screening.hpp: four bits per feature, a closer look, exact sums of what may be nearest. Here cells
-// are of equal width in ranks, so that each holds about as many nodes as any other, tables need no boundaries of their own,
-// and a node's code is a shift of its ranks. The closer look is that of search/rank_codes.hpp.
+// The scheme is that of search/screening.hpp: four bits per feature, closer bounds (`RankCodes16`), and exact sums of the nodes
+// that may be nearest. Cells have equal width in ranks, so each holds about the same number of nodes, tables need no separate
+// boundaries, and a node's code is a shift of its ranks.
 //
-// Sums stand in this file for keys (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key: rounding D to a key may take half
-// a key away, and a bound of D must not exceed what stands for its key.
+// In this file, a sum is a key (see similarity/rank_distance.hpp) in units of 2^-20, plus one whole key. Rounding D to a key may
+// lower it by half a key, and a lower bound of D must not exceed the sum that stands for the key.
 //
-//   Yeast, 2,000 nodes, 51 nearest: a tenth of the nodes get the closer look, 60 are summed exactly.
+//   Yeast, 2,000 nodes, 51 nearest: a tenth of the nodes need closer bounds, 60 are summed exactly.
 #pragma once
 
 #include <algorithm>
@@ -30,19 +30,19 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A closer look at the learned similarity: dense nodes by their ranks again, sixteen bits per feature.
+// Closer bounds under the learned similarity: the ranks of dense nodes in sixteen bits per feature.
 //
-// Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13: no
-// factor is left to multiply by, as r is the same in all features. The power is that of search/codes16.hpp, the features'
-// shares of the weight are whole numbers, and 16 features are summed at once: three times as fast as float32.
+// Ranks are scaled so that z = difference * r, whose 2^-z^2 is the kernel, is a difference of two codes in units of 2^-13; no
+// further factor is needed, as r is the same in all features. The power is that of search/codes16.hpp, the features' shares of
+// the weight are whole numbers, and 16 features are summed at once: three times as fast as float32.
 //
-// Why the sum less its slack is a lower bound of D = sum of share * (1 - 2^-z^2). Codes4 are cut off at 2^14, which brings no
-// two ranks further apart, and otherwise wrong by 1/2 and three roundings of float32 (below 2^-8 here): z is too large by at
-// most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by at most POWER_ERROR. Shares
-// that were rounded down may miss what is lost in all.
+// Why the sum minus its slack is a lower bound of D = sum of share * (1 - 2^-z^2). Codes are clamped at 2^14, which moves no
+// two ranks further apart, and otherwise err by 1/2 and three roundings of float32 (below 2^-8 here), so z is too large by at
+// most 1.01 units, which adds at most 0.72 * 1.01 * 2^-13 < 9e-5 to a term. The power is too small by at most POWER_ERROR. The
+// slack also covers what is lost by rounding shares down.
 class RankCodes16 {
 public:
-    // No nodes yet.
+    // Start without nodes.
     RankCodes16(const Learned& learned, std::int64_t n_expected)
         : d_(learned.n_features()),
           width_(rounded_up(d_, FINE_LANES)),
@@ -53,11 +53,11 @@ public:
         share_out(learned);
     }
 
-    // Reserve memory for n nodes in all; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all; a failure changes nothing.
     void reserve(std::int64_t n) { codes_.reserve(n); }
-    // Write a node, given by its ranks from the lowest.
+    // Write a node, given its ranks counted from the lowest.
     void enter(std::int64_t node, const std::int32_t* ranks) noexcept { encode(ranks, codes_[node]); }
-    // How many numbers the code of a row has.
+    // Number of codes of a row, with padding.
     std::int64_t width() const noexcept { return width_; }
     void encode(const std::int32_t* __restrict ranks, std::int16_t* __restrict code) const noexcept {
         const float factor = factor_;
@@ -73,16 +73,16 @@ public:
 
     // A lower bound of a row's D with a node.
     double lower(const std::int16_t* code, std::int64_t node) const noexcept { return most_ - unit_ * static_cast<double>(alike(code, codes_[node])); }
-    // By how much it stays below D usually.
+    // Typical gap between this bound and D.
     double looseness() const noexcept { return looseness_; }
     const std::int16_t* code(std::int64_t node) const noexcept { return codes_[node]; }
 
 private:
     static constexpr float FARTHEST = 16383.0f;
     static constexpr double CODE_ERROR = 9e-5;
-    // Sums of products are of 32 bits, eight of them: in each, shares may add up to this.
+    // Products are summed in eight 32-bit lanes; in each, shares may sum up to this.
     static constexpr double MOST_SHARES = 65535.0;
-    // With more features the rounding of shares alone might exceed it.
+    // With more features the rounding of shares alone might exceed MOST_SHARES.
     static constexpr std::int64_t MOST_LOOKED_AT = std::int64_t{1} << 19;
 
     // Turn weights into whole numbers, as large as the sums allow.
@@ -103,11 +103,12 @@ private:
             const double more = static_cast<double>(rounded_share) * step - share(j);
             (more > 0.0 ? won : lost) += std::fabs(more);
         }
-        const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // the last for arithmetic in float64
+        const double slack = POWER_ERROR + CODE_ERROR + lost + 1e-8;  // 1e-8 covers float64 arithmetic
         most_ = 1.0 - slack;
         unit_ = step * 0x1p-15;
-        // Powers of small z are too large by 5e-5 on average, so bounds are a little looser than the slack. Without the eighth the
-        // guess of search/screening.hpp was too small in 43 of 100 rows of Yeast (51 nearest), and four tenths more nodes were looked at.
+        // Powers of small z are too large by 5e-5 on average, so bounds are slightly looser than the slack. Without the extra
+        // eighth, the guess of search/screening.hpp was too small in 43 of 100 rows of Yeast (51 nearest), and 40 % more nodes
+        // needed closer bounds.
         looseness_ = 1.125 * slack + won;
     }
 
@@ -127,16 +128,16 @@ class RankCodes {
 public:
     static constexpr std::int64_t PER_KEY_UNIT = std::int64_t{1} << 20;
 
-    // Working space of up to SCAN_ROWS rows.
+    // Working memory for up to SCAN_ROWS rows.
     struct Space {
         Array<std::int32_t> ranks[SCAN_ROWS];
         Array<std::int16_t> codes[SCAN_ROWS];
         std::vector<LookupTables> tables;
         Screening screening;
-        std::int64_t step = 0;  // what 1 in the bounds stands for
+        std::int64_t step = 0;  // units per step of a bound
     };
 
-    // The first nodes are known already. The similarity must have weights of all features in its sums.
+    // Start with n_nodes known nodes. The similarity must count the weights of all features in its sums.
     RankCodes(const Learned& learned, RankedRows known, std::int64_t n_nodes)
         : d_(learned.n_features()), width_(Learned::padded(d_)), rows_(std::move(known)), look_(learned, n_nodes > 0 ? RankedRows::expected(n_nodes) : INT64_MAX), shares_(static_cast<std::size_t>(width_), 0.0f), cells_of_node_(static_cast<std::size_t>(d_)) {
         for (std::int64_t j = 0; j < d_; ++j) {
@@ -148,34 +149,34 @@ public:
         for (std::int64_t k = 0; k < n_nodes; ++k) look_.enter(k, rows_.ranks[k]);
     }
 
-    // Reserve memory for n nodes in all, and for their four-bit codes in that many slots; a failure leaves everything as it was.
+    // Reserve memory for n nodes in all and for n_slots four-bit codes; a failure changes nothing.
     void reserve(std::int64_t n, std::int64_t n_slots) {
         look_.reserve(n);
         rows_.ranks.reserve(n);
         if (rows_.is_coded) rows_.codes.reserve(n_slots);
     }
 
-    // Write a node: the next one, one that has moved, or one in the place of a node that was withdrawn.
+    // Write a node: the next one, one that has moved, or one that replaces a withdrawn node.
     void enter(const Learned& learned, std::int64_t node, const double* weights) noexcept {
         std::int32_t* ranks = rows_.ranks[node];
         learned.ranks.rank_row(weights, d_, ranks);
         look_.enter(node, ranks);
     }
-    // Write its four-bit code into a slot: the node's number, or its slot in a cell.
+    // Write a node's four-bit code into a slot: the node's number, or its slot in a cell.
     void enter_code(std::int64_t node, std::int64_t slot) noexcept {
         if (!rows_.is_coded) return;
         const std::int32_t* ranks = rows_.ranks[node];
         for (std::int64_t j = 0; j < d_; ++j) cells_of_node_.data()[j] = rank_cell(ranks[j], RANK_STEP);
         rows_.codes.enter(slot, cells_of_node_.data());
     }
-    // Let the codes of the first n nodes be in the slots of cells.
+    // Move the codes of the first n nodes to the slots of their cells.
     void lay_out(const NodeCells& cells, std::int64_t n) {
         rows_.codes = Codes4(d_, RankedRows::expected(n));
         rows_.codes.reserve(cells.n_slots());
         for (std::int64_t k = 0; k < n; ++k) enter_code(k, cells.slot(k));
     }
 
-    // Lay out up to SCAN_ROWS rows.
+    // Prepare up to SCAN_ROWS rows.
     void lay_out(const Learned& learned, const double* const* rows, int n_rows, Space& space) const {
         for (int q = 0; q < n_rows; ++q) {
             grow_to(space.ranks[q], width_);
@@ -193,7 +194,7 @@ public:
         }
         space.step = Screening::bound_step(space.tables[0]);
     }
-    // Compare them with the first n nodes.
+    // Compute the bounds of these rows with the first n nodes.
     void begin(int n_rows, std::int64_t n_nodes, Space& space) const {
         if (!rows_.is_coded) {
             space.step = 1;
@@ -204,7 +205,7 @@ public:
         for (int q = 0; q < n_rows; ++q) tables[q] = &space.tables[static_cast<std::size_t>(q)];
         space.screening.bound_all(rows_.codes, tables, n_rows, n_nodes);
     }
-    // Compare one row with the nodes of visited cells.
+    // Compute the bounds of one row with the nodes of visited cells.
     void begin(const NodeCells::Space& visited, Space& space) const {
         space.screening.bound_blocks(rows_.codes, space.tables[0], visited.blocks, static_cast<std::int64_t>(visited.nodes.size()));
     }
@@ -222,10 +223,10 @@ public:
         turn_into_keys(found);
     }
 
-    // A node's ranks, from the lowest.
+    // A node's ranks, counted from the lowest.
     const std::int32_t* ranks(std::int64_t node) const noexcept { return rows_.ranks[node]; }
 
-    // A row's ranks less those of 0, as the background needs them.
+    // A row's rank minus that of 0, as the background needs it.
     std::int32_t rank(const Learned& learned, int q, std::int64_t feature, const Space& space) const noexcept {
         return space.ranks[q].data()[feature] - learned.ranks.zeros.data()[feature];
     }
@@ -254,7 +255,7 @@ private:
             return d > 0.0 ? static_cast<std::int64_t>(d * (PER_KEY * static_cast<double>(PER_KEY_UNIT))) : 0;
         }
         [[gnu::always_inline]] void fetch_fine(std::int64_t node) const { fetch_row(screen.look_.code(node), screen.d_); }
-        // And up to two keys of rounding.
+        // plus up to two keys of rounding
         std::int64_t looseness() const {
             return static_cast<std::int64_t>((screen.look_.looseness() * PER_KEY + 2.0) * static_cast<double>(PER_KEY_UNIT));
         }
@@ -265,7 +266,7 @@ private:
     std::int64_t d_, width_;
     RankedRows rows_;
     RankCodes16 look_;
-    Array<float> shares_;           // each feature's weight out of all
+    Array<float> shares_;           // each feature's share of the total weight
     Array<std::uint8_t> cells_of_node_;
     float largest_share_ = 0.0f, r_ = 0.0f;
 };

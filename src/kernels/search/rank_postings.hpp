@@ -1,15 +1,16 @@
-// Postings under the learned similarity: exact distances of a row to all nodes at once, by lists of the nodes that have a feature.
+// Postings under the learned similarity: exact distances of a row to all nodes at once, from lists of the nodes that have a
+// feature.
 //
-// Chosen where rows come sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp), short rows
-// with missing or nominal values of which most are not zero use float tiles (search/float_tiles.hpp).
+// Used if rows are sparse, or most entries of the nodes are zero. Dense rows use four-bit codes (search/rank_codes.hpp); short,
+// mostly non-zero rows with missing or nominal values use float tiles (search/float_tiles.hpp).
 //
-// Where only one of row and node has a feature, what it adds is known beforehand: it is part of the row's sums against
-// zeros, or of the node's. Lists are gone through for the row's own features, and correct the sums of the nodes that share
-// them. All are whole numbers, so these are the sums that a comparison one by one would make. Missing values and categories are entries
-// as others are, in lists of their own: a missing value takes away what the other side added, or the weight that counts everywhere.
+// If only one of row and node has a feature, its contribution is known beforehand: it is part of the row's or the node's sums
+// against zeros. The lists of the row's features are traversed to correct the sums of the nodes that share them. All numbers
+// are whole, so the results equal those of comparing nodes one by one. Missing values and categories are entries too, in
+// separate lists: a missing value removes the contribution of the other side, or the weight that counts everywhere.
 //
-// Lists follow the similarity: when it is recomputed, so are they. A node that moves leaves them until then, and is
-// compared by itself.
+// Lists are rebuilt when the similarity is recomputed. A node that moves is ignored in them until then, and is compared
+// separately.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +34,7 @@ public:
         others_.resize(d);
     }
 
-    // All nodes of a view (see similarity/fit_similarity.hpp), under a similarity.
+    // Enter all nodes of a view (see similarity/fit_similarity.hpp) under a similarity.
     template <class View>
     RankPostings(const View& view, const Learned& learned) : RankPostings(view.n_features()) {
         Array<std::int32_t> keys;
@@ -52,7 +53,7 @@ public:
         }
     }
 
-    // Reserve memory for a node of these entries, so that `enter` cannot fail.
+    // Reserve memory for a node with these entries, so that `enter` cannot fail.
     void reserve(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) {
         if (alone_.size() == alone_.capacity()) {
             const std::size_t room = alone_.size() + alone_.size() / 2 + 64;
@@ -68,7 +69,7 @@ public:
         }
     }
 
-    // Put in the next node.
+    // Enter the next node.
     void enter(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         const auto node = static_cast<std::int32_t>(alone_.size());
         Parts sums;
@@ -92,7 +93,7 @@ public:
         is_listed_.push_back(1);
     }
 
-    // Remove the youngest node, of these entries.
+    // Remove the youngest node, which has these entries.
     void withdraw(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n) noexcept {
         for (std::int64_t p = 0; p < n; ++p) {
             if (is_number(learned, keys[p], values[p])) {
@@ -111,11 +112,11 @@ public:
     }
     std::int64_t n_nodes() const noexcept { return static_cast<std::int64_t>(alone_.size()); }
 
-    // The node has moved.
+    // A node has moved and is no longer listed.
     void leave(std::int64_t node) noexcept { is_listed_.data()[node] = 0; }
     bool lists(std::int64_t node) const noexcept { return is_listed_.data()[node]; }
 
-    // Go through the lists of a row's entries, for the first that many nodes.
+    // Traverse the lists of a row's entries, and correct the first n_nodes nodes.
     void correct(const Learned& learned, const std::int32_t* keys, const double* values, std::int64_t n, std::int64_t n_nodes, Space& space) const {
         space.corrections.assign(static_cast<std::size_t>(n_nodes), Parts{});
         Parts* const corrections = space.corrections.data();
@@ -127,7 +128,7 @@ public:
         }
     }
 
-    // The sums of a node that is listed with a row of these sums against zeros.
+    // The sums of a listed node with a row; `alone` are the row's sums against zeros.
     Parts parts(const Parts& alone, std::int64_t node, const Space& space) const noexcept {
         const Parts &node_alone = alone_.data()[node], &correction = space.corrections.data()[node];
         return {alone.above + node_alone.above + correction.above, alone.below + node_alone.below + correction.below};
@@ -139,13 +140,13 @@ private:
     static bool is_number(const Learned& learned, std::int32_t feature, double value) noexcept {
         return !is_missing(value) && !is_nominal(learned.nominal, feature);
     }
-    // How many of the first nodes are on a list.
+    // Number of leading entries of a list that belong to the first n_nodes nodes.
     template <class List>
     static std::int64_t length_within(const List& list, std::int64_t n_nodes) noexcept {
         return std::lower_bound(list.keys, list.keys + list.length, n_nodes) - list.keys;
     }
 
-    // What changes where nodes have a number and the row a number or a missing value.
+    // Corrections where nodes have a number and the row has a number or a missing value.
     static void correct_numbers(const Learned& learned, std::int32_t feature, double value, const PairRows<std::int32_t>::Row& list,
         std::int64_t length, Parts* corrections) {
         const std::int64_t weight = learned.weight_of_entry(feature);
@@ -170,7 +171,7 @@ private:
         }
     }
 
-    // What changes where nodes have a category or a missing value.
+    // Corrections where nodes have a category or a missing value.
     static void correct_others(const Learned& learned, std::int32_t feature, double value, const PairRows<double>::Row& list, std::int64_t length,
         Parts* corrections) {
         const std::int64_t apart = learned.term(feature, learned.apart());
@@ -192,18 +193,18 @@ private:
         }
     }
 
-    // What sharing a feature with a row changes in the sums above: the term of the difference comes, those against zeros go.
-    // They are computed for many nodes at once, with vectors, and are the integers that one by one would give.
+    // Corrections to `above` for a feature that row and node share: the term of the difference is added, those against zeros
+    // are subtracted. They are computed by vectors for many nodes at once, and equal the whole numbers computed one by one.
     class ParallelFor {
     public:
         ParallelFor(const Learned& learned, std::int32_t feature, std::int32_t rank) noexcept
             : learned_(learned), feature_(feature), rank_(rank), alone_(learned.term(feature, rank)) {}
 
-        // For nodes of these ranks; good until the next call.
+        // For nodes with these ranks; valid until the next call.
         const std::int64_t* changes(const std::int32_t* ranks, std::int64_t n) noexcept {
             std::int32_t differing = 0;
             for (std::int64_t i = 0; i < n; ++i) differing |= ranks[i] ^ rank_;
-            if (differing == 0) {  // as nearly always where rows are zeros and ones
+            if (differing == 0) {  // almost always the case if values are zeros and ones
                 std::fill_n(changes_, n, -2 * alone_);
                 return changes_;
             }
@@ -224,9 +225,9 @@ private:
         std::int64_t changes_[TOGETHER];
     };
 
-    PairRows<std::int32_t> numbers_;  // of each feature: nodes and their ranks
-    PairRows<double> others_;        // of each feature: nodes and their categories or missing values
-    Array<Parts> alone_;             // of each node: its sums against zeros
+    PairRows<std::int32_t> numbers_;  // per feature: nodes and their ranks
+    PairRows<double> others_;        // per feature: nodes and their categories or missing values
+    Array<Parts> alone_;             // per node: its sums against zeros
     Array<std::uint8_t> is_listed_;
 };
 

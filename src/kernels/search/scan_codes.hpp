@@ -1,13 +1,13 @@
 // Lower bounds of the sums of a few rows with the 64 nodes of a block, by look-ups in registers.
 //
-// A byte shuffle looks 16 table entries up at once in every 16 bytes of a register: 32 nodes an instruction with AVX2, for
-// one feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then carried into sixteen
-// bits. There nothing can overflow within 1,040 (516) features; sums of longer rows are taken in parts, and shifted.
-// All of it is integer arithmetic, and every variant gives the same numbers.
+// A byte shuffle looks up one of 16 table entries for every byte of a register: 32 nodes per instruction with AVX2, for one
+// feature. Entries are at most 63 (or 127), so four (two) features are added in bytes, then in sixteen bits. Sixteen bits
+// cannot overflow within 1,040 (516) features; longer rows are processed in parts whose sums are shifted. All arithmetic is on
+// integers, and every variant gives the same numbers.
 //
-// Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms per second): 60 to 85 billion
-// feature pairs a second for one row, 90 for four rows that share each load of the codes. Two features a
-// byte and entries up to 127 gave 42 and 58; the coarser entries let a tenth more nodes pass.
+// Measured with AVX2 on one core of a busy machine (exp64 there: 0.84 billion terms per second): 60 to 85 billion feature pairs
+// per second for one row, 90 for four rows that share each load of the codes. Two features per byte with entries up to 127 gave
+// 42 and 58; the coarser entries let a tenth more nodes pass.
 #pragma once
 
 #include <algorithm>
@@ -26,26 +26,26 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Without byte shuffles entries are looked up one by one, which takes about as long as arithmetic in float32.
+// Without byte shuffles, entries are looked up one by one, which takes about as long as float32 arithmetic.
 #if defined(__SSSE3__) || (defined(__ARM_NEON) && defined(__aarch64__))
 #define MLCA_SHUFFLES
 #endif
 
-// Features that are added in sixteen bits.
+// Number of features that are added in sixteen bits.
 constexpr std::int64_t scan_part_length(int terms) { return 256 * terms; }
 
-// By how many bits the sums of a part are shifted so that all parts together stay below 2^16.
+// Number of bits by which the sums of a part are shifted, so that all parts together stay below 2^16.
 inline int scan_shift(std::int64_t n_features, int terms) {
     const auto largest = static_cast<std::uint64_t>(n_features * largest_entry(terms));
     return std::max(0, static_cast<int>(std::bit_width(largest)) - 16);
 }
 
-// What a register does, on each kind of machine: `Bytes` are cells or entries of its nodes, `FEATURES` says how many
-// features lie in it side by side, `SIDES` how many registers the 32 bytes of a feature take. `Sums` are of sixteen
-// bits, of all nodes whose cells one register brings.
+// Register operations of each kind of processor: `Bytes` are cells or entries of its nodes, `FEATURES` is the number of
+// features side by side in a register, and `SIDES` the number of registers for the 32 bytes of a feature. `Sums` are
+// sixteen-bit sums of all nodes whose cells are in one register.
 #if defined(__AVX2__)
 
-// Sixteen sums in the order of the nodes, from those of even and of odd ones.
+// Write sixteen sums in node order, from those of even and odd nodes.
 inline void write_sums(__m256i even, __m256i odd, int shift, bool more, std::uint16_t* sums) {
     const __m256i a = _mm256_unpacklo_epi16(even, odd), b = _mm256_unpackhi_epi16(even, odd);
     const __m256i result[2] = {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
@@ -71,7 +71,8 @@ struct Register256 {
     static Bytes add(Bytes a, Bytes b) { return _mm256_add_epi8(a, b); }
 
     struct Sums {
-        // Of neighbouring nodes, the odd one's 256 times; of the odd ones. It takes one operation less than to part them first.
+        // `pairs` sums even entries plus 256 times odd ones, `odd` the odd ones alone; subtracting at the end is one operation
+        // cheaper than separating them first.
         __m256i pairs = _mm256_setzero_si256(), odd = _mm256_setzero_si256();
 
         void add(Bytes entries) {
@@ -115,7 +116,7 @@ struct Register512 {
         }
 
     private:
-        // Both features together. (Masks that leave nothing out: GCC 12 takes the plain forms for uninitialised values.)
+        // The sum of both features. (Full masks, because GCC 12 reports uninitialised values in the unmasked forms.)
         static __m256i halves(__m512i both) {
             return _mm256_add_epi16(_mm512_maskz_extracti64x4_epi64(0xff, both, 0), _mm512_maskz_extracti64x4_epi64(0xff, both, 1));
         }
@@ -193,14 +194,14 @@ struct Register {
 
 #endif
 
-// The widest register that holds one feature only.
+// The widest register that holds a single feature.
 #if defined(__AVX2__)
 using OneFeature = Register256;
 #elif defined(MLCA_SHUFFLES)
 using OneFeature = Register;
 #endif
 
-// One part of the features.
+// Process one part of the features.
 template <int ROWS, int TERMS>
 inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tables, std::int64_t n_features, int shift, bool more,
                       std::uint16_t* const* sums) {
@@ -247,7 +248,7 @@ inline void scan_part(const std::uint8_t* codes, const std::uint8_t* const* tabl
 #endif
 }
 
-// Whether all nodes of a block are beyond a bound, for all rows.
+// Whether all nodes of a block exceed a bound, for all rows.
 template <int ROWS>
 inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
     std::uint16_t least = UINT16_MAX;
@@ -258,9 +259,9 @@ inline bool all_beyond(std::int64_t most, std::uint16_t* const* sums) {
     return least > most;
 }
 
-// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above `most` do
-// not matter: a block is left as soon as its first features put all nodes there. A search only for nodes that would take a row in
-// reads few of the codes so.
+// Write the bounds of ROWS rows with the nodes of one block, in steps of their tables, shifted by `scan_shift`. Bounds above
+// `most` do not matter: a block is abandoned once the first features put all nodes above it. So a search that only wants nodes
+// within the vigilance reads few of the codes.
 template <int ROWS, int TERMS>
 inline void scan(const std::uint8_t* block, const std::uint8_t* const* tables, std::int64_t n_features, std::uint16_t* const* sums,
                  std::int64_t most = UINT16_MAX) {

@@ -1,20 +1,21 @@
-// The nearest nodes of a row out of all, from lower bounds of their sums: what cannot be among them is never computed.
+// Screening: find the nearest nodes of a row from lower bounds of their sums, without computing the nodes that cannot be among
+// them.
 //
-// Let L be the N-th smallest of some exact sums. A node whose bound is above L is farther than these N, so it is not
-// among the N nearest, ties included. The search makes L small quickly:
-//   1. The nodes with about the N smallest bounds get a closer look (search/codes16.hpp): a lower bound that is nearly the sum.
-//      The N-th smallest of these, plus its looseness, is a guess of L.
-//   2. All other nodes whose bounds are not above the guess follow, while the guess shrinks.
-//   3. The most promising are summed exactly, in the order of the closer bounds, until these exceed L: N or a few more.
-//      Exact sums alone decide, the older of two equals first.
-//   4. Should L exceed the guess, nodes up to L that were passed over are summed, too: of those with bounds within the guess the
-//      closer bounds are known, as all of them were looked at; the others are looked at now.
-// No step ever drops a node that could be on the list, whatever bounds and guess are worth: with bounds of 0 all nodes
-// are looked at closely, and the list is the same. Where exact sums cost hardly more than a closer look, in few dimensions,
-// steps 1 to 3 are done with exact sums at once.
+// Let L be the N-th smallest of the exact sums computed so far. A node whose bound is above L is farther than these N, so it is
+// not among the N nearest, ties included. The search makes L small quickly:
+//   1. The nodes with about the N smallest bounds get closer bounds (search/codes16.hpp), which are nearly the sums. The N-th
+//     smallest of these, plus the usual looseness, is a guess of L.
+//   2. All other nodes whose bounds are not above the guess get closer bounds, while the guess shrinks.
+//   3. The most promising nodes are summed exactly, in the order of their closer bounds, until these exceed L: N or a few more.
+//     Only exact sums decide; ties go to the older node.
+//   4. If L exceeds the guess, the remaining nodes up to L are summed. For those with bounds within the guess, closer bounds
+//     are already known; the others get them now.
+// No step drops a node that could be on the list, however poor bounds and guess are: with bounds of 0 all nodes get closer
+// bounds, and the list is the same. In few dimensions, where exact sums cost hardly more than closer bounds, steps 1 to 3 use
+// exact sums directly.
 //
-// Predicting, four rows together, in times of exact sums of all (exp64): Scene 31, Yeast 25, Mediamill 63; groups of
-// features on Yeast 7.
+// Speed of prediction with four rows together, relative to exact sums of all nodes (exp64): Scene 31, Yeast 25, Mediamill 63;
+// groups of features on Yeast 7.
 #pragma once
 
 #include <algorithm>
@@ -30,22 +31,22 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Rows whose bounds are computed together: they share each load of the codes.
+// Number of rows whose bounds are computed together; they share each load of the codes.
 inline constexpr int SCAN_ROWS = 4;
-// Nodes that are looked at together.
+// Number of nodes that are processed together.
 inline constexpr std::int64_t SEARCHED_TOGETHER = 8;
 
 class Screening {
 public:
-    // Bounds of that many nodes, to be written by the caller (or by `bound_all`); there is room for whole blocks.
+    // Memory for n_nodes bounds of a row, padded to whole blocks; filled by the caller or by `bound_all`.
     std::uint16_t* bounds(std::int64_t row, std::int64_t n_nodes) {
         const std::int64_t room = rounded_up(n_nodes, BLOCK);
         grow_to(bounds_[row], room);
         return bounds_[row].data();
     }
 
-    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes. Where bounds above `most` do not matter, some of
-    // those may be smaller than they could be, but not `most` or less.
+    // Write the bounds of up to SCAN_ROWS rows of one kind with the first n nodes. Bounds above `most` need not be exact: they
+    // may be written smaller, but never as `most` or less.
     void bound_all(const Codes4& codes, const LookupTables* const* tables, int n_rows, std::int64_t n_nodes, std::int64_t most = UINT16_MAX) {
         const std::uint8_t* entries[SCAN_ROWS];
         std::uint16_t* sums[SCAN_ROWS];
@@ -60,7 +61,7 @@ public:
         }
     }
 
-    // Write the bounds of one row with n nodes, which are the first ones of some blocks (`number`, `n`).
+    // Write the bounds of one row with n nodes, given as the first nodes of some blocks (`number`, `n`).
     template <class Blocks>
     void bound_blocks(const Codes4& codes, const LookupTables& tables, const Blocks& blocks, std::int64_t n_nodes) {
         const std::uint8_t* entries = tables.data();
@@ -69,7 +70,7 @@ public:
         const auto n_blocks = static_cast<std::int64_t>(blocks.size());
         for (std::int64_t b = 0; b < n_blocks; ++b) {
             const auto& block = blocks.data()[b];
-            // Blocks of a cell are anywhere in memory.
+            // The blocks of a cell are scattered in memory.
             if (b + AHEAD < n_blocks) fetch_row(codes.block(blocks.data()[b + AHEAD].number), bytes);
             // Bounds beyond the block's nodes are overwritten by the next block.
             if (tables.terms() == 4) {
@@ -81,12 +82,12 @@ public:
         }
     }
 
-    // What 1 in the bounds of a row stands for, in units.
+    // The number of units per step of a row's bounds.
     static std::int64_t bound_step(const LookupTables& tables) noexcept {
         return tables.step() << scan_shift(tables.n_features(), tables.terms());
     }
 
-    // Fill the list with the nearest of the first n nodes; 1 in the bounds of `row` stands for `step` units of a sum.
+    // Fill the list with the nearest of the first n nodes; the bounds of `row` are in steps of `step` units of a sum.
     template <class Sums>
     void list_nearest(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                       TopK& nearest) {
@@ -94,7 +95,7 @@ public:
         list_nearest_of(bounds_[row].data(), n_nodes, step, n_wanted, renumbered(sums, [](std::int64_t k) { return k; }), nearest);
     }
 
-    // The same for the nodes of a stretch whose sums are within the cap, but for those that are gone.
+    // The same for the nodes of a stretch whose sums are within the cap, except those that are gone.
     template <class Sums>
     void list_nearest_within(std::int64_t row, Stretch nodes, std::int64_t step, std::int64_t n_wanted, std::int64_t cap, const Sums& sums,
                              const std::uint8_t* gone, TopK& nearest) {
@@ -114,7 +115,7 @@ public:
         list_nearest_of(bounds_[0].data(), static_cast<std::int64_t>(nodes.size()), step, n_wanted, renumbered(sums, number), nearest);
     }
 
-    // The same where exact sums are cheap: `sums.exact(nodes, n, totals)` writes those of a few nodes.
+    // The same where exact sums are cheap: sums.exact(nodes, n, totals) computes those of a few nodes.
     template <class Sums>
     void list_nearest_directly(std::int64_t row, std::int64_t n_nodes, std::int64_t step, std::int64_t n_wanted, const Sums& sums,
                                TopK& nearest) {
@@ -130,7 +131,7 @@ public:
     }
 
 private:
-    // The sums of nodes that are known by the places of their bounds: `node(place)` is their number.
+    // Sums addressed by the position of a bound: node(place) returns the number of the node.
     template <class Sums, class Number>
     struct Renumbered {
         const Sums& sums;
@@ -165,7 +166,7 @@ private:
     };
     static constexpr std::int64_t MOST_COLUMNS = 512, AHEAD = 3;
     static constexpr std::int64_t FEW = SEARCHED_TOGETHER;
-    // Numbers of nodes in a vector; `collect` may write that many beyond those that it finds.
+    // Number of node numbers in a vector; `collect` may write this many beyond those that it finds.
     static constexpr int WRITTEN_TOGETHER = 16;
 
     template <int TERMS>
@@ -194,8 +195,8 @@ private:
         cap_ = guess_ = cap;
     }
 
-    // A number that at least N bounds do not exceed, hardly larger than the N-th: the N-th of the least bounds of
-    // columns of nodes. Columns are compared by vectors. Where bounds above `most` do not matter, that.
+    // A number that at least N bounds do not exceed, slightly above the N-th smallest bound: nodes are arranged in columns, and
+    // it is the N-th smallest of the columns' minima, found by vectors. If bounds above `most` do not matter, it is `most`.
     static std::int64_t likely_bound(const std::uint16_t* __restrict bounds, std::int64_t n_nodes, std::int64_t n_wanted,
         std::int64_t most) noexcept {
         if (most < UINT16_MAX) return most;
@@ -208,7 +209,7 @@ private:
             for (std::int64_t j = 0; j < n_columns; ++j) least[j] = bounds[start + j] < least[j] ? bounds[start + j] : least[j];
         }
         for (std::int64_t j = 0; start + j < n_nodes; ++j) least[j] = std::min(least[j], bounds[start + j]);
-        // The N-th, bit by bit: the largest number that fewer than N are below.
+        // Find the N-th smallest bit by bit: the largest number with fewer than N minima below it.
         std::int64_t nth = 0;
         for (int bit = std::bit_width(*std::max_element(least, least + n_columns)) - 1; bit >= 0; --bit) {
             const auto candidate = static_cast<std::uint16_t>(nth + (1 << bit));
@@ -219,13 +220,13 @@ private:
         return nth;
     }
 
-    // Write down the nodes whose bounds lie between two numbers; return how many.
+    // Write the nodes whose bounds lie between two numbers; return their number.
     static std::int64_t collect(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t low, std::int64_t high,
                                 std::int32_t* found) noexcept {
         std::int64_t n = 0, k = 0;
 #if defined(__AVX512BW__)
-        // Numbers of nodes that are inside move together and are written as a whole: no branch, however many there are. On Zen 4
-        // three discs are predicted in a fifth less time.
+        // The numbers of accepted nodes are compressed and written as a whole vector, without a branch. On Zen 4, three discs
+        // are predicted in a fifth less time.
         const __m512i base = _mm512_set1_epi16(static_cast<short>(low)), reach = _mm512_set1_epi16(static_cast<short>(high - low));
         __m512i numbers = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
         const auto write = [&](__mmask16 inside) {
@@ -277,8 +278,8 @@ private:
         }
     }
 
-    // Look closer at some nodes as long as their bounds promise something. Few at a time, so that no look waits for
-    // what the one before has changed.
+    // Compute closer bounds of some nodes while their bounds are within the guess. They are processed a few at a time, so that
+    // no bound waits for the update of the guess by the previous one.
     template <class Sums>
     void look_at(const std::uint16_t* bounds, std::int64_t n, std::int64_t step, const Sums& sums, const TopK& nearest) {
         const std::int32_t* nodes = candidates_.data();
@@ -300,8 +301,8 @@ private:
         find_guess();
     }
 
-    // Enter a closer bound among the N smallest; return whether the guess has changed. The N-th is found again only when a
-    // few more have come.
+    // Add a closer bound to the N smallest; return whether the guess has changed. The N-th is recomputed only after several
+    // additions.
     bool improve(std::int64_t lower) noexcept {
         if (lower > guess_ - looseness_) return false;
         best_[static_cast<std::size_t>(n_best_++)] = lower;
@@ -318,7 +319,7 @@ private:
         return guess_ < before;
     }
 
-    // Sum the nodes that are within the guess exactly, the most promising first.
+    // Compute exact sums of the nodes within the guess, the most promising first.
     template <class Sums>
     void sum_exactly(const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin();
@@ -330,8 +331,8 @@ private:
         n_summed_ = one - begin;
     }
 
-    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess were all looked at, as it was never
-    // smaller: what was seen then is not computed again.
+    // Sum all other nodes that the bounds do not exclude. Nodes with bounds up to the guess already have closer bounds, because
+    // the guess only shrinks; these are reused.
     template <class Sums>
     void sum_passed_over(const std::uint16_t* bounds, std::int64_t n_nodes, std::int64_t step, const Sums& sums, TopK& nearest) {
         const auto begin = kept_.begin(), summed = begin + n_summed_;

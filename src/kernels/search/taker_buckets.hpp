@@ -1,14 +1,14 @@
-// The nodes that may take a row in, out of all: those in the buckets that the vigilance reaches.
+// Buckets: find the nodes that may absorb a row, by visiting only the buckets within the vigilance.
 //
 // While a row is learned under a learned similarity, correntropy only has to find nodes within the vigilance. The sum of such a
 // node is at most the threshold T, and so is each of its terms: in every feature |x - y| is at most a reach that follows from T
-// and the bandwidth. At a vigilance of 0.01 that is a fifteenth of a standard deviation of 32 features. So nodes are kept in buckets
-// by their four-bit cells in a few features, and only buckets within reach are looked at. The nodes found there are tested feature
-// by feature, and the few that pass are summed exactly: the list is that of any other search.
+// and the bandwidth. At a vigilance of 0.01 with 32 features, the reach is a fifteenth of a standard deviation. So nodes are
+// kept in buckets by their four-bit cells in a few features, and only buckets within reach are visited. The nodes found there
+// are tested feature by feature, and the few that pass are summed exactly: the list is that of any other search.
 //
-// Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40, and 2^-(t r)^2, which the kernel
-// equals to 3e-16, of at least 1 - (T + 2) 2^-40. The reach that follows is widened by 1e-9 of itself, and on the line of values
-// by 4e-15 of the row's value: far more than the roundings of the few operations in between. Cells ascend with values.
+// Why no node is missed. A term of at most T units means a kernel of at least 1 - (T + 1) 2^-40. The kernel equals 2^-(t r)^2
+// to within 3e-16, so this is at least 1 - (T + 2) 2^-40. The resulting reach is widened by 1e-9 of itself, and by 4e-15 of the
+// row's value: far more than the rounding errors of the few operations in between. Cells are monotonic in values.
 #pragma once
 
 #include <algorithm>
@@ -25,14 +25,14 @@ namespace mlca::MLCA_LEVEL {
 
 class TakerBuckets {
 public:
-    // The largest difference in one feature of a node whose sum is within the threshold; none if any difference is possible.
+    // The largest difference in one feature of a node whose sum is within the threshold; empty if any difference is possible.
     static std::optional<double> reach_of(std::int64_t threshold, double r) {
         const double most = (static_cast<double>(threshold) + 2.0) * UNIT;
         if (most > 0.5 || !(r > 0.0)) return std::nullopt;
         return std::sqrt(-std::log2(1.0 - most)) / r * (1.0 + 1e-9);
     }
 
-    // Put n nodes into buckets by the features that tell most of them apart; `weights(node)` are a node's features.
+    // Put n nodes into buckets, by the features that best distinguish them; `weights(node)` are a node's features.
     template <class Weights>
     TakerBuckets(std::int64_t n, const Cells& cells, const Weights& weights) {
         Array<std::int64_t> crowding(static_cast<std::size_t>(cells.n_features()));
@@ -55,7 +55,7 @@ public:
         }
     }
 
-    // Reserve memory for n nodes in all, and for as many moves as a row may cause.
+    // Reserve memory for n nodes in all, and for the moves that one row may cause.
     void reserve(std::int64_t n) {
         const auto make_room = [](auto& array, std::size_t wanted) {
             if (array.capacity() < wanted) array.reserve(wanted + wanted / 2);
@@ -65,7 +65,7 @@ public:
     }
     void reserve_move() { reserve(0); }
 
-    // Enter the next node, one that has moved, or one in the place of a node that was withdrawn.
+    // Enter the next node, one that has moved, or one that replaces a withdrawn node.
     void enter(std::int64_t node, const Cells& cells, const double* weights) noexcept {
         std::int32_t bucket = 0;
         for (int i = 0; i < n_features_; ++i) bucket = bucket * N_CELLS + cells.cell(features_[i], weights[features_[i]]);
@@ -79,7 +79,7 @@ public:
         insert(static_cast<std::int32_t>(node), bucket);
     }
 
-    // Collect those of the first n nodes whose buckets are within reach of a row; return whether they are few.
+    // Collect those of the first n nodes whose buckets are within reach of a row; return false if they are too many.
     bool collect(const double* x, double reach, const Cells& cells, std::int64_t n, Array<std::int32_t>& nodes) const {
         std::int32_t low[MOST_FEATURES], high[MOST_FEATURES], at[MOST_FEATURES];
         std::int64_t n_reached = 1;
@@ -114,7 +114,7 @@ private:
     static constexpr std::int64_t SAMPLE = 256;
     static constexpr std::size_t MOVES = 4;
 
-    // Nodes of one bucket, a cache line full.
+    // Nodes of one bucket; fills a cache line.
     struct Block {
         std::int32_t nodes[14];
         std::int32_t n, next;
@@ -138,7 +138,7 @@ private:
         first.nodes[first.n++] = node;
     }
 
-    // The last node of the first block takes its place.
+    // Remove a node; the last node of the first block takes its position.
     void remove(std::int64_t node, std::int32_t bucket) noexcept {
         std::int32_t& head = heads_.data()[bucket];
         Block& first = blocks_.data()[head];
@@ -156,10 +156,10 @@ private:
 
     int n_features_ = 0;
     std::int32_t features_[MOST_FEATURES] = {};
-    Array<std::int32_t> heads_;    // each bucket's first block
-    Array<std::int32_t> buckets_;  // of each node
+    Array<std::int32_t> heads_;    // first block of each bucket
+    Array<std::int32_t> buckets_;  // bucket of each node
     Array<Block> blocks_;
-    std::int32_t free_ = -1;       // blocks without a node, chained
+    std::int32_t free_ = -1;       // chain of unused blocks
 };
 
 }  // namespace mlca::MLCA_LEVEL

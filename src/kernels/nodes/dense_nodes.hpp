@@ -1,11 +1,11 @@
-// Nodes with dense weights: which N are nearest to a row, and how near exactly.
+// Nodes with dense weights: exact search for the N nodes nearest to a row.
 //
-// Sums are in units of 2^-40 (see base/fixed_point.hpp); small is near. From some number of nodes on they are screened first, a
-// few rows at a time, and only what survives is computed exactly.
+// Sums are in units of 2^-40 (see base/fixed_point.hpp); smaller is nearer. From a given number of nodes on they are screened
+// first, a few rows at a time, and only the nodes that pass are summed exactly.
 //
-// Nodes are complete: the first row with a missing value that is learned moves the model into the sparse storage
-// (nodes/sparse_nodes.hpp). Rows to predict may have missing values; they are summed over the features that they have, and screened
-// by tiles that are made on demand (search/float_tiles.hpp).
+// Dense nodes have no missing values: learning the first row with a missing value converts the model to sparse storage
+// (nodes/sparse_nodes.hpp). Rows to predict may have missing values. They are summed over the features that they have, and
+// screened by tiles built on demand (search/float_tiles.hpp).
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ public:
     DenseNodes(DenseNodes&&) noexcept = default;
     DenseNodes& operator=(DenseNodes&&) noexcept = default;
 
-    // Reserve memory for that many nodes in all; whatever is done to them afterwards cannot fail.
+    // Reserve memory for this number of nodes in all, so that later operations on them cannot fail.
     void reserve(std::int64_t n_nodes, Row) {
         weights_.reserve(n_nodes);
         if (codes_) codes_->reserve(n_nodes);
@@ -76,7 +76,8 @@ public:
         if (codes_) codes_->reserve_move();
     }
 
-    // Threads may enter nodes side by side if those between two multiples of this number are one's; 0: one after another.
+    // Threads may enter nodes concurrently if all nodes between two multiples of this number are entered by the same thread; 0:
+    // not at all.
     std::int64_t entered_together() const noexcept { return codes_ ? CodedNodes::ENTERED_TOGETHER : 0; }
     void enter(std::int64_t node, Row x, const double* bandwidths) noexcept {
         std::copy_n(x, d_, weights_[node]);
@@ -93,34 +94,35 @@ public:
         return true;
     }
 
-    // Remove the nodes from one on: the next ones overwrite them, and bounds that are too large do no harm.
+    // Remove the nodes from this one on. Nothing to do: the next nodes overwrite them, and maxima that are too large only
+    // loosen bounds.
     void withdraw(std::int64_t) noexcept {}
 
     const Rows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return weights_[node]; }
-    // All rows as a snapshot.
+    // A snapshot of all rows.
     Rows<double> shared_rows() const { return weights_.shared(); }
-    // The groups of a row's features.
+    // Put a row's features into groups.
     void group(const Groups& by, Row x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space&) const {
         by.group(x, {}, bandwidth_sums, d_, n_nodes, grouping);
     }
 
     std::int64_t n_entries(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
-    // About how many pairs of features a search among that many nodes compares.
+    // Approximate number of feature pairs that a search among n_nodes nodes compares.
     std::int64_t pairs(std::int64_t n_nodes) const noexcept { return n_nodes * d_; }
 
-    // Parts of screening that are rebuilt now and then: `renewed` takes long and only reads, `take` is done at once.
+    // Rebuild what screening requires from time to time: `renewed` is slow and only reads, `take` is immediate.
     std::optional<CodedNodes> renewed(std::int64_t n_nodes, double, ParallelFor sharing = ON_ONE_THREAD) const {
         if (!codes_) return std::nullopt;
         return codes_->renewed(n_nodes, [this](std::int64_t node) { return row(node); }, sharing);
     }
     void take(CodedNodes&& made) noexcept { codes_->take(std::move(made)); }
 
-    // List the nearest nodes of each query; they ask for ascending numbers of nodes.
+    // List the nearest nodes of each query; the queries' n_nodes ascend.
     void nearest(DenseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
         for (std::int64_t j = 0; j < n; ++j) queries[j].found->clear();
         const auto exact = [&](const DenseQuery& query, std::int64_t node) { return sum(query, node, space); };
-        // Groups, and the values that are present, differ from row to row: such rows are laid out one at a time.
+        // Groups and present values differ between rows, so such rows are laid out one at a time.
         const bool one_by_one = mode_ == Mode::clustered
             || !std::all_of(queries, queries + n, [this](const DenseQuery& query) { return is_complete(query); });
         const std::int64_t together = one_by_one ? 1 : n;
@@ -140,7 +142,7 @@ public:
         }
     }
 
-    // f(node, sum) for all nodes that are asked about, in order.
+    // Call f(node, sum) for all nodes of the query, in order.
     template <class F>
     void for_each_sum(const DenseQuery& query, Space& space, Stop& stop, const F& f) const {
         if (mode_ == Mode::clustered) lay_out(query, space);
@@ -167,7 +169,7 @@ private:
         }
     }
 
-    // List the nodes that are nearest to a row with missing values by the bounds of their tiles; tell whether there are such bounds.
+    // List the nodes nearest to a row with missing values, using the bounds of tiles; return false if there are no such bounds.
     bool search_tiles(const DenseQuery& query, Space& space, Stop& stop) const {
         if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
             || (mode_ == Mode::common && !is_in_range(query.r))) return false;
@@ -197,7 +199,7 @@ private:
         space.r.resize(space.x.size());
     }
 
-    // The sum over the features that the row has, in full.
+    // The sum over the features that the row has, scaled up to all features.
     std::int64_t sum_of_present(const DenseQuery& query, std::int64_t node, Space& space) const {
         const auto n = static_cast<std::int64_t>(space.present.size());
         const double* weights = weights_[node];
@@ -236,7 +238,7 @@ private:
         double *y = space.y.data(), *x = space.x.data(), *r = space.r.data();
         const std::int64_t n_present = grouping.end(grouping.n_groups - 1);
         if (n_present == 0) return in_full(0, 0, grouping.n_groups);
-        // Sums of all terms before a place: a group's sum is a difference of two, with no branch on its size.
+        // Prefix sums of the terms: a group's sum is a difference of two, without a branch on its size.
         std::int64_t* __restrict before = space.before.data();
         for (std::int64_t place = 0; place < n_present; ++place) y[place] = weights[order[place]];
         for (std::int64_t place = 0; place < n_present; ++place) before[place + 1] = dissimilarity(x[place] - y[place], r[place]);

@@ -1,9 +1,9 @@
 // Missing values and nominal features (docs/mixed.md).
 //
-// A missing value is an entry MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and no input is
-// that large. A feature that row or node lacks is left out of a sum, and the sum is scaled up as if the compared features stood
-// for all (`in_full`). Nominal features are compared for equality only. For correlations with labels each of their values is a
-// trait, numbered behind the d features in the order of features and values.
+// A missing value is stored as MISSING, in dense and in sparse rows: the kernels are compiled for finite numbers, and no input
+// is that large. A feature missing in the row or the node is left out of a sum, and the sum is scaled up from the compared
+// features to all (`in_full`). Nominal features are only compared for equality. For correlations with labels, each value of a
+// nominal feature is a trait. These traits are numbered after the d features, in the order of features and values.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,14 @@ inline bool has_missing(const double* values, std::int64_t n) noexcept {
     return any;
 }
 
-// A flag for each feature; empty if none is nominal.
+// A flag per feature; empty if no feature is nominal.
 using Nominal = Array<std::uint8_t>;
 
 inline bool is_nominal(const Nominal& nominal, std::int64_t feature) noexcept { return !nominal.empty() && nominal.data()[feature]; }
 
-// What a sum of terms over some of `parts` would be over all of them; of none it is the largest there is. Terms are at
-// most 2^40 units and parts 2^22, so all stays below 2^86. As parts >= compared, different totals stay different.
+// Scale a sum of terms from the `compared` parts to all `parts`; with none compared, return the largest possible sum. Terms are
+// at most 2^40 units and parts at most 2^22, so everything stays below 2^86. As parts >= compared, different totals stay
+// different.
 inline std::int64_t in_full(std::int64_t total, std::int64_t compared, std::int64_t parts) noexcept {
     if (compared == parts) return total;
     if (compared == 0) return parts * static_cast<std::int64_t>(PER_UNIT);
@@ -46,7 +47,7 @@ inline double moved_entry(double value, double target, double step, bool nominal
     return value + (target - value) / step;
 }
 
-// The values of nominal features that nodes have.
+// The values of nominal features that occur in nodes.
 class NominalValues {
 public:
     std::int64_t size() const noexcept { return static_cast<std::int64_t>(values.size()); }
@@ -59,7 +60,7 @@ public:
         const auto [first, end] = std::equal_range(features.begin(), features.end(), static_cast<std::int32_t>(feature));
         return {first - features.begin(), end - features.begin()};
     }
-    // The number of a value, -1 if no node had it.
+    // The number of a value; -1 if no node has it.
     std::int64_t find(std::int64_t feature, double value) const noexcept {
         const Range range = of(feature);
         const double *first = values.data() + range.first, *end = values.data() + range.end;
@@ -67,7 +68,7 @@ public:
         return place != end && *place == value ? place - values.data() : -1;
     }
 
-    // Whether these could be the values of d features.
+    // Whether these are valid values for d features, so that using them is memory-safe.
     bool is_sound(std::int64_t d) const noexcept {
         if (features.size() != values.size()) return false;
         for (std::size_t t = 0; t < values.size(); ++t) {

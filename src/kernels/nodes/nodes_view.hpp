@@ -1,8 +1,8 @@
-// The nodes as the similarity and the decision look at them (the interface is described in
-// similarity/fit_similarity.hpp): labels have slots, the first is "none".
+// The nodes as the similarity and the decision read them (similarity/fit_similarity.hpp describes the interface). Labels have
+// slots; the first slot is "none".
 //
-// Nodes differ from mode to mode in how rows are compared with them, which does not matter here: the view is that of
-// weights and labels alone, so that what works on it is compiled once for all modes.
+// Modes differ only in how rows are compared with nodes, which does not matter here. The view consists of weights and labels
+// only, so the code that uses it is compiled once for all modes.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// The number of each node in the order of their creation, which it keeps when others are given up. While no node is ever given up
-// that is the node's own index, and nothing is stored.
+// The number of each node in order of creation, which does not change when other nodes are replaced. As long as no node has
+// been replaced, it is the node's index and nothing is stored.
 class NodeIds {
 public:
     std::int64_t operator[](std::int64_t node) const noexcept { return numbers.empty() ? node : numbers.data()[node]; }
 
-    // How many nodes were made when there are that many.
+    // Number of nodes ever created, given the current number of nodes.
     std::int64_t made(std::int64_t n_nodes) const noexcept { return numbers.empty() ? n_nodes : n_made; }
 
-    // Where the nodes of these numbers are, out of that many that there are.
+    // The positions, among the first n_nodes nodes, of the nodes with these numbers.
     Stretch places(Stretch born, std::int64_t n_nodes) const noexcept {
         if (numbers.empty()) return {born.low, std::min(born.high, n_nodes)};
         const auto place = [&](std::int64_t number) {
@@ -36,7 +36,7 @@ public:
         return {place(born.low), place(born.high)};
     }
 
-    Array<std::int64_t> numbers;  // ascending; empty: each node's own number
+    Array<std::int64_t> numbers;  // ascending; empty: each node's number is its index
     std::int64_t n_made = 0;
 };
 
@@ -46,7 +46,7 @@ inline SparseRow row_of(const PairRows<double>& weights, std::int64_t node) noex
     return {row.keys, row.values, row.length};
 }
 
-// The row of a node, whatever its mode.
+// Returns the row of a node, for dense and sparse weights.
 template <class Weights>
 struct RowOfNode {
     const Weights& weights;
@@ -59,7 +59,7 @@ class NodesView {
 public:
     static constexpr bool GIVES_ALL = std::is_same_v<Weights, Rows<double>>;
 
-    // Of the first nodes; or of those of `some`, ascending, which must outlive the view.
+    // A view of the first n_nodes nodes, or of the nodes in `some`, which must be ascending and outlive the view.
     NodesView(const Settings& settings, std::int64_t n_nodes, const Weights& weights, const LabelMemory& labels, const NodeIds& node_ids, Stop* stop,
               const Array<std::int64_t>* some = nullptr)
         : settings_(settings), n_nodes_(some == nullptr ? n_nodes : static_cast<std::int64_t>(some->size())), weights_(weights), labels_(labels),

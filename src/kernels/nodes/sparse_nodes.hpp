@@ -1,20 +1,19 @@
-// Nodes with sparse weights: the distance to them at the cost of their non-zeros.
+// Nodes with sparse weights: distances at a cost proportional to their non-zeros.
 //
-// A feature where row and node are equal adds nothing, so only entries where either is non-zero matter. Terms are
-// integers, so a sum may be put together from parts that are added and taken away again without losing a bit: the sum over
-// the row's own non-zeros, as if the node were zero, is made once; each node then corrects it at its own non-zeros.
+// A feature in which row and node are equal adds nothing, so only entries where either is non-zero matter. Terms are integers,
+// so parts of a sum can be added and subtracted exactly. The sum over the row's own non-zeros, as if the node were zero, is
+// computed once; each node then corrects it at its own non-zeros.
 //
-// Binary data cost less still. Where row and node hold nothing but ones, the sum is the kernel's one value times the
-// number of features in which they differ, and how many they share is counted for all nodes together (see
-// search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature (see
-// search/postings.hpp). On Bibtex (1,836 features, 69 a row) learning is
-// 27 times as fast as on dense rows.
+// Binary data is faster still. If row and node contain only ones, the sum is the kernel's term for a difference of one times
+// the number of features in which they differ. The number of shared features is counted for all nodes together
+// (search/bitmap_counts.hpp). A node that has moved is computed directly. Other rows are screened by feature
+// (search/postings.hpp). On Bibtex (1,836 features, 69 per row) learning is 27 times as fast as with dense rows.
 //
-// Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). Where a model has any (`incomplete`), or the row
-// that is asked about, terms are not corrected but summed: at the node's own entries, then at those of the row that the node has
-// not, gathered so that the kernel works on vectors. Such searches are screened in float32 (search/float_tiles.hpp) or, where rows are
-// long, by the numbers of row and nodes alone (`search_numbers`), unless features are in groups. All of it gives the same integers where
-// nothing is missing.
+// Rows may have missing values and nominal features (nodes/missing_and_nominal.hpp). If the model has any (`incomplete`), or
+// the query row has, terms are summed instead of corrected: first at the node's entries, then at the remaining entries of the
+// row, gathered so that the kernel works on vectors. Such searches are screened in float32 (search/float_tiles.hpp) or, for
+// long rows, by the numbers of row and nodes alone (`search_numbers`), unless features are in groups. If nothing is missing,
+// all methods give the same integers.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +52,7 @@ public:
         BitmapCounts::Space overlaps;
         Postings::Space postings;
         Screening screening;
-        // Where values are missing: the number of the last comparison in which the node had an entry there, sizes of groups.
+        // With missing values: per feature, the number of the last comparison in which the node had an entry; sizes of groups.
         Array<std::int64_t> seen, sizes;
         std::int64_t n_compared = 0;
         Array<std::int32_t> number_keys;
@@ -81,7 +80,7 @@ public:
         if (incomplete_) grow_to(lacked_, n_keys_);
     }
 
-    // Make sure that a node can be moved towards x, or towards another node that was itself moved towards x.
+    // Ensure that a node can be moved towards x, or towards another node that was itself moved towards x.
     void reserve_move(std::int64_t node, const Row& x, std::int64_t towards = -1) {
         note_keys(x);
         grow_to(target_, n_keys_);
@@ -133,7 +132,7 @@ public:
             target_[static_cast<std::size_t>(target.keys[p])] = 0.0;
             visited_[static_cast<std::size_t>(target.keys[p])] = false;
         }
-        // Where rows are binary the target often was the node itself.
+        // For binary rows the target often equals the node.
         if (!same) {
             listed_[static_cast<std::size_t>(node)] = false;
             postings_.forget(node);
@@ -144,7 +143,7 @@ public:
         return true;
     }
 
-    // Remove the nodes from `first` on; none has moved since the oldest of them was made.
+    // Remove the nodes from `first` on; no node may have moved since the oldest of them was created.
     void withdraw(std::int64_t first) noexcept {
         for (std::int64_t node = weights_.size() - 1; node >= first; --node) {
             const Row x = row(node);
@@ -158,14 +157,14 @@ public:
     const PairRows<double>& weights() const noexcept { return weights_; }
     Row row(std::int64_t node) const noexcept { return row_of(weights_, node); }
 
-    // The groups of a row's features.
+    // Put a row's features into groups.
     void group(const Groups& by, const Row& x, const double* bandwidth_sums, std::int64_t n_nodes, Grouping& grouping, Space& space) const {
         space.unfolded.assign(static_cast<std::size_t>(d_), 0.0);
         for (std::int64_t p = 0; p < x.n; ++p) space.unfolded[static_cast<std::size_t>(x.keys[p])] = x.values[p];
         by.group(space.unfolded.data(), nominal_, bandwidth_sums, d_, n_nodes, grouping);
     }
 
-    // Postings are written by whole tiles of nodes, for about the r of the rows to come, where rows are not all ones.
+    // Postings are written by whole tiles of nodes, for a typical r of coming rows; only for rows that are not all ones.
     struct Due {
         std::int64_t n_nodes;
         double r;
@@ -183,8 +182,8 @@ public:
     }
 
     std::int64_t n_entries(std::int64_t) const noexcept { return n_pairs_; }
-    // About how many pairs of features a search among that many nodes compares. Where overlaps are counted by bits, other
-    // steps take as long as the search: threads gain nothing there.
+    // Approximate number of feature pairs that a search compares. With overlaps counted by bits, other steps take as long as
+    // the search, so threads bring no gain there.
     std::int64_t pairs(std::int64_t) const noexcept { return n_pairs_listed_ / BITS_A_PAIR + n_pairs_ - n_pairs_listed_; }
 
     void nearest(SparseQuery* queries, std::int64_t n, Space& space, Stop& stop) const {
@@ -201,7 +200,7 @@ public:
         }
     }
 
-    // f(node, sum) for all nodes that are asked about, in order.
+    // Call f(node, sum) for all nodes of the query, in order.
     template <class F>
     void for_each_sum(const SparseQuery& query, Space& space, Stop& stop, const F& f) const {
         if (is_incomplete(query)) return sum_present(query, space, stop, [] { return NO_LIMIT; }, f);
@@ -220,7 +219,7 @@ private:
     static constexpr std::int64_t BITS_A_PAIR = 512;
     static constexpr std::int64_t TOGETHER_SUMMED = 32;
 
-    // A row with zeros where its values are missing or nominal.
+    // A row with its missing and nominal values replaced by zeros.
     struct NumbersOfRow {
         NumbersOfRow(const Row& x, const Nominal& nominal) : keys(x.keys), values{x, nominal}, n(x.n) {}
 
@@ -233,13 +232,13 @@ private:
         std::int64_t n;
     };
 
-    // Whether nodes are written into tiles as they come.
+    // Whether nodes are written into tiles when they are entered.
     bool has_tiles() const noexcept { return incomplete_ && mode_ != Mode::clustered && d_ <= FloatTiles::MOST_FEATURES; }
 
-    // Whether values that are missing, or nominal, are among those to be compared.
+    // Whether missing or nominal values take part in the comparison.
     bool is_incomplete(const SparseQuery& query) const noexcept { return incomplete_ || has_missing(query.x.values, query.x.n); }
 
-    // Keep account of the non-zeros of a node that comes (1) or goes (-1).
+    // Update the counts of non-zeros for a node that is entered (sign 1) or removed (-1).
     void account(std::int64_t node, std::int64_t sign) noexcept {
         const std::int64_t n = sign * weights_[node].length;
         n_pairs_ += n;
@@ -255,7 +254,8 @@ private:
         if (x.n > 0) n_keys_ = std::max(n_keys_, *std::max_element(x.keys, x.keys + x.n) + std::int64_t{1});
     }
 
-    // A node is new or has moved: write it into its tile, or compute its sum against a row of zeros under its own bandwidths.
+    // Update the search data of a new or moved node: write it into its tile, or compute its sum against zeros under its own
+    // bandwidths.
     void refresh(std::int64_t node) noexcept {
         const Row y = row(node);
         tiles_on_demand_.drop();
@@ -274,7 +274,7 @@ private:
         return {space.x, query.x, [&](std::int64_t p) { return query.x.values[p]; }};
     }
 
-    // The terms of a row against zeros, put where nodes look for them, and their sum.
+    // Scatter the terms of a row against zeros over all features, and compute their sum.
     Scattered<std::int64_t> scatter_alone(const SparseQuery& query, Space& space, std::int64_t& base) const {
         return {space.alone, query.x, [&](std::int64_t p) {
                     const std::int64_t term = dissimilarity(query.x.values[p], query.r);
@@ -283,7 +283,7 @@ private:
                 }};
     }
 
-    // Where rows are not all ones, nodes are screened by feature once that pays; tell whether it was done.
+    // Screen nodes by feature, if rows are not all ones and it pays off; return whether this was done.
     bool search_screened(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0 || is_all_ones(query.x)) return false;
         stop.check();
@@ -297,9 +297,10 @@ private:
         return true;
     }
 
-    // The same where values are missing or nominal: screened by numbers alone, with zeros for all else. Categories only add to a sum, and
-    // scaling it up does, too. Zeros add too much where row or node has no value and the other a number: by the row's own terms at
-    // features that any node lacks, and by at most 1 for each value that the row lacks. That is taken off all bounds.
+    // The same with missing or nominal values: screen by numbers alone, with zeros for everything else. Categories and the
+    // scaling of a sum only increase it. Zeros add too much where one side is missing and the other is a number: at most the
+    // row's own terms at features that some node lacks, plus 1 for each value that the row lacks. This excess is subtracted
+    // from all bounds.
     bool search_numbers(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ != Mode::common || postings_.written() == 0) return false;
         stop.check();
@@ -344,7 +345,7 @@ private:
         }
     }
 
-    // Fill in the sums with the nodes that are all ones: `one` for each feature that only one of the two has.
+    // Compute the sums with the nodes that are all ones: `one` for each feature that only one of row and node has.
     void fill_in_overlaps(const SparseQuery& query, std::int64_t one, Space& space) const {
         overlaps_.count(query.x.keys, query.x.n, query.n_nodes, space.overlaps);
         for (std::int64_t k = 0; k < query.n_nodes; ++k) {
@@ -406,7 +407,7 @@ private:
         tiles.enter(node, y, [&](std::int64_t p) { return y.values[p]; }, mode_ == Mode::individual ? factors_[node] : nullptr);
     }
 
-    // List the nearest nodes by the bounds of their tiles; tell whether there are such bounds.
+    // List the nearest nodes using the bounds of their tiles; return false if there are no such bounds.
     bool search_tiles(const SparseQuery& query, Space& space, Stop& stop) const {
         if (mode_ == Mode::clustered || d_ > FloatTiles::MOST_FEATURES || query.n_nodes < screen_from_
             || (mode_ == Mode::common && !is_in_range(query.r))) return false;
@@ -429,8 +430,8 @@ private:
         return true;
     }
 
-    // f(node, sum in full) over the values that are present; of a node whose sum is beyond the limit at the time, it may be any number
-    // beyond it.
+    // Call f(node, scaled sum) over the values that are present. For a node whose sum exceeds the current limit, the reported
+    // sum may be any number above the limit.
     template <class Limit, class F>
     void sum_present(const SparseQuery& query, Space& space, Stop& stop, const Limit& limit, const F& f) const {
         const Scattered<double> scattered = scatter(query, space);
@@ -444,7 +445,7 @@ private:
         }
     }
 
-    // f(feature, the row's value, the node's value) wherever one of them is not zero, until it returns false.
+    // Call f(feature, the row's value, the node's value) wherever either is non-zero, until f returns false.
     template <class F>
     void for_each_pair(const Row& x, std::int64_t k, Space& space, F f) const {
         const Row y = row(k);
@@ -459,7 +460,7 @@ private:
         }
     }
 
-    // In full, a sum only grows: once it is beyond the limit, the rest does not matter.
+    // The scaled sum only grows, so the computation stops once it exceeds the limit.
     std::int64_t present_sum(const SparseQuery& query, std::int64_t k, std::int64_t limit, Space& space) const {
         double differences[TOGETHER_SUMMED] = {}, factors[TOGETHER_SUMMED] = {};
         std::int64_t total = 0, compared = d_, gathered = 0;
@@ -527,18 +528,18 @@ private:
     std::int64_t d_, screen_from_;
     bool incomplete_;
     Nominal nominal_;
-    std::int64_t n_keys_ = 0;  // no row so far had a feature beyond n_keys_
-    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of those that are listed
+    std::int64_t n_keys_ = 0;  // all features seen so far are below n_keys_
+    std::int64_t n_pairs_ = 0, n_pairs_listed_ = 0;  // non-zeros of all nodes, and of the listed ones
     PairRows<double> weights_;
     Array<std::uint8_t> listed_;  // whether a node is all ones and counted among the overlaps
     BitmapCounts overlaps_;
     Postings postings_;
     Rows<double> factors_;       // individual: each node's r
     Array<std::int64_t> bases_;  // individual: each node's sum against a row of zeros
-    Array<std::uint8_t> lacked_;  // of incomplete models: which features any node lacked
-    std::optional<FloatTiles> tiles_;  // of incomplete models, unless clustered or with long rows
-    TilesOnDemand<FloatTiles> tiles_on_demand_;  // of others
-    // Working space of `move`, zero between uses.
+    Array<std::uint8_t> lacked_;  // incomplete models: flags of features that some node lacked
+    std::optional<FloatTiles> tiles_;  // incomplete models, unless clustered or with long rows
+    TilesOnDemand<FloatTiles> tiles_on_demand_;  // other models
+    // Working memory of `move`, zero between uses.
     Array<double> target_;
     Array<std::uint8_t> visited_;
 };

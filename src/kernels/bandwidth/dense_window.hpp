@@ -17,7 +17,7 @@ public:
 
     explicit DenseWindow(const Settings& settings) : DenseWindow(settings.window, settings.n_features) {}
     DenseWindow(std::int64_t window, std::int64_t d) : size(window), d_(d) {
-        // Rows are taken in by portions that stay in the cache.
+        // Rows are taken in portions that fit in the cache.
         constexpr std::int64_t PORTION_BYTES = 1 << 20;
         portion_ = std::clamp<std::int64_t>(PORTION_BYTES / (8 * d), 16, 1024);
     }
@@ -26,10 +26,10 @@ public:
 
     Row row(std::int64_t position) const noexcept { return rows_.data() + position * d_; }
 
-    // The number of rows that `take` would accept now.
+    // Number of rows that `take` would accept now.
     std::int64_t portion() const noexcept { return filled < size ? size - filled : portion_; }
 
-    // Take in rows behind the others; return by how much those have moved towards the beginning of the buffer.
+    // Append rows; return the number of positions by which the older rows have moved towards the start of the buffer.
     std::int64_t take(const Source& source, std::int64_t first, std::int64_t n) {
         const std::int64_t moved = filled + n > 2 * size + portion_ ? slide() : 0;
         grow_to(rows_, (filled + n) * d_);
@@ -38,15 +38,15 @@ public:
         return moved;
     }
 
-    // Forget rows that were taken in last and not learned.
+    // Drop the latest rows, which were taken in but not learned.
     void drop_after(std::int64_t position) noexcept { filled = position; }
 
-    // The rows that are still needed: waiting ones, or the last `size`.
+    // The rows still needed: those that wait, or the last `size`.
     Stretch latest() const noexcept { return {std::max<std::int64_t>(0, learned - size), filled}; }
 
     class Walker {
     public:
-        // The median of the features' bandwidths in the window of a position, none before the one asked about last.
+        // The median of the features' bandwidths in the window of a position. Positions must not decrease between calls.
         double common_bandwidth(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             const Silverman& silverman = rule(high - low, window.d_);
@@ -59,7 +59,7 @@ public:
             return median_(squares_.data(), window.d_, silverman);
         }
 
-        // Each feature's bandwidth.
+        // The bandwidth of each feature.
         void bandwidths(const DenseWindow& window, std::int64_t position, double* out) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             fill_in(window, low, high);
@@ -67,7 +67,7 @@ public:
             std::copy_n(squares_.data(), window.d_, out);
         }
 
-        // The features' means.
+        // The mean of each feature.
         const Array<double>& means(const DenseWindow& window, std::int64_t position) {
             const auto [low, high] = window_around(position, window.filled, window.size);
             means_.resize(static_cast<std::size_t>(window.d_));
@@ -75,12 +75,12 @@ public:
             return means_;
         }
 
-        // Rows of the buffer have moved so far towards its beginning.
+        // The rows of the buffer have moved by this number of positions towards its start.
         void shift(std::int64_t by) {
             for (auto& row : ones_.latest) row -= by;
             if (counted_.low >= by) {
                 counted_ = {counted_.low - by, counted_.high - by};
-            } else {  // rows that were counted are no longer there
+            } else {  // counted rows are no longer in the buffer
                 std::fill(ones_.counts.begin(), ones_.counts.end(), 0);
                 counted_ = {0, 0};
             }
@@ -98,8 +98,8 @@ public:
             squared_deviations({window.row(low), high - low, window.d_}, squares_.data(), means_.data());
         }
 
-        // Move the counts on to a window, and return whether it holds only zeros and ones. If not, the counts begin behind
-        // the last row that holds something else.
+        // Move the counts forward to a window; return whether it contains only zeros and ones. If not, counting restarts after
+        // the last row that contains other values.
         bool count(const DenseWindow& window, std::int64_t low, std::int64_t high) {
             if (high - low > LONGEST_COUNTED) return false;
             ones_.counts.resize(static_cast<std::size_t>(window.d_), 0);
@@ -123,7 +123,7 @@ public:
         }
 
         static bool is_binary(const double* row, std::int64_t d) {
-            constexpr std::int64_t GLANCE = 64;  // features that are looked at before it is asked
+            constexpr std::int64_t GLANCE = 64;  // number of features checked between branches
             for (std::int64_t low = 0; low < d; low += GLANCE) {
                 std::int64_t others = 0;
                 for (std::int64_t i = low; i < std::min(low + GLANCE, d); ++i) others += (row[i] != 0.0) & (row[i] != 1.0);
@@ -167,7 +167,7 @@ public:
     };
 
 private:
-    // Forget rows that no window will ask for again; return by how much the others have moved.
+    // Discard rows that no window needs any more; return the number of positions by which the others have moved.
     std::int64_t slide() noexcept {
         const auto [low, high] = latest();
         std::copy(rows_.begin() + low * d_, rows_.begin() + high * d_, rows_.begin());

@@ -1,4 +1,4 @@
-// MLCA-C's groups of features: a one-dimensional CIM-based ART over feature means, and the assignment of features.
+// Groups of features in MLCA-C: a one-dimensional CIM-based ART over feature means, and the assignment of features to groups.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// One row's features in groups: group j is order[ends[j - 1]] to order[ends[j]] and has factors[j]. `members` is each feature's
-// group, -1 where the row has no value. No group is empty, but for the one of a row without any value.
+// One row's features in groups: group j is order[ends[j - 1]] to order[ends[j]] and has factors[j]. `members` holds each
+// feature's group, -1 if the row has no value. No group is empty, except the single group of a row without values.
 struct Grouping {
     Array<std::int64_t> order, ends, members;
     Array<double> factors;
@@ -25,7 +25,7 @@ struct Grouping {
     std::int64_t end(std::int64_t group) const noexcept { return ends[static_cast<std::size_t>(group)]; }
 };
 
-// The centres of groups, oldest first, with their counts and bandwidths; they move only between rounds.
+// The centres of groups, oldest first, with their counts and bandwidths; they only move in rounds.
 class Groups {
 public:
     Groups() = default;
@@ -40,8 +40,8 @@ public:
     const Array<std::int64_t>& counts() const noexcept { return counts_; }
     const Array<double>& bandwidths() const noexcept { return bandwidths_; }
 
-    // Learn one round of values in their order. Rule "published", cases I and II only: a value too far from every
-    // centre becomes one; another moves the nearest centre.
+    // Learn one round of values in order. Rule "published", cases I and II only: a value too far from every centre becomes a
+    // centre; any other value moves the nearest centre.
     void learn(const Array<double>& values, std::int64_t window, std::int64_t threshold) {
         const auto d = static_cast<std::int64_t>(values.size());
         for (std::int64_t i = 0; i < d; ++i) {
@@ -62,8 +62,9 @@ public:
     }
 
     // Put every feature into the group of the centre nearest to its value. A group's bandwidth is the mean over all nodes and
-    // over its features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no
-    // group, nominal ones are a group of their own. With no centre all numbers are one group; there is always one, be it empty.
+    // over its features; `bandwidth_sums` holds each feature's sum over the nodes. Features without a value belong to no group;
+    // nominal features form a separate group. Without centres all numbers form one group. There is always at least one group,
+    // possibly empty.
     void group(const double* x, const Nominal& nominal, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
         Grouping& grouping) const {
         const std::int64_t n_numbers = std::max<std::int64_t>(size(), 1);
@@ -75,7 +76,7 @@ public:
     }
 
 private:
-    // Collect the groups that are not empty. `group_of(i)` is that of a feature, one of that many, negative if it has none.
+    // Collect the groups that are not empty. group_of(i) returns the group of a feature, or a negative number if it has none.
     template <class GroupOf>
     static void group_by(GroupOf group_of, std::int64_t n_possible, const double* bandwidth_sums, std::int64_t d, std::int64_t n_nodes,
         Grouping& grouping) {
@@ -123,7 +124,7 @@ private:
         std::int64_t smallest = 0;
         if (!centres_.empty()) {
             const double r = SCALE / (total_bandwidth_ / static_cast<double>(size()));
-            // All terms first, then the first of the smallest: a loop that did both would not be vectorised.
+            // Terms and their minimum are computed in two loops: a single loop would not be vectorised.
             units_.resize(centres_.size());
             for (std::size_t c = 0; c < centres_.size(); ++c) units_[c] = dissimilarity(value - centres_[c], r);
             smallest = units_[0];
@@ -136,7 +137,7 @@ private:
             bandwidths_.push_back(bandwidth());
             total_bandwidth_ += bandwidths_.back();
         } else {
-            // `count` moves by 1 / c, 1 / (c + 1), ... in one step.
+            // One step equivalent to `count` moves by 1 / c, 1 / (c + 1), ...
             const double step = static_cast<double>(counts_[winner] + count - 1) / static_cast<double>(count);
             centres_[winner] += (value - centres_[winner]) / step;
             counts_[winner] += count;
@@ -153,7 +154,7 @@ private:
         for (std::size_t k = 0; k < ages_.size(); ++k) ascending_[k] = centres_[static_cast<std::size_t>(ages_[k])];
     }
 
-    // The place, in ascending order, of the centre nearest to a value; the oldest of equally near ones.
+    // The position, in ascending order, of the centre nearest to a value; ties go to the oldest.
     std::int64_t nearest(double value) const noexcept {
         const auto n = static_cast<std::int64_t>(ascending_.size());
         const auto centre = [&](std::int64_t k) { return ascending_[static_cast<std::size_t>(k)]; };
@@ -162,7 +163,7 @@ private:
         double smallest = DBL_MAX;
         if (right < n) smallest = std::abs(centre(right) - value);
         if (right > 0) smallest = std::min(smallest, std::abs(value - centre(right - 1)));
-        // Equal centres, and centres so far away that their distances round to the same number, are equally near.
+        // Ties arise from equal centres, and from centres so far away that their distances round to the same number.
         std::int64_t winner = -1;
         for (std::int64_t k = right; k < n && std::abs(centre(k) - value) <= smallest; ++k) {
             if (winner < 0 || age(k) < age(winner)) winner = k;
@@ -176,9 +177,9 @@ private:
     Array<double> centres_;
     Array<std::int64_t> counts_;
     Array<double> bandwidths_;
-    double total_bandwidth_ = 0.0;  // in order of creation
-    Array<std::int64_t> units_;     // working space
-    Array<double> ascending_;   // the centres again, and the age of each: 0 is the oldest
+    double total_bandwidth_ = 0.0;  // added in order of creation
+    Array<std::int64_t> units_;     // working memory
+    Array<double> ascending_;   // the centres sorted, and the age of each: 0 is the oldest
     Array<std::int64_t> ages_;
 };
 

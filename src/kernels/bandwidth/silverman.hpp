@@ -1,10 +1,10 @@
 // Bandwidths from a window of rows: Silverman's rule for each feature.
 //
-// A window is read in the order of the stream in two passes: other formulas would differ in the last bits, and the bits
-// decide. Loops run over features inside and over rows outside, so that each feature is added up in the same
-// order while the vector units work on several of them at once. Sums of 32 features stay in registers for a whole pass,
-// and their part of a window in the first cache for the second. With the medians below, learning Scene takes 36.6
-// microseconds a row instead of 39.4, Yeast 16.1 instead of 16.8.
+// A window is read in stream order in two passes, because other formulas would change the last bits, and results must be
+// bit-identical. The inner loops run over features, so that each feature is summed in the same order while vectors process
+// several of them. Sums of 32 features stay in registers for a whole pass, and their part of a window stays in the first-level
+// cache for the second. Together with the medians below, learning Scene takes 36.6 instead of 39.4 microseconds per row, Yeast
+// 16.1 instead of 16.8.
 #pragma once
 
 #include <algorithm>
@@ -16,22 +16,24 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A window lies in a buffer of the stream's latest rows. Of the `filled` rows in it, those before `learned` are part of the model; the
-// `size - 1` before the first that is not are always there. While fewer than `size` rows have come, none is learned: the first
-// `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: take rows in, return one, estimate
-// bandwidths. A walker is the working space of one thread that moves along the stream, and remembers counts of the last window.
+// A window is part of a buffer of the stream's latest rows. Of its `filled` rows, those before `learned` are part of the model;
+// the `size - 1` rows before the first unlearned one are always available. Until `size` rows have arrived, none is learned: the
+// first `size` rows share one window. `DenseWindow` and `SparseWindow` have the same interface: take rows in, return one,
+// estimate bandwidths. A `Walker` is the working memory of one thread that moves along the stream; it keeps the counts of the
+// last window.
 
-// Where the window of the row at a position begins and ends. It ends with the row itself; but the first
-// rows of a stream share the window of the first `size` (or of all that have come). So its length is the smaller of
+// The start and end of the window of the row at a position. It ends with the row itself, except that the first rows of a stream
+// share the window of the first `size` rows (or of all available ones). So its length is always the smaller of `filled` and
+// `size`.
 // `filled` and `size` everywhere.
 inline Stretch window_around(std::int64_t position, std::int64_t filled, std::int64_t size) {
     return {std::max<std::int64_t>(0, position - size + 1), std::max(position + 1, std::min(size, filled))};
 }
 
-// The deviation of a feature that is constant in the window.
+// The deviation assigned to a feature that is constant in the window.
 inline constexpr double SMALLEST_DEVIATION = 1e-6;
 
-// Rows of a window that lie one behind the other.
+// Consecutive rows of a window.
 struct DenseRows {
     const double* rows;
     std::int64_t n_rows;
@@ -49,8 +51,8 @@ struct Silverman {
           factor(std::pow(4.0 / (2.0 + static_cast<double>(d)), 1.0 / (4.0 + static_cast<double>(d)))),
           shrinking(std::pow(static_cast<double>(n_rows), -1.0 / (4.0 + static_cast<double>(d)))) {}
 
-    // Sums of constant features are negative. A feature that varies so little that its variance vanishes is as good as
-    // constant: no bandwidth may be 0.
+    // Sums of constant features are negative. A feature whose variance underflows to 0 counts as constant, because no bandwidth
+    // may be 0.
     double bandwidth(double squares) const {
         const double variance = squares > 0.0 ? squares / static_cast<double>(m - 1) : 0.0;
         return factor * (variance > 0.0 ? std::sqrt(variance) : SMALLEST_DEVIATION) * shrinking;
@@ -60,7 +62,7 @@ struct Silverman {
     double factor = 0.0, shrinking = 0.0;
 };
 
-inline constexpr double CONSTANT = -1.0;  // in place of a constant feature's sum of squares
+inline constexpr double CONSTANT = -1.0;  // stands for the sum of squares of a constant feature
 
 inline void add_up(const DenseRows& window, std::int64_t low, std::int64_t high, double* __restrict means) {
     std::fill(means + low, means + high, 0.0);
@@ -86,7 +88,8 @@ inline void add_up_squares(const DenseRows& window, std::int64_t low, std::int64
 
 // Both passes over a few neighbouring features, whose sums fit into registers.
 //
-// Vectors are written out: the compiler keeps arrays in memory. Every lane does what the loops above do for its feature.
+// Explicit vectors are used, because the compiler would keep the arrays in memory. Every lane performs the operations of the
+// loops above for its feature.
 struct FewColumns {
     static constexpr std::int64_t N = 32;
     typedef double Four __attribute__((vector_size(32)));
@@ -117,16 +120,16 @@ struct FewColumns {
     }
 };
 
-// The largest sum of squares that rounding alone could make of m equal values of about this size.
+// The largest sum of squares that rounding alone can produce for m equal values with this mean.
 inline double squares_of_rounding(double mean, double m) {
     const double rounding = 4.0 * m * 0x1p-53 * mean;
     return m * rounding * rounding;
 }
 
-// Whether a feature has one value in the whole window.
+// Whether a feature has a single value in the whole window.
 //
-// Its mean may miss that value, but by rounding only; so a feature with larger squares need not be looked at. Squares
-// can also underflow to 0 although the feature varies: it is as good as constant then.
+// Its mean may differ from that value, but only by rounding, so a feature with larger squares need not be checked. Squares can
+// also underflow to 0 although the feature varies; it then counts as constant.
 inline bool is_constant(const DenseRows& window, std::int64_t feature, double mean, double squares) {
     if (squares > squares_of_rounding(mean, static_cast<double>(window.n_rows))) return false;
     if (squares == 0.0) return true;
@@ -136,7 +139,7 @@ inline bool is_constant(const DenseRows& window, std::int64_t feature, double me
     return true;
 }
 
-// Fill in the sum of squared deviations of every feature of a window, CONSTANT for constant ones, and the means.
+// Compute the sum of squared deviations of every feature of a window (CONSTANT for constant ones), and the means.
 inline void squared_deviations(const DenseRows& window, double* squares, double* means) {
     std::int64_t low = 0;
     for (; low + FewColumns::N <= window.width; low += FewColumns::N) {
@@ -144,7 +147,7 @@ inline void squared_deviations(const DenseRows& window, double* squares, double*
     }
     add_up(window, low, window.width, means);
     add_up_squares(window, low, window.width, means, squares);
-    // Usually no feature is constant, and one pass by vectors says so.
+    // Usually no feature is constant, which a single vectorised pass verifies.
     const auto m = static_cast<double>(window.n_rows);
     std::int64_t small = 0;
     for (std::int64_t i = 0; i < window.width; ++i) small += squares[i] <= squares_of_rounding(means[i], m);
@@ -159,10 +162,10 @@ inline void turn_into_bandwidths(double* squares, std::int64_t n, const Silverma
     for (std::int64_t i = 0; i < n; ++i) squares[i] = silverman.bandwidth(squares[i]);
 }
 
-// Bring values below the pivot, or equal ones too, to the front of a stretch, and return where they end.
+// Move the values below the pivot (and equal ones, if `equal`) to the front of a stretch, and return where they end.
 //
-// Every value is exchanged, and only the end depends on how it compares: branches would be guessed wrongly half of the
-// time. The median takes a third of the time of a branching partition on Bibtex.
+// Every value is exchanged, and only the end depends on the comparison, because a branch would be mispredicted half of the
+// time. On Bibtex the median takes a third of the time of a branching partition.
 inline std::int64_t to_front(double* values, std::int64_t low, std::int64_t high, double pivot, bool equal) {
     std::int64_t end = low;
     for (std::int64_t i = low; i < high; ++i) {
@@ -174,7 +177,7 @@ inline std::int64_t to_front(double* values, std::int64_t low, std::int64_t high
     return end;
 }
 
-// Put the target-th smallest value in its place, none before it larger; equal values do no harm.
+// Move the target-th smallest value to its sorted position, with no larger value before it; handles ties.
 inline void partition(double* values, std::int64_t n, std::int64_t target) {
     std::int64_t low = 0, high = n;
     while (high - low > 1) {
@@ -189,7 +192,7 @@ inline void partition(double* values, std::int64_t n, std::int64_t target) {
     }
 }
 
-// The median of n values, which are put into another order: the middle one, or the mean of the middle two.
+// The median of n values, which are reordered: the middle value, or the mean of the two middle values.
 inline double median(double* values, std::int64_t n) {
     const std::int64_t upper = n / 2;
     partition(values, n, upper);
@@ -197,7 +200,7 @@ inline double median(double* values, std::int64_t n) {
     return (*std::max_element(values, values + upper) + values[upper]) / 2.0;
 }
 
-// The median of values, which are put into another order, and of a constant that is repeated.
+// The median of values, which are reordered, and of a constant that is repeated n_constants times.
 inline double median_with_constants(Array<double>& values, std::int64_t n_constants, double constant) {
     const auto n_below = std::partition(values.begin(), values.end(), [&](double s) { return s < constant; }) - values.begin();
     const auto kth = [&](std::int64_t k) {
@@ -210,15 +213,15 @@ inline double median_with_constants(Array<double>& values, std::int64_t n_consta
     return n % 2 == 1 ? kth(n / 2) : (kth(n / 2 - 1) + kth(n / 2)) / 2.0;
 }
 
-// The median of bandwidths, window after window, from the sums of squares.
+// The median of bandwidths, window after window, computed from sums of squares.
 //
-// Every step from a sum of squares to a bandwidth keeps order, rounding included, as long as the variance does not vanish:
-// so the middle bandwidths are those of the middle sums, and no other is computed. From one window to the next the middle
-// hardly moves. So values near the last one are picked out first, and the middle is sought among them; where it is not, it
-// is sought among all.
+// Every step from a sum of squares to a bandwidth is monotonic, including rounding, as long as the variance does not underflow.
+// So the middle bandwidths are those of the middle sums, and no others are computed. The middle hardly changes from one window
+// to the next. So values near the last one are collected and the middle is searched among them; if it is not there, it is
+// searched among all values.
 class MedianBandwidth {
 public:
-    // The values are put into another order.
+    // The values are reordered.
     double operator()(double* squares, std::int64_t n, const Silverman& silverman) {
         double least = squares[0];
         for (std::int64_t i = 1; i < n; ++i) least = squares[i] < least ? squares[i] : least;
@@ -250,7 +253,8 @@ private:
     Array<double> near_;
 };
 
-// The median of values that come and sometimes go: the lower half and the upper half as heaps, largest and smallest on top.
+// The median of values that are added and sometimes removed: the lower and the upper half are heaps, with the largest and the
+// smallest on top.
 class RunningMedian {
 public:
     // Reserve memory for one more value, so that `add` cannot fail.
@@ -268,7 +272,7 @@ public:
         balance();
     }
 
-    // Take out a value that is there.
+    // Remove a value that is present.
     void remove(double value) noexcept {
         const bool is_low = value <= lower_.front();
         Array<double>& heap = is_low ? lower_ : upper_;
@@ -293,7 +297,7 @@ private:
         if (upper_.size() > lower_.size()) push(lower_, pop(upper_, std::greater<>()), std::less<>());
     }
     static void grow_capacity(Array<double>& heap) {
-        // One value may come in and another pass over from the other half.
+        // Room for a new value and for one moved from the other half.
         if (heap.size() + 2 > heap.capacity()) heap.reserve(heap.capacity() + heap.capacity() / 2 + 16);
     }
     template <class Order>

@@ -1,17 +1,17 @@
-// The window of a sparse stream, at the cost of its non-zeros.
+// The window of a sparse stream, at a cost proportional to its non-zeros.
 //
-// A feature that is zero in the whole window has the bandwidth of a constant; only the others are laid out
-// side by side and estimated, by the operations of `bandwidth` on the same numbers in the same order: zeros add
-// nothing to a sum but are part of each column. So the bits are those of the dense window.
+// A feature that is zero in the whole window has the bandwidth of a constant. The others are copied into dense columns and
+// estimated by the operations of `bandwidth` on the same numbers in the same order: zeros add nothing to a sum but are part of
+// each column. So the results have the same bits as those of the dense window.
 //
-// Where fewer than half of the features appear in the window, the common bandwidth, a median, is nearly always that of
-// a constant. It is certain if each feature that appears has a zero somewhere and only values of SURELY_VARIES or more:
-// with a 0 and a v its squares add up to v^2 / 2 at least, a deviation of 1e-4 / sqrt(2 (m - 1)) > 1e-6 for
-// m <= LONGEST_COUNTED. Then nothing is laid out at all: a slide of the window costs one row in and one row out. Otherwise
-// rough sums of squares tell which features the median is among (see bandwidth/sparse_median.hpp), and only these are laid out.
+// If fewer than half of the features occur in the window, the common bandwidth, a median, is nearly always that of a constant.
+// This is certain if each feature that occurs has a zero somewhere and only values of at least SURELY_VARIES: with a 0 and a v
+// its squares sum to at least v^2 / 2, a deviation of 1e-4 / sqrt(2 (m - 1)) > 1e-6 for m <= LONGEST_COUNTED. Then no columns
+// are built, and sliding the window costs one row added and one removed. Otherwise approximate sums of squares determine a few
+// features that include the median (bandwidth/sparse_median.hpp), and only their columns are built.
 //
-// While values are missing in the window, or where features are nominal, bandwidths are those of the values that are present
-// (docs/mixed.md): the same two passes in the order of the stream over all features that appear, where a missing value adds 0.
+// While values are missing in the window, or if features are nominal, bandwidths are those of the present values
+// (docs/mixed.md): the same two passes in stream order over all features that occur, where a missing value adds 0.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ public:
 
     std::int64_t portion() const noexcept { return filled < size ? size - filled : PORTION; }
 
-    // Take in rows behind the others; return by how much those have moved towards the beginning of the buffer.
+    // Append rows; return the number of positions by which the older rows have moved towards the start of the buffer.
     std::int64_t take(const Source& source, std::int64_t first, std::int64_t n) {
         const std::int64_t moved = filled + n > 2 * size + PORTION ? slide() : 0;
         const std::int64_t entries = source.indptr[first + n] - source.indptr[first];
@@ -135,7 +135,7 @@ public:
     private:
         static constexpr double SURELY_VARIES = 1e-4;
 
-        // Move the counts on to a window; return Silverman's rule for its length.
+        // Move the counts forward to a window; return Silverman's rule for its length.
         const Silverman& count(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             if (silverman_.m != high - low) {
                 silverman_ = Silverman(high - low, window.d_);
@@ -144,7 +144,7 @@ public:
             if (other_ == 0) median_.stop();
             for (std::int64_t j = counted_.low; j < std::min(low, counted_.high); ++j) remove(window.row(j));
             counted_ = {std::max(counted_.low, low), std::max(counted_.high, low)};
-            if (counted_.low > low) {  // asked about an earlier window: start over
+            if (counted_.low > low) {  // an earlier window is requested: start over
                 forget();
                 counted_ = {low, low};
             }
@@ -196,7 +196,7 @@ public:
             for (std::int64_t j = low; j < high; ++j) median_.add(window.row(j));
         }
 
-        // The median bandwidth from the exact sums of squares of the features that the middle ones are among.
+        // The median bandwidth from the exact sums of squares of the features that include the middle ones.
         double of_middle(const SparseMedian::Middle& middle, std::int64_t d, const Silverman& silverman) {
             partition(squares_.data(), middle.n, middle.upper);
             const double above = silverman.bandwidth(squares_[static_cast<std::size_t>(middle.upper)]);
@@ -213,7 +213,7 @@ public:
             squared_deviations({laid_out_.data(), high - low, n}, squares_.data(), means_.data());
         }
 
-        // Estimate the bandwidths of all features that appear in the window; `columns_` says which they are.
+        // Estimate the bandwidths of all features that occur in the window; `columns_` lists them.
         void estimate(const SparseWindow& window, std::int64_t low, std::int64_t high, const Silverman& silverman) {
             columns_.clear();
             lay_out(window, low, high, true);
@@ -224,7 +224,7 @@ public:
             turn_into_bandwidths(squares_.data(), n, silverman);
         }
 
-        // Lay the window's values of some features, or of all that appear, side by side.
+        // Build dense columns of the window's values for some features, or for all that occur.
         void lay_out(const SparseWindow& window, std::int64_t low, std::int64_t high, bool all) {
             grow_to(column_of_, static_cast<std::int64_t>(ones_.counts.size()), std::int32_t{-1});
             for (std::size_t k = 0; k < columns_.size(); ++k) column_of_[static_cast<std::size_t>(columns_[k])] = static_cast<std::int32_t>(k);
@@ -253,14 +253,14 @@ public:
 
         bool is_incomplete(const SparseWindow& window) const noexcept { return missing_ > 0 || !window.nominal_.empty(); }
 
-        // The median over the features that are numbers and have a value.
+        // The median over the numeric features that have a value.
         double common_of_present(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             add_up_present(window, low, high);
             squares_.clear();
             std::int64_t n_constants = window.d_ - std::count(window.nominal_.begin(), window.nominal_.end(), std::uint8_t{1});
             for (std::size_t k = 0; k < columns_.size(); ++k) {
                 if (is_nominal(window.nominal_, columns_[k])) continue;
-                --n_constants;  // it is laid out
+                --n_constants;  // it has a column
                 if (counts_[k] > 0.0) squares_.push_back(bandwidth_of_present(k));
             }
             const double constant = rules_.data()[high - low].bandwidth(CONSTANT);
@@ -280,7 +280,7 @@ public:
             return rules_.data()[std::max<std::int64_t>(static_cast<std::int64_t>(counts_[k]), 1)].bandwidth(totals_[k]);
         }
 
-        // Count the values of each feature that appears, and add up their squared deviations.
+        // Count the values of each feature that occurs, and sum their squared deviations.
         void add_up_present(const SparseWindow& window, std::int64_t low, std::int64_t high) {
             columns_.clear();
             lay_out(window, low, high, true);
@@ -297,7 +297,7 @@ public:
             }
         }
 
-        // What is missing is larger than all else, and never the smallest.
+        // MISSING exceeds all values, so it is never the smallest.
         static void count_present(const double* __restrict rows, std::int64_t m, std::int64_t width, double* __restrict counts,
             double* __restrict means,
                                   double* __restrict smallest, double* __restrict largest) noexcept {
@@ -332,15 +332,16 @@ public:
         Silverman silverman_;
         Stretch counted_{0, 0};
         Ones ones_;
-        // Features that appear in the window, and in each of its rows; entries that are not 1, that are small, and that are missing.
+        // Numbers of features that occur in the window, and that occur in each of its rows; numbers of entries that are not 1,
+        // small, and missing.
         std::int64_t present_ = 0, always_ = 0, other_ = 0, small_ = 0, missing_ = 0;
         BinaryMedian binary_;
         SparseMedian median_;
         Array<std::int64_t> columns_;
         Array<std::int32_t> column_of_;
         Array<double> laid_out_, squares_, means_;
-        // Where values are missing: Silverman's rule for each number of values; of each column the number of values, the sum of
-        // squared deviations, and the range.
+        // With missing values: Silverman's rule for each number of values; per column the number of values, the sum of squared
+        // deviations, and the range.
         Array<Silverman> rules_;
         Array<double> counts_, totals_, smallest_, largest_;
     };

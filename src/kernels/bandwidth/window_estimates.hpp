@@ -1,5 +1,5 @@
-// Estimates from the window of the row at a position: bandwidths, and the groups of features with alike means; of the first
-// window as a whole, the vigilance.
+// Estimates from the window of a row: bandwidths, and groups of features with similar means; from the first window, the
+// vigilance.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +36,7 @@ public:
     // Subtract a number from all positions.
     void shift(std::int64_t by) { walker_.shift(by); }
 
-    // One number in MLCA, else one per feature; until the next call.
+    // One number in MLCA, else one per feature; valid until the next call.
     const double* bandwidths(const Window& window, std::int64_t position, const Settings& settings) {
         bandwidths_.resize(static_cast<std::size_t>(settings.bandwidth_width()));
         if (settings.mode == Mode::common) {
@@ -47,7 +47,7 @@ public:
         return bandwidths_.data();
     }
 
-    // The groups after the round that is due with row `number`, the next of the window.
+    // The groups after the round that is due with row `number`, the next row of the window.
     Groups round_of_groups(const Window& window, const Groups& groups, const Settings& settings, std::int64_t number, const Host& host) {
         const Array<double>& means = walker_.means(window, window.learned);
         const Array<std::int64_t> order = host.order_of_round(number / window.size);
@@ -66,8 +66,8 @@ private:
     Array<double> bandwidths_;
 };
 
-// The vigilance that the rows of the first window, or all that have come, ask for: rows are compared as nodes of that window
-// would be when predicting, with the groups of vigilance .01.
+// The vigilance derived from the rows of the first window, or from all rows available: rows are compared as nodes of that
+// window would be in prediction, with the groups of vigilance 0.01.
 template <class ModelHere, class Window, class Estimates>
 double vigilance_of_window(const Settings& settings, const Window& window, Estimates& estimates, const Host& host, Stop& stop) {
     Settings usual = settings;

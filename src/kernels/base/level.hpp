@@ -1,14 +1,14 @@
 #pragma once
 
-// One source, compiled once per processor level; CMake says for which:
+// This source is compiled once per processor level. CMake defines:
 //
 //   MLCA_LEVEL        v2, v3, v4 (x86-64-v2 ... v4) or plain
 //   MLCA_MODULE       the Python module, _kernels_v2 ...
 //   MLCA_ARITHMETIC   the floating-point rules of this file: exact, rough or strict (see CMakeLists.txt)
 //
-// All code lives in namespace mlca::MLCA_LEVEL, so that modules of two levels can share a process. Inline functions and
-// templates that files of different arithmetic include live in mlca::MLCA_LEVEL::MLCA_ARITHMETIC: otherwise the linker
-// would keep one copy of each, compiled by the rules of either.
+// All code is in namespace mlca::MLCA_LEVEL, so that modules of two levels can be loaded in one process. Inline functions and
+// templates included by files with different floating-point rules are in mlca::MLCA_LEVEL::MLCA_ARITHMETIC: otherwise the
+// linker would keep only one copy of each, compiled with either set of rules.
 
 #if !defined(MLCA_LEVEL) || !defined(MLCA_ARITHMETIC)
 #error "CMakeLists.txt defines MLCA_LEVEL and MLCA_ARITHMETIC"

@@ -1,10 +1,10 @@
 // A readers-writer lock that starves neither side.
 //
-// A writer waits for the readers that are inside, and readers that come later wait for it; when it leaves, all readers
-// that wait by then go in before the next writer. The learner holds it for a commit only, never while it searches, and a
-// prediction of many rows lets go of it between slices. Only a copy of a model or of its state reads for longer, as far
-// as its memory cannot be shared (base/memory.hpp): meanwhile other readers go in past a writer that waits, which has to wait
-// anyway. A thread that waits must not hold Python's interpreter lock.
+// A writer waits for the current readers, and later readers wait for the writer. When it releases the lock, all readers waiting
+// at that time are admitted before the next writer. The learner holds the lock only during a commit, never while it searches,
+// and a prediction of many rows releases it between slices. Only copying a model or its state reads for longer, as far as
+// memory cannot be shared (base/memory.hpp). During such a long read, other readers may pass a waiting writer, which has to
+// wait anyway. A thread must not hold Python's interpreter lock while it waits.
 #pragma once
 
 #include <condition_variable>
@@ -55,7 +55,7 @@ public:
         writers_.notify_one();
     }
 
-    // Reading for long.
+    // Lock for a long read.
     void lock_long() {
         lock_shared();
         {
@@ -78,11 +78,11 @@ private:
     std::mutex mutex_;
     std::condition_variable readers_, writers_;
     int reading_ = 0, reading_long_ = 0, waiting_readers_ = 0, waiting_writers_ = 0;
-    int admitted_ = 0;  // readers that may go in before the next writer
+    int admitted_ = 0;  // readers still to be admitted before the next writer
     bool writing_ = false;
 };
 
-// Holds a lock for a long read as long as it lives.
+// Holds a lock for a long read during its lifetime.
 class LongRead {
 public:
     explicit LongRead(Lock& lock) : lock_(lock) { lock_.lock_long(); }
@@ -94,7 +94,7 @@ private:
     Lock& lock_;
 };
 
-// Raises a flag that the lock guards, as long as it lives.
+// Keeps a flag that the lock guards set during its lifetime.
 class Raised {
 public:
     Raised(Lock& lock, bool& flag) : lock_(lock), flag_(flag) { set(true); }

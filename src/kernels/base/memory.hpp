@@ -1,8 +1,8 @@
-// Growing memory.
+// Memory allocation, and arrays that grow.
 //
-// Everything the kernels allocate comes through `obtain`, for two reasons: vectors are aligned for the widest registers,
-// and a test can let the n-th allocation fail. Learning prepares all room that a row may need before it changes
-// anything, so a failure anywhere leaves the model of a whole number of rows.
+// The kernels allocate everything through `obtain`, for two reasons: arrays are aligned for the widest registers, and a test
+// can make the n-th allocation fail. Learning reserves all memory that a row may need before it changes anything, so after a
+// failure the model is that of a whole number of rows.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 namespace mlca::MLCA_LEVEL {
 
 #ifdef MLCA_PROBES
-// How many allocations succeed before one fails; negative: none fails. Set by tests only.
+// Number of allocations that succeed before one fails; negative: none fails. Only set by tests.
 inline std::atomic<std::int64_t> allocations_left{-1};
 #endif
 
@@ -57,7 +57,7 @@ struct Allocator {
     }
     void deallocate(T* memory, std::size_t) noexcept { give_back(memory); }
 
-    // Numbers without an initial value stay as they are: most arrays are filled right after they are made.
+    // Elements without an initial value are left uninitialised, because most arrays are filled immediately.
     template <class U>
     void construct(U* place) noexcept(std::is_nothrow_default_constructible_v<U>) {
         ::new (static_cast<void*>(place)) U;
@@ -71,11 +71,11 @@ struct Allocator {
     bool operator==(const Allocator<U>&) const noexcept { return true; }
 };
 
-// A vector whose elements are not set to zero unless a value is given.
+// A vector whose elements are left uninitialised unless a value is given.
 template <class T>
 using Array = std::vector<T, Allocator<T>>;
 
-// Make sure that an array has at least n elements; new ones get the value.
+// Grow an array to at least n elements; new ones get the value.
 template <class T>
 void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
     if (static_cast<std::int64_t>(array.size()) >= n) return;
@@ -84,21 +84,22 @@ void grow_to(Array<T>& array, std::int64_t n, T value = T{}) {
     array.resize(wanted, value);
 }
 
-// Ask for a row's memory ahead of its use. GCC drops calls of a function that does nothing else, so it must be inlined.
+// Prefetch a row. It must be inlined, because GCC removes calls of a function that only prefetches.
 template <class T>
 [[gnu::always_inline]] inline void fetch_row(const T* row, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += std::int64_t{64 / sizeof(T)}) __builtin_prefetch(row + i);
 }
 
-// Rows of equal width that never move: they live in chunks, so that growing copies nothing and takes no longer for a
-// large model than for a small one. A reader of the present state may share the chunks, which takes no time; before a
-// row is changed, `reserve` or `own` gives the changer a chunk of his own.
+// Rows of equal width that never move. They are stored in chunks, so that growing copies nothing and takes constant time per
+// chunk. A reader of the current state may share the chunks at no cost. Before a row is changed, `reserve` or `own` copies a
+// chunk that is shared.
 template <class T>
 class Rows {
     static_assert(std::is_trivially_copyable_v<T>);
 
 public:
-    // Where about that many rows are expected, no chunk is much larger: to fill 256 KiB with zeros takes 10 microseconds and more.
+    // With a small expected number of rows, chunks are not much larger than needed: zeroing 256 KiB takes 10 microseconds or
+    // more.
     explicit Rows(std::int64_t width, std::int64_t n_expected = INT64_MAX) : width_(width) {
         while (shift_ < 10 && (std::int64_t{1} << shift_) < n_expected && (std::int64_t{2} << shift_) * width * std::int64_t{sizeof(T)} <= CHUNK_BYTES) ++shift_;
     }
@@ -114,7 +115,7 @@ public:
     std::int64_t width() const noexcept { return width_; }
     std::int64_t room() const noexcept { return static_cast<std::int64_t>(chunks_.size()) << shift_; }
 
-    // The same rows in the same chunks.
+    // The same rows, sharing their chunks.
     Rows shared() const {
         Rows rows(width_);
         rows.shift_ = shift_;
@@ -122,17 +123,18 @@ public:
         return rows;
     }
 
-    // Reserve memory for n rows in all; new ones are zero, and the last may be changed.
+    // Reserve memory for n rows in all; new rows are zero, and the last row may be changed.
     void reserve(std::int64_t n) {
         while (room() < n) chunks_.push_back(chunk_of_zeros());
         if (n > 0) own(n - 1);
     }
 
-    // Make sure that a change of a row is not seen by other readers.
+    // Copy the chunk of a row if it is shared, so that other readers do not see a change.
     void own(std::int64_t row) {
         Chunk& chunk = chunks_[static_cast<std::size_t>(row >> shift_)];
         if (chunk.use_count() == 1) {
-            // Others have read what they wanted to. ThreadSanitizer does not know fences; a copy acquires the counter instead.
+            // Synchronise with the reads of former sharers. ThreadSanitizer does not support fences, so a copy acquires the
+            // counter instead.
 #ifdef __SANITIZE_THREAD__
             const Chunk acquired(chunk);
 #else
@@ -176,8 +178,8 @@ private:
     Array<Chunk> chunks_;
 };
 
-// Working space that is kept for the next user: a prediction of one row takes less time than allocating its space. As many are kept
-// as were ever in use together. What a failure has left unfinished is not given back.
+// A pool of working memory for reuse, because predicting one row takes less time than allocating its memory. It keeps as many
+// objects as were ever in use at once. Objects left unfinished by a failure are discarded.
 template <class T>
 class ObjectPool {
 public:

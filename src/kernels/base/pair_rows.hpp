@@ -1,7 +1,7 @@
-// Sparse rows, and rows of (key, value) pairs that grow: label counts of nodes, sparse weights, the nodes that have a feature.
+// Sparse rows, and growing rows of (key, value) pairs: label counts of nodes, sparse weights, the nodes that have a feature.
 //
-// Rows live in chunks that never move. A row that outgrows its room moves to a place of at least twice the room; what
-// it leaves behind stays unused, so a pool holds at most about twice what its rows need.
+// Rows are stored in chunks that never move. A row that outgrows its capacity moves to a place with at least twice the
+// capacity. The old place stays unused, so a pool holds at most about twice what its rows need.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct SparseRow {
     std::int64_t n;
 };
 
-// Rows in CSR form, ascending and without explicit zeros.
+// Rows in CSR form, with ascending features and without explicit zeros.
 struct SparseRows {
     const std::int64_t* indptr;
     const std::int32_t* indices;
@@ -28,7 +28,7 @@ struct SparseRows {
     SparseRow operator[](std::int64_t j) const noexcept { return {indices + indptr[j], data + indptr[j], indptr[j + 1] - indptr[j]}; }
 };
 
-// Marks the non-zeros of a row in an array of zeros for as long as it lives.
+// Scatters the non-zeros of a row into an array of zeros, and clears them in its destructor.
 template <class T>
 class Scattered {
 public:
@@ -72,18 +72,19 @@ public:
     const Row& operator[](std::int64_t row) const noexcept { return rows_[static_cast<std::size_t>(row)]; }
     Row& operator[](std::int64_t row) noexcept { return rows_[static_cast<std::size_t>(row)]; }
 
-    // Reserve memory for one more row of that many pairs, so that `open` cannot fail.
+    // Reserve memory for one more row with this number of pairs, so that `open` cannot fail.
     void reserve(std::int64_t pairs) {
         if (rows_.size() == rows_.capacity()) rows_.reserve(rows_.size() + rows_.size() / 2 + 16);
         if (free_ < pairs) add_chunk(pairs);
     }
 
-    // Make at least that many rows in all; new ones are empty. (GCC copies a given Row many times slower than it makes an empty one.)
+    // Grow to at least n rows; new rows are empty. (Without a given value, because GCC copies one much more slowly than it
+    // creates an empty row.)
     void resize(std::int64_t n) {
         if (n > size()) rows_.resize(static_cast<std::size_t>(n));
     }
 
-    // Add an empty row with room for that many pairs (see reserve).
+    // Add an empty row with capacity for `room` pairs (see reserve).
     void open(std::int64_t room) noexcept { rows_.push_back(take(room)); }
 
     // Add a row of these pairs.
@@ -95,7 +96,7 @@ public:
         row.length = static_cast<std::int32_t>(n);
     }
 
-    // Make sure that a row can take that many more pairs; its contents stay.
+    // Ensure capacity for `more` further pairs in a row; its contents are kept.
     void make_room(std::int64_t number, std::int64_t more) {
         const Row old = (*this)[number];
         if (old.length + more <= old.room) return;
@@ -108,7 +109,7 @@ public:
         (*this)[number] = row;
     }
 
-    // Add a pair to a row that has room and does not hold the key yet.
+    // Add a pair to a row with spare capacity that does not contain the key yet.
     void append(std::int64_t number, std::int32_t key, Value value) noexcept {
         Row& row = (*this)[number];
         row.keys[row.length] = key;
@@ -116,7 +117,7 @@ public:
         ++row.length;
     }
 
-    // Add to the value of a key in a short row that has room, starting from 0 if it is new.
+    // Add to the value of a key in a short row with spare capacity; a new key starts from 0.
     void add_to(std::int64_t number, std::int32_t key, Value value) noexcept {
         Row& row = (*this)[number];
         for (std::int32_t place = 0; place < row.length; ++place) {
@@ -150,7 +151,7 @@ private:
     };
 
     void add_chunk(std::int64_t pairs) {
-        // Small pools have small chunks: a model of ten labels needs no megabyte.
+        // Small pools get small chunks, so that a model with ten labels does not take a megabyte.
         const std::int64_t usual = std::min(CHUNK_PAIRS, std::int64_t{256} << std::min<std::size_t>(chunks_.size(), 10));
         const auto n = static_cast<std::size_t>(std::max(pairs, usual));
         Chunk chunk;
@@ -175,7 +176,7 @@ private:
 
     Array<Row> rows_;
     Array<Chunk> chunks_;
-    std::int64_t used_ = 0;  // places taken in the last chunk, and places left
+    std::int64_t used_ = 0;  // pairs used in the last chunk, and pairs left
     std::int64_t free_ = 0;
 };
 

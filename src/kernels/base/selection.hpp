@@ -1,7 +1,7 @@
-// A few values out of many by their places in order, without sorting: how the knots of similarity/ranks.hpp are found.
+// Select a few order statistics without sorting: finds the knots of similarity/ranks.hpp.
 //
-// Values are divided first, evenly along a line, which needs no branch prediction; only the parts that have a wanted place are looked
-// at again.
+// Values are first distributed into parts of equal width, which needs no branch prediction; only parts that contain a wanted
+// position are processed further.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@ class Selection {
 public:
     static constexpr std::int64_t MOST_WANTED = 17;
 
-    // Working space, for any number of values.
+    // Working memory, for any number of values.
     struct Space {
         Array<double> dealt;
         Array<std::uint16_t> places;
     };
 
-    // Write down the values that would be at the wanted places if all were sorted. A line between the least and the largest
-    // value is divided evenly, which orders values as far as parts tell; those of parts with a wanted place follow, until
-    // they are few. Everything is monotone in the value, rounding too, so no value is taken for a smaller one.
+    // Write the values that would be at the wanted positions after sorting. The range between the smallest and the largest
+    // value is divided evenly into parts. Parts with a wanted position are divided again, until they have few values. Every
+    // step is monotonic in the value, including rounding, so the result is exact.
     static void select(const double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, double* found, Space& space) {
         grow_to(space.dealt, 2 * n + 64);
         grow_to(space.places, n);
@@ -42,12 +42,12 @@ public:
 private:
     static constexpr std::int64_t N_PARTS = 512;
     static constexpr std::int64_t FEWEST_PARTED = 65;
-    static constexpr std::int64_t MOST_COUNTED = 64;  // a bit each
+    static constexpr std::int64_t MOST_COUNTED = 64;  // one bit each
     static constexpr std::int64_t EIGHT = 8;
     using Eight [[gnu::vector_size(EIGHT * sizeof(double))]] = double;
     using EightPlaces [[gnu::vector_size(EIGHT * sizeof(double))]] = std::int64_t;
 
-    // The same of values that may be moved about, the first of which is number `before` of all.
+    // The same for values that may be reordered, and whose smallest one has position `before`.
     static void select_here(double* values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted, std::int64_t before, double* found) {
         std::int64_t places[MOST_WANTED] = {};
         for (std::int64_t i = 0; i < n_wanted; ++i) places[i] = wanted[i] - before;
@@ -61,9 +61,10 @@ private:
         for (std::int64_t i = 0; i < n_wanted; ++i) found[i] = values[places[i]];
     }
 
-    // Each value's place is the number of smaller ones, counted for eight values at once. Equals have one place and leave the next ones
-    // empty: there, the last place that is taken counts. Return which are, a bit each. (Places of their own for equals take loops of any
-    // length, and twice the time: learning Scene, 3.7 microseconds a row instead of 1.6.)
+    // Put each value at the position given by the number of smaller values, counted for eight values at once. Equal values
+    // share one position and leave the following ones empty; there, the last filled position before counts. Return a bit mask
+    // of the filled positions. (Giving equal values separate positions needs loops of variable length and twice the time:
+    // learning Scene, 3.7 instead of 1.6 microseconds per row.)
     static std::uint64_t sort_few(const double* values, std::int64_t n, double* at_place) noexcept {
         double some[MOST_COUNTED];
         std::copy_n(values, n, some);
@@ -82,7 +83,7 @@ private:
         return taken;
     }
 
-    // The same by parts. `room` is for 2 n values and a few, `places` for n numbers.
+    // The same by parts. `room` holds 2 n values and a few more, `places` holds n numbers.
     static void select_parts(const double* __restrict values, std::int64_t n, const std::int64_t* wanted, std::int64_t n_wanted,
                              std::int64_t before, double* found, double* __restrict room, std::uint16_t* __restrict places) {
         if (n_wanted == 0) return;
@@ -95,13 +96,13 @@ private:
             std::fill_n(found, n_wanted, least);
             return;
         }
-        // Differences must not overflow, nor their inverse.
+        // Neither differences nor their inverse may overflow.
         if (least < -0x1p999 || largest > 0x1p999 || largest - least < 0x1p-999) {
             std::copy_n(values, n, room);
             select_here(room, n, wanted, n_wanted, before, found);
             return;
         }
-        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // of few values, to go through the parts is what costs
+        const std::int64_t n_divided = n < N_PARTS ? N_PARTS / 4 : N_PARTS;  // for few values, iterating over the parts dominates
         const double parts_a_unit = static_cast<double>(n_divided - 1) / (largest - least);
         std::int32_t next[N_PARTS + 1] = {}, step[N_PARTS] = {};
         for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::uint16_t>(static_cast<std::int32_t>((values[i] - least) * parts_a_unit));
@@ -124,7 +125,7 @@ private:
             n_dealt += length;
             first = end;
         }
-        // Deal out the values of parts that are wanted; all others go behind them, one over the other.
+        // Distribute the values of wanted parts; all others are written behind them, overwriting each other.
         for (std::int64_t part = 0; part < n_divided; ++part) next[part] = next[part] < 0 ? static_cast<std::int32_t>(n_dealt) : next[part];
         for (std::int64_t i = 0; i < n; ++i) {
             const std::int64_t part = places[i];

@@ -1,4 +1,4 @@
-// Threads: functions that are passed down, a way to stop, work that can be shared, and the team that shares it.
+// Threads: non-owning function references, cancellation, parallel-for, and a team of worker threads.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A function that is passed down and called, never kept. Where it is called once per row this is as fast as a template, and the
-// caller is compiled once instead of once per function.
+// A reference to a function that is passed down and called but never stored. If it is called once per row, it is as fast as a
+// template, and the caller is compiled once instead of once per function.
 template <class Signature>
 class FunctionRef;
 
@@ -38,23 +38,23 @@ private:
     Result (*call_)(const void*, Arguments...);
 };
 
-// Thrown if a search is stopped: the user may have pressed Ctrl-C, another thread may have failed. Searching changes nothing,
-// so nothing has to be undone.
+// Thrown when a search is cancelled, because the user pressed Ctrl-C or another thread failed. Searching changes nothing, so
+// nothing has to be undone.
 struct Stopped {};
 
 class Stop {
 public:
     using Clock = std::chrono::steady_clock;
 
-    // `interrupted` is asked by the thread that made this object, at most every 10 ms. It runs Python's signal handlers,
-    // so that thread must not hold the model's lock.
+    // `interrupted` is called only by the thread that created this object, at most every 10 ms. It runs Python's signal
+    // handlers, so that thread must not hold the model's lock.
     explicit Stop(std::function<bool()> interrupted = {})
         : interrupted_(std::move(interrupted)), owner_(std::this_thread::get_id()), asked_(Clock::now()) {}
 
     void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
 
-    // Throw if this work should end; any thread may ask.
+    // Throw if this work should stop; any thread may call it.
     void check() {
         if (interrupted_ && std::this_thread::get_id() == owner_) look();
         if (requested()) throw Stopped();
@@ -74,25 +74,25 @@ private:
     std::atomic<bool> requested_{false};
 };
 
-// Work on the numbers from low to high; several stretches may be done side by side.
+// Work on the numbers from low to high; several stretches may be processed concurrently.
 using WorkOnStretch = FunctionRef<void(std::int64_t low, std::int64_t high)>;
 
-// A parallel-for: does the work for 0 to n, cut at the multiples of a step.
+// A parallel-for: processes 0 to n, split at multiples of a step.
 using ParallelFor = FunctionRef<void(std::int64_t n, std::int64_t step, WorkOnStretch work)>;
 
-// One thread does all of it.
+// Runs everything on the calling thread.
 inline constexpr auto ON_ONE_THREAD = [](std::int64_t n, std::int64_t, WorkOnStretch work) { work(0, n); };
 
-// Threads that work on a task together, as long as the team lives.
+// Worker threads that execute tasks together, for the lifetime of the object.
 //
-// Work is not divided in advance: each takes the next piece until none is left. So a thread that comes late, because it or
-// its processor slept, takes fewer pieces, and one that has not come by the end is not waited for.
+// Work is not divided in advance: each thread takes the next piece until none is left. So a thread that starts late, because it
+// or its processor slept, takes fewer pieces, and a thread that has not started by the end is not waited for.
 class Team {
 public:
     using Task = FunctionRef<void(std::int64_t)>;
 
-    // At most that many threads, the caller's own among them. Where the system has no thread or no memory for another one, those
-    // that were started do all the work: no result depends on their number.
+    // Start up to `size` threads, including the caller's. If the system cannot create all of them, those that were started do
+    // all the work; no result depends on their number.
     explicit Team(std::int64_t size) {
         try {
             threads_.reserve(static_cast<std::size_t>(size - 1));
@@ -108,8 +108,8 @@ public:
 
     std::int64_t size() const noexcept { return size_; }
 
-    // Call task(member) on the caller's thread, member 0, and on all others that come before that call has returned; return when
-    // all have. The first failure is thrown again; that others were stopped because of it is none.
+    // Call task(member) on the caller's thread, member 0, and on all others that join before that call returns; return when all
+    // are done. The first failure is rethrown; a Stopped that it causes in other threads does not count.
     void run(Task task) {
         if (size_ == 1) return task(0);
         {
@@ -130,7 +130,7 @@ public:
         if (stopped_) throw Stopped();
     }
 
-    // Call work(member, low, high) for stretches of `first` to `end` that are cut at the multiples of `step`, in order.
+    // Call work(member, low, high) for the stretches from `first` to `end`, split at multiples of `step`, in order.
     void share(std::int64_t first, std::int64_t end, std::int64_t step, FunctionRef<void(std::int64_t, std::int64_t, std::int64_t)> work) {
         std::atomic<std::int64_t> next{first / step};
         run([&](std::int64_t member) {
@@ -140,7 +140,7 @@ public:
     }
 
 private:
-    // Threads meet every few milliseconds: looking for a moment before going to sleep spares most of the waking up.
+    // Threads synchronise every few milliseconds, so polling briefly before sleeping avoids most wake-ups.
     static constexpr int LOOKS = 2000;
 
     template <class Condition>
@@ -161,7 +161,7 @@ private:
                 const std::lock_guard<std::mutex> guard(mutex_);
                 if (dismissed_) return;
                 seen = round_;
-                if (task_ == nullptr) continue;  // too late
+                if (task_ == nullptr) continue;  // the task is already finished
                 task = task_;
                 ++n_at_work_;
             }
@@ -199,10 +199,10 @@ private:
     std::vector<std::thread> threads_;
     std::mutex mutex_;
     std::condition_variable begin_, end_;
-    const Task* task_ = nullptr;  // while others may come
+    const Task* task_ = nullptr;  // null once no more threads may join
     std::exception_ptr failure_;
     bool stopped_ = false;
-    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // without the caller
+    std::atomic<std::int64_t> round_{0}, n_at_work_{0};  // the caller is not counted
     std::atomic<bool> dismissed_{false};
 };
 

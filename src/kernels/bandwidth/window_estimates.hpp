@@ -15,11 +15,11 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// A vigilance that follows the data: how close rows lie within the first window.
-
-// `nearest`: of each row of the window, in their order, the distance from the nearest other row; rows are compared as nodes of
-// that window would be when predicting, with the groups of vigilance .01. Its own sum is 0, so the nearest other is second on
-// its list.
+// A vigilance derived from the data: how close rows lie within the first window.
+//
+// `nearest` holds the distance of each row of the window, in order, to the nearest other row. Rows are compared as nodes of
+// that window would be in prediction, with the groups of vigilance 0.01. A row's distance to itself is 0, so the nearest other
+// row is second on its list.
 inline double vigilance_of(const double* nearest, std::int64_t n) noexcept {
     if (n < 2) return 0.01;
     double together = 0.0;

@@ -1,4 +1,4 @@
-// NumPy arrays at the Python boundary: arguments are checked here, before any loop uses them.
+// NumPy arrays at the Python boundary: arguments are validated here before any loop uses them.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,7 +14,7 @@
 
 namespace mlca::MLCA_LEVEL::MLCA_ARITHMETIC {
 
-// Arguments: exactly this type, this many dimensions, rows one after another. Read-only arrays come as const T.
+// Argument arrays: exactly this element type and number of dimensions, in C order. Read-only arrays use const T.
 template <class T>
 using Numbers = nanobind::ndarray<T, nanobind::shape<-1>, nanobind::c_contig, nanobind::device::cpu>;
 template <class T>
@@ -22,7 +22,7 @@ using Table = nanobind::ndarray<T, nanobind::shape<-1, -1>, nanobind::c_contig, 
 template <class T>
 using LookupTables = nanobind::ndarray<T, nanobind::shape<-1, -1, -1>, nanobind::c_contig, nanobind::device::cpu>;
 
-// The name of an argument that is never converted: a loop would change a copy, or a caller pay for one unseen.
+// An argument that is never converted: a loop would modify the copy, or the caller would pay for a conversion unknowingly.
 inline auto as_is(const char* name) { return nanobind::arg(name).noconvert(); }
 
 template <class... Rules>
@@ -30,7 +30,7 @@ std::int64_t length(const nanobind::ndarray<Rules...>& array, std::size_t dimens
     return static_cast<std::int64_t>(array.shape(dimension));
 }
 
-// A new array of zeros, to be filled and handed over.
+// A new array of zeros, to be filled and returned to Python.
 template <class T, std::size_t dimensions>
 class Result {
 public:
@@ -67,7 +67,7 @@ inline void require_equal(std::int64_t is, std::int64_t should_be, const char* w
     }
 }
 
-// Numbers of things of which there are `n`.
+// Check that all numbers are valid indices below n.
 template <class... Rules>
 void require_below(const nanobind::ndarray<Rules...>& numbers, std::int64_t n, const char* what) {
     for (std::size_t at = 0; at < numbers.size(); ++at) {
@@ -78,7 +78,7 @@ void require_below(const nanobind::ndarray<Rules...>& numbers, std::int64_t n, c
     }
 }
 
-// Where the entries of each row start, and the end: from 0 upwards to their number.
+// Check the row bounds of a CSR array: they ascend from 0 to n_entries.
 template <class T>
 void require_bounds(const Numbers<T>& bounds, std::int64_t n_entries, const char* what) {
     const std::size_t n = bounds.size();

@@ -7,7 +7,7 @@
 
 namespace mlca::MLCA_LEVEL {
 
-// Each adds its functions and classes to the module.
+// Each function adds its part's functions and classes to the module.
 void bind_learner(nanobind::module_& module);
 void bind_peers(nanobind::module_& module);
 void bind_probes(nanobind::module_& module);

@@ -1,4 +1,4 @@
-// The learner as Python sees it: arrays are checked here, the interpreter lock is released, failures become exceptions.
+// Python bindings of the learner: arrays are validated here, the interpreter lock is released, and failures become exceptions.
 
 #include "bindings/bindings.hpp"
 
@@ -27,7 +27,7 @@ std::shared_ptr<Learner> make_learner(bool sparse, const Settings& settings, con
     return sparse || settings.incomplete ? make_sparse_learner(settings, state) : make_dense_learner(settings, state);
 }
 
-// The same model in a storage that has room for missing values.
+// Convert a model to the storage that supports missing values.
 std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
     Settings settings = learner.settings();
     State state = learner.state(OfNodes::all);
@@ -39,11 +39,12 @@ std::shared_ptr<Learner> as_incomplete(const Learner& learner) {
     return make_sparse_learner(settings, &state);
 }
 
-// Users have NaN where a value is missing, kernels MISSING: they are compiled for finite numbers, so NaN is recognised by its bits.
+// Python uses NaN for missing values, the kernels MISSING. Kernels are compiled for finite numbers, so NaN is recognised by its
+// bits.
 constexpr std::int64_t INFINITY_BITS = 0x7ff0000000000000;
 std::int64_t magnitude_bits(double value) { return std::bit_cast<std::int64_t>(value) & INT64_MAX; }
 
-// Put MISSING in the place of NaN; tell whether there was any.
+// Replace NaN by MISSING; return whether there was any.
 bool mark_missing(double* values, std::size_t n) {
     bool any = false;
     for (std::size_t i = 0; i < n; ++i) {
@@ -54,7 +55,7 @@ bool mark_missing(double* values, std::size_t n) {
     return any;
 }
 
-// Let rows be as users see them: dense or sparse as theirs were, with NaN.
+// Convert rows to the form that Python uses: dense or sparse as in the user's input, with NaN.
 void show(StateRows& rows, const Settings& settings, bool sparse) {
     if (!settings.incomplete) return;
     if (!sparse) rows.unfold(settings.n_features);
@@ -101,7 +102,7 @@ Settings make_settings(const std::string& attributes, const std::string& rule, c
             .nominal = Nominal(nominal.data(), nominal.data() + nominal.size())};
 }
 
-// Rows as they came from Python, kept alive and checked.
+// Input rows from Python, validated and kept alive.
 class CheckedRows {
 public:
     CheckedRows(const In<double, 2>& rows, std::int64_t n_features) {
@@ -140,7 +141,7 @@ public:
     bool has_missing = false;
 
 private:
-    // The values, or a copy with MISSING in the place of NaN.
+    // The values, or a copy with NaN replaced by MISSING.
     const double* without_nan(const double* given, std::size_t n) {
         constexpr auto largest = std::bit_cast<std::int64_t>(MISSING);
         std::int64_t beyond = 0;
@@ -158,12 +159,12 @@ private:
     Array<double> values_;
 };
 
-// A learner, whatever its storage. With the first missing value that is learned a model moves into the storage that has room for
-// it: the new one is made aside and takes the place of the old one in one step, while its thread has the turn to learn. A reader
-// holds a whole model, before or after; both give the same answers.
+// A learner with either storage. When the first missing value is learned, the model moves to the storage that supports missing
+// values: the new learner is built separately and replaces the old one in one step, while its thread holds the turn to learn. A
+// reader uses either the old or the new model as a whole; both give the same results.
 class BoundLearner {
 public:
-    // `sparse`: whether rows are shown sparse, and stored so.
+    // `sparse`: whether rows are stored and returned in sparse form.
     BoundLearner(std::shared_ptr<Learner> learner, bool sparse, nb::object rounds)
         : held_(std::make_unique<Held>()), sparse_(sparse), rounds_(std::move(rounds)) { held_->learner = std::move(learner); }
 
@@ -184,8 +185,8 @@ public:
         });
     }
 
-    // Probabilities of the labels, of "none", the labels of rows without a likely one, the thresholds of the best F1, and novelty;
-    // those that are not wanted, or not known, are None.
+    // Return the probabilities of the labels and of "none", the fallback labels, the thresholds with the best F1, and the
+    // novelties. Outputs that are not requested or not available are None.
     nb::tuple predict(const CheckedRows& rows, std::int64_t n_labels, std::int64_t n_jobs, bool wants_probabilities, bool wants_novelty) const {
         if (n_labels < 0 || n_labels > this->n_labels()) throw std::invalid_argument("only labels that are known have probabilities");
         const auto learner = this->learner();
@@ -227,7 +228,7 @@ public:
             show(explained.ordinary, settings, sparse_);
         });
         const std::size_t n = explained.nodes.size(), slots = explained.shares.size();
-        const std::size_t q = slots > 0 ? slots - 1 : explained.prior.size();  // others may be teaching it more labels
+        const std::size_t q = slots > 0 ? slots - 1 : explained.prior.size();  // another thread may be adding labels
         nb::dict result;
         result["nodes"] = to_numpy(std::move(explained.nodes));
         result["distances"] = to_numpy(std::move(explained.distances));
@@ -281,7 +282,7 @@ public:
         return arrays_of(std::move(state), learner->settings(), sparse_, wanted);
     }
 
-    // A learner in which all that came is learned: this one, or a copy.
+    // A learner in which all received rows are learned: this one, or a copy.
     BoundLearner settled() const {
         const auto learner = this->learner();
         std::shared_ptr<const Learner> settled;
@@ -319,8 +320,8 @@ public:
 
 private:
     struct Held {
-        std::mutex turn;      // learners take turns
-        std::mutex changing;  // the pointer, never held while there is work to do
+        std::mutex turn;      // only one thread learns at a time
+        std::mutex changing;  // guards the pointer; never held during long work
         std::shared_ptr<Learner> learner;
     };
 
@@ -329,7 +330,7 @@ private:
         return held_->learner;
     }
 
-    // Reserve memory for missing values; the caller has the turn to learn.
+    // Switch to the storage that supports missing values; the caller holds the turn to learn.
     void become_incomplete() {
         const auto old = learner();
         if (old->settings().incomplete) return;
@@ -338,14 +339,14 @@ private:
         held_->learner = std::move(next);
     }
 
-    // No thread may wait for the model while holding the interpreter lock.
+    // No thread may wait for the model while it holds the interpreter lock.
     template <class Answer>
     Answer asking(Answer (Learner::*question)() const) const {
         const nb::gil_scoped_release released;
         return (*learner().*question)();
     }
 
-    // Do something without the interpreter lock; an interrupt is raised as Python has it.
+    // Run a task without the interpreter lock; an interrupt is raised as a Python exception.
     template <class Task>
     void run(Task task) const {
         const Host host{.interrupted =
@@ -385,8 +386,8 @@ private:
     nb::object rounds_;
 };
 
-// The machine's own limit, which `mlca bench` compares the learner with: sum the exact kernel of x with each node, again and again, on
-// one thread with data in cache. The sum of all wraps around.
+// The machine's own speed limit, with which `mlca bench` compares the learner: sum the exact kernel of x with each node
+// repeatedly, on one thread with data in cache. The total wraps around.
 std::uint64_t sum_exactly(const In<double, 1>& x, const In<double, 2>& nodes, double r, std::int64_t repeats) {
     const auto n = static_cast<std::int64_t>(nodes.shape(0)), d = static_cast<std::int64_t>(x.shape(0));
     if (static_cast<std::int64_t>(nodes.shape(1)) != d) throw std::invalid_argument("nodes must have as many columns as x has numbers");
@@ -437,7 +438,7 @@ void bind_learner(nb::module_& module) {
                         State state = state_from(arrays, n_labels, sparse, settings);
                         std::shared_ptr<Learner> learner;
                         {
-                            const nb::gil_scoped_release released;  // a large model takes long
+                            const nb::gil_scoped_release released;  // restoring a large model takes long
                             Settings found = settings;
                             for (StateRows* rows : {&state.weights, &state.recent}) {
                                 Array<double>& values = sparse ? rows->sparse.data : rows->dense;

@@ -1,5 +1,5 @@
-// The Python module. This file is compiled for any processor of the architecture, so that asking what the processor has, and rejecting
-// a module that it cannot run, never needs an instruction that it lacks.
+// The Python module. This file is compiled for the lowest processor of the architecture, so that querying the processor's
+// features, and rejecting a module it cannot run, uses no instruction that the processor lacks.
 
 #include "bindings/bindings.hpp"
 
@@ -25,8 +25,9 @@ namespace {
 
 using namespace MLCA_ARITHMETIC;
 
-// Whether no number's magnitude is beyond a limit, and none is missing. As whole numbers the bits of magnitudes are in the order
-// of the numbers, infinity follows, and NaN comes last; a difference below 0 leaves its sign, so nothing branches.
+// Whether all magnitudes are within a limit and no value is missing. Interpreted as integers, the bits of magnitudes are
+// ordered like the numbers, followed by infinity and then NaN; a negative difference leaves its sign bit, so no branch is
+// needed.
 bool are_within(const double* values, std::size_t n, double limit) {
     const std::int64_t most = std::bit_cast<std::int64_t>(limit);
     std::int64_t beyond = 0;
@@ -38,19 +39,19 @@ bool are_within(const double* values, std::size_t n, double limit) {
 
 bool all_within(const Table<const double>& rows, double limit) {
     std::optional<nb::gil_scoped_release> unlocked;
-    if (rows.size() >> 16) unlocked.emplace();  // of a few rows, to take the lock again may cost more
+    if (rows.size() >> 16) unlocked.emplace();  // for few rows, reacquiring the lock may cost more
     return are_within(rows.data(), rows.size(), limit);
 }
 
-// Whether two names are equal as far as can be decided without running any of Python's code.
+// Whether two names are equal, without running any Python code; false if that cannot be decided.
 bool is_same_name(PyObject* a, PyObject* b) {
     if (a == b) return true;
     if (PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b)) return PyUnicode_Compare(a, b) == 0;
     return PyLong_CheckExact(a) && PyLong_CheckExact(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
-// Write the values of a dict into a row: if its names are those of another dict, in their order, and all values are plain
-// numbers within a limit. False tells that something is not so, whatever it is.
+// Copy the values of a dict into a row. Return false unless its names equal those of another dict, in the same order, and all
+// values are plain numbers within a limit.
 bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double, nb::shape<1, -1>, nb::c_contig, nb::device::cpu>& row,
     double limit) {
     static const nb::handle float64 = nb::object(nb::module_::import_("numpy").attr("float64")).release();
@@ -65,7 +66,7 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
         } else if (PyLong_CheckExact(value) || PyBool_Check(value)) {
             row.data()[at] = PyLong_AsDouble(value);
             if (PyErr_Occurred() != nullptr) {
-                PyErr_Clear();  // too large for any row
+                PyErr_Clear();  // too large for a row
                 return false;
             }
         } else {
@@ -75,8 +76,8 @@ bool fill_row(const nb::dict& x, const nb::dict& names, const nb::ndarray<double
     return are_within(row.data(), row.size(), limit);
 }
 
-// Which level of x86-64 processor and operating system run. Asked by hand: __builtin_cpu_supports needs a run-time library that not every
-// compiler brings (zig's does not).
+// The level of x86-64 that processor and operating system support. Queried directly, because __builtin_cpu_supports needs a
+// run-time library that some compilers (zig) do not provide.
 #if defined(__x86_64__)
 struct Registers {
     unsigned a = 0, b = 0, c = 0, d = 0;
@@ -84,7 +85,7 @@ struct Registers {
 
 Registers ask(unsigned leaf) {
     Registers r;
-    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);  // leaves zeros where the processor knows no such leaf
+    __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d);  // leaves zeros if the processor has no such leaf
     return r;
 }
 
@@ -95,7 +96,7 @@ constexpr bool has_all(std::uint64_t word, std::initializer_list<unsigned> bits)
     return true;
 }
 
-// Which registers the operating system saves when it switches threads; only asked where OSXSAVE says that it can be.
+// The registers that the operating system saves when it switches threads; only called if OSXSAVE is set.
 std::uint64_t saved_registers() {
     std::uint32_t low = 0, high = 0;
     __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -115,7 +116,7 @@ int x86_64_level() {
     return 4;
 }
 
-// Whether they run code compiled for a level: "v2", "v3", "v4" of x86-64, or "plain".
+// Whether the processor runs code compiled for a level: "v2", "v3", "v4" of x86-64, or "plain".
 bool processor_has(std::string_view level) {
     static const int highest = x86_64_level();
     if (level == "v2") return highest >= 2;

@@ -1,6 +1,6 @@
-// A learner's state as NumPy arrays, by name (see mlca.learner.checking): out of it, and back into it.
+// Conversion of a learner's state to named NumPy arrays and back (see mlca.learner.checking).
 //
-// Lengths are checked here, as far as others do not follow from them; whether the numbers make sense is `is_sound`'s to say.
+// Only lengths that do not follow from others are checked here; `is_sound` checks whether the numbers are valid.
 #pragma once
 
 #include "bindings/bindings.hpp"
@@ -21,7 +21,7 @@ namespace nb = nanobind;
 template <class T, int dimensions>
 using In = nb::ndarray<const T, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
 
-// A NumPy array that owns what was in a vector.
+// A NumPy array that takes over the contents of a vector.
 template <class T>
 nb::object to_numpy(Array<T> values, std::initializer_list<std::size_t> shape) {
     auto* kept = new Array<T>(std::move(values));
@@ -50,7 +50,7 @@ void fill_from(const nb::dict& arrays, const char* name, T* out, std::int64_t n)
     std::copy(values.begin(), values.end(), out);
 }
 
-// similarity.tally: due, number of knots, sparse, has_background, and whether there is one at all.
+// similarity.tally: due, number of knots, sparse, has_background, and whether there is a similarity at all.
 inline void put_similarity(nb::dict& result, const State& state, bool mixes) {
     const Learned learned = state.learned.value_or(Learned());
     result["similarity.tally"] = to_numpy(Array<std::int64_t>{state.similarity_due, learned.ranks.n_knots, learned.sparse, learned.has_background,
@@ -115,7 +115,7 @@ inline void take_mixer(const nb::dict& arrays, Mixer& mixer) {
     fill_from(arrays, "mixer.f1", mixer.f1, Mixer::N_THRESHOLDS);
 }
 
-// One row per feature: what it is, and the weights and sums of squared gradients of "unseen", "none" and the labels that arrived.
+// One row per feature: its key, and the weights and sums of squared gradients of "unseen", "none" and the labels seen so far.
 inline void put_linear(nb::dict& result, LinearState state) {
     const std::size_t n = state.features.size(), n_columns = static_cast<std::size_t>(state.n_columns);
     result["linear.features"] = to_numpy(std::move(state.features));
@@ -159,13 +159,13 @@ inline void put_decision(nb::dict& result, const Decision& decision) {
     }
 }
 
-// The first of that many nodes that has fading counts.
+// The first of n_nodes nodes that has fading counts.
 inline std::int64_t oldest_faded(const NodeIds& node_ids, std::int64_t n_nodes) {
     const std::int64_t n_made = node_ids.made(n_nodes);
     return node_ids.places({Fading::oldest(n_made), n_made}, n_nodes).low;
 }
 
-// Segments and fading counts of the last nodes, of that many in all.
+// Segments, and fading counts of the last of n_nodes nodes.
 inline void put_drift(nb::dict& result, const Decision& decision, const NodeIds& node_ids, std::int64_t n_nodes) {
     if (!decision.follows) return;
     result["drift.first"] = to_numpy(decision.segments.first);
@@ -212,7 +212,7 @@ inline void take_drift(const nb::dict& arrays, Decision& decision, const NodeIds
     }
 }
 
-// Where nodes are bounded. NodeIds must ascend, or nodes would not be found by them.
+// Only if nodes are bounded. Node ids must ascend, because they are searched by bisection.
 inline void put_reservoir(nb::dict& result, const State& state) {
     result["reservoir.tally"] = to_numpy(Array<std::int64_t>{state.n_candidates, state.node_ids.n_made});
     result["reservoir.births"] = to_numpy(state.node_ids.numbers);
@@ -276,7 +276,7 @@ inline void put(nb::dict& result, const std::string& name, StateRows rows, bool 
     result[name.c_str()] = to_numpy(std::move(rows.dense), {n, d});
 }
 
-// A state as a dict of arrays, with those of the nodes that were wanted.
+// The state as a dict of arrays, with the requested arrays of the nodes.
 inline nb::dict arrays_of(State state, const Settings& settings, bool sparse, OfNodes wanted) {
     const std::int64_t n = state.tally.front();
     const auto d = static_cast<std::size_t>(settings.n_features), q = static_cast<std::size_t>(state.n_labels);

@@ -1,4 +1,4 @@
-// Micro-clusters (MCIC): each keeps the faded sums of its rows and of their squares, and a weight.
+// Micro-clusters (MCIC): each stores a weight and the faded sums of its rows and of their squares.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace mlca::MLCA_LEVEL::peers {
 
-// The distance of x to the centre of each of some clusters, which `drift` moves towards the origin.
+// The distance of x to the centre of each given cluster, scaled towards the origin by `drift`.
 inline void distances_to_centers(const Vector<const double>& x, const Vector<const std::int64_t>& clusters, const Vector<const double>& drift,
                                  const Matrix<const double>& sums, const Vector<const double>& weights, const Vector<double>& distances) {
     for (std::int64_t i = 0; i < clusters.size; ++i) {
@@ -22,7 +22,7 @@ inline void distances_to_centers(const Vector<const double>& x, const Vector<con
     }
 }
 
-// The radius that a cluster would have with one more row: its largest standard deviation in any one feature.
+// The radius of a cluster with one more row: its largest standard deviation in any feature.
 inline double radius_with(const Vector<const double>& x, double fading, const Vector<const double>& sums, const Vector<const double>& squares,
                           double weight) {
     weight = fading * weight + 1.0;

@@ -1,4 +1,5 @@
-// Distances from differences, added column by column: equal rows give equal bits, and dense and sparse rows the same.
+// Distances computed from differences, summed column by column: equal rows give bit-identical distances, whether dense or
+// sparse.
 #pragma once
 
 #include <cmath>
@@ -28,7 +29,7 @@ template <class Index>
 struct SparseDistance {
     CsrRows<Index, Index> queries, rows;
 
-    // Merges the two rows by column, which adds the same terms in the same order as dense rows do.
+    // Merge the two rows by column, which adds the same terms in the same order as dense rows do.
     double operator()(std::int64_t query, std::int64_t row) const {
         std::int64_t a = queries.bounds[query], b = rows.bounds[row];
         const std::int64_t a_end = queries.bounds[query + 1], b_end = rows.bounds[row + 1];

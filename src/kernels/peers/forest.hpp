@@ -1,4 +1,4 @@
-// The trees of MuENL's detector: nodes split their rows by 2-means, leaves remember the ball around theirs.
+// The trees of MuENL's detector: inner nodes split rows by 2-means, leaves store the ball around their rows.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ inline double farthest(const Matrix<const double>& points, const Vector<const do
     return largest;
 }
 
-// Cluster points in two, the means starting where they are. Tells for each point whether it is strictly nearer to the first
-// mean; returns whether the clusters settled with neither empty.
+// Cluster points in two, starting from the given means. `first` receives, for each point, whether it is strictly nearer to the
+// first mean. Return whether the clusters converged with neither empty.
 inline bool two_means(const Matrix<const double>& points, const Matrix<double>& means, const Vector<bool>& first) {
     std::fill_n(first.data, first.size, false);
     for (int step = 0; step < LLOYD_STEPS; ++step) {
@@ -50,16 +50,16 @@ inline bool two_means(const Matrix<const double>& points, const Matrix<double>& 
     return false;
 }
 
-// The nodes of one tree. The second child of a node follows its first; a leaf has none: -1.
+// The nodes of one tree. A node's second child follows its first; a leaf has child -1.
 struct TreeView {
     Vector<const std::int64_t> child;
-    Matrix<const std::int64_t> columns;  // of the features, and beyond them of the scores
+    Matrix<const std::int64_t> columns;  // of the features, followed by those of the scores
     Matrix<const double> means;          // two rows per node
     Matrix<const double> centres;
     Vector<const double> radii;
 };
 
-// Walk each row down one tree and add 1 to its votes where it lies outside its leaf's ball.
+// Pass each row down one tree and add 1 to its votes if it lies outside its leaf's ball.
 inline void add_votes(const Matrix<const double>& rows, const Matrix<const double>& scores, const TreeView& tree, double ratio,
                       const Vector<double>& votes) {
     const std::int64_t width = tree.columns.width;

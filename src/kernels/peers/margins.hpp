@@ -1,5 +1,5 @@
-// The dual of mlODM: one weight for each pair of a relevant and an irrelevant label of a row, which draws the margin
-// between their scores into the band from 1 - theta to 1 + theta.
+// The dual of mlODM: one weight for each pair of a relevant and an irrelevant label of a row, which moves the margin between
+// their scores towards the band from 1 - theta to 1 + theta.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,17 @@
 
 namespace mlca::MLCA_LEVEL::peers {
 
-inline constexpr int PAIR_CYCLES = 10'000;  // the pairs of a row are strictly convex and settle far sooner
+inline constexpr int PAIR_CYCLES = 10'000;  // the problem of a row's pairs is strictly convex and converges far sooner
 
-// A row's pairs start at starts[row], relevant labels outside, irrelevant inside; what a margin costs differs by row.
+// A row's pairs start at starts[row], relevant labels in the outer loop, irrelevant ones in the inner; the cost of a margin
+// differs by row.
 struct Pairs {
     Matrix<const bool> relevant;
     Vector<const double> costs;
     Vector<const std::int64_t> starts;
     double theta, mu;
 
-    // Calls visit(pair, p, q) for each relevant label p and irrelevant label q of a row.
+    // Call visit(pair, p, q) for each relevant label p and irrelevant label q of a row.
     template <class Visit>
     void of_row(std::int64_t row, Visit visit) const {
         std::int64_t pair = starts[row];
@@ -32,8 +33,8 @@ struct Pairs {
     }
 };
 
-// Solve the pairs of each row exactly while those of all others stay; return the largest move. A negative weight stands for
-// a margin above the band. Weights, dual and scores change in place.
+// Solve the pairs of each row exactly while all others are fixed; return the largest change. A negative weight stands for a
+// margin above the band. Weights, dual and scores are updated in place.
 inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<const double>& kernel, const Pairs& pairs, double tol,
                          const Vector<double>& weights, const Matrix<double>& dual, const Matrix<double>& scores) {
     const std::int64_t n_labels = pairs.relevant.width;
@@ -49,7 +50,7 @@ inline double visit_rows(const Vector<const std::int64_t>& order, const Matrix<c
         for (int cycle = 0; cycle < PAIR_CYCLES; ++cycle) {
             double moved = 0.0;
             pairs.of_row(i, [&](std::int64_t pair, std::int64_t p, std::int64_t q) {
-                // The margin as it would be without this pair.
+                // The margin without the contribution of this pair.
                 const double margin = score[p] - score[q] + with_itself * (moves[p] - moves[q] - 2.0 * weights[pair]);
                 double weight = 0.0;
                 if (margin < 1.0 - pairs.theta) {
@@ -79,7 +80,7 @@ struct Objectives {
     double primal, dual;
 };
 
-// The primal objective and the dual one, which it never falls below.
+// The primal and the dual objective; the primal is never below the dual.
 inline Objectives objectives(const Pairs& pairs, const Vector<const double>& weights, const Matrix<const double>& dual,
                              const Matrix<const double>& scores) {
     double product = 0.0, loss = 0.0, gain = 0.0;

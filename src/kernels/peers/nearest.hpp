@@ -1,4 +1,4 @@
-// The k nearest rows of each query, equal distances in order of rows (ML-kNN).
+// The k nearest rows of each query; ties are ordered by row (ML-kNN).
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace mlca::MLCA_LEVEL::peers {
 
-// The k-th smallest value without that of one row, k being the length of `smallest`, the room to sort them in.
+// The k-th smallest value, excluding one row; k is the length of `smallest`, which is used as working memory.
 inline double kth_smallest(const double* values, std::int64_t n, std::int64_t left_out, std::vector<double>& smallest) {
     std::fill(smallest.begin(), smallest.end(), std::numeric_limits<double>::infinity());
     for (std::int64_t j = 0; j < n; ++j) {
@@ -28,13 +28,13 @@ struct Candidate {
     std::int64_t row;
 };
 
-// A number before NaN, where distances overflowed; a stable sort leaves equal ones in order of rows.
+// Numbers come before NaN, which arises when distances overflow; a stable sort keeps ties in order of rows.
 inline bool nearer(const Candidate& a, const Candidate& b) {
     return a.distance < b.distance || (std::isnan(b.distance) && !std::isnan(a.distance));
 }
 
-// `rough` ranks the rows (n_queries x n_rows) up to an error below half of `margin`; `distance` decides between the rows
-// that can be among the nearest. With `left_out` >= 0, row `left_out` + i is not a neighbour of query i.
+// `rough` (n_queries x n_rows) ranks the rows with an error below half of `margin`; `distance` decides between the
+// rows that can be among the nearest. With `left_out` >= 0, row `left_out` + i is not a neighbour of query i.
 template <class Distance>
 void find_nearest(const Matrix<const double>& rough, const Vector<const double>& margin, const Distance& distance, std::int64_t left_out,
                   const Matrix<std::int64_t>& nearest) {
@@ -45,7 +45,7 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
         const double limit = kth_smallest(rough[i], rough.width, skipped, smallest) + margin[i];
         candidates.clear();
         for (std::int64_t j = 0; j < rough.width; ++j) {
-            // "Not above" rather than "at most": where numbers overflow to NaN, the differences decide.
+            // "Not above" instead of "at most": if numbers overflow to NaN, exact distances decide.
             if (!(rough[i][j] > limit) && j != skipped) candidates.push_back({distance(i, j), j});
         }
         if (candidates.size() < smallest.size()) throw std::invalid_argument("a query has fewer than k candidates");
@@ -54,7 +54,7 @@ void find_nearest(const Matrix<const double>& rough, const Vector<const double>&
     }
 }
 
-// How many of the neighbours of each query carry each label.
+// Number of neighbours of each query that have each label.
 inline void count_labels(const Matrix<const std::int64_t>& neighbours, const CsrRows<std::int64_t, std::int32_t>& labels,
                          const Matrix<std::int64_t>& counts) {
     std::fill_n(counts.data, counts.n_rows * counts.width, 0);

@@ -1,4 +1,4 @@
-// The loss of MuENL's linear classifiers: hinge loss of one label and its ranking against the others.
+// The loss of MuENL's linear classifiers: the hinge loss of one label and its ranking loss against the others.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace mlca::MLCA_LEVEL::peers {
 
 inline double positive_part(double value) { return value > 0.0 ? value : 0.0; }
 
-// The mean hinge loss of one label, whose scores are `label_scores`, and its weighted mean ranking loss against the others.
+// The mean hinge loss of one label, whose scores are `label_scores`, plus its weighted mean ranking loss against the others.
 inline double ranking_loss(std::int64_t label, const Vector<const double>& label_scores, const Matrix<const double>& scores,
                            const Matrix<const double>& targets, const Vector<const double>& importance, double lambda1) {
     double hinge = 0.0, ranking = 0.0;
@@ -26,7 +26,7 @@ inline double ranking_loss(std::int64_t label, const Vector<const double>& label
     return hinge / static_cast<double>(scores.n_rows) + lambda1 * ranking / static_cast<double>(n_pairs);
 }
 
-// How strongly each row pulls a label's score upwards: the negative derivative of its loss.
+// The negative derivative of a label's loss with respect to its score, for each row.
 inline void ranking_pull(std::int64_t label, const Matrix<const double>& scores, const Matrix<const double>& targets,
                          const Vector<const double>& importance, double share, const Vector<double>& pull) {
     for (std::int64_t i = 0; i < scores.n_rows; ++i) {

@@ -1,4 +1,4 @@
-// Arrays of NumPy as the loops of the peers see them. The code that makes a view has checked its shape and target.
+// Views of NumPy arrays for the peers' loops. The code that creates a view has validated its shape and indices.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Matrix {
     T* operator[](std::int64_t row) const { return data + row * width; }
 };
 
-// What a row has in CSR fashion: columns[bounds[row]] to columns[bounds[row + 1]], with or without values.
+// CSR rows: row i has columns[bounds[i]] to columns[bounds[i + 1]], with or without values.
 template <class Bound, class Column>
 struct CsrRows {
     Vector<const Bound> bounds;

@@ -1,5 +1,5 @@
-// The window of MLSA-kNN, see src/mlca/peers/mlsaknn_window.py: rows are addressed by position, oldest first; `slots` says
-// where a position's row lies, `mask_slots` where the mask that says on which labels it may vote.
+// The window of MLSA-kNN (src/mlca/peers/mlsaknn_window.py). Rows are addressed by position, oldest first. `slots` maps a
+// position to the storage of its row, `mask_slots` to the mask of the labels on which it may vote.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ inline void scaled_distances(const Vector<const double>& x, const Matrix<const d
     }
 }
 
-// The share of each label among its k nearest voters; 0 where there are not that many.
+// The share of each label among its k nearest voters; 0 if there are fewer than k.
 inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k,
     const WindowView<const std::uint8_t>& window,
                         const Vector<double>& votes) {
@@ -58,7 +58,7 @@ inline void count_votes(const Vector<const std::int64_t>& by_distance, const Vec
     }
 }
 
-// Update masks and errors by the true labels; give the votes, and which of the four k was right on which label.
+// Update masks and errors by the true labels; output the votes, and which of the four values of k was right for each label.
 inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Vector<const std::int64_t>& k,
                          const Vector<const std::uint8_t>& truth, const WindowView<std::uint8_t>& window, const Vector<std::int64_t>& errors,
                          const Vector<double>& votes, const Matrix<std::uint8_t>& was_right) {
@@ -87,12 +87,12 @@ inline void judge_voters(const Vector<const std::int64_t>& by_distance, const Ve
                 deciding = false;
             }
         }
-        // With too few voters a label counts as absent.
+        // With too few voters, a label counts as absent.
         for (std::int64_t choice = (n_voters + 1) / 2; choice < N_CHOICES; ++choice) was_right[label][choice] = !present;
     }
 }
 
-// Predict each row from `first` on by the rows from `start` up to it; count its right labels.
+// Predict each row from `first` on from the rows between `start` and it; count its correctly predicted labels.
 inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const std::int64_t>& k, bool anew,
                       const Matrix<const double>& distances, const WindowView<const std::uint8_t>& window, const Vector<std::int64_t>& n_right) {
     std::int64_t nearest[LARGEST_K];
@@ -101,9 +101,9 @@ inline void test_rows(std::int64_t start, std::int64_t first, const Vector<const
         const auto distance_to = [&](std::int64_t other) { return to_slot[window.slots[other]]; };
         n_right[position - first] = 0;
         for (std::int64_t label = 0; label < k.size; ++label) {
-            // A window that is tested again uses fewer neighbours while it has fewer rows.
+            // When a window is re-tested, its first rows use fewer neighbours.
             const std::int64_t n_wanted = anew ? std::clamp<std::int64_t>(position - start, 0, k[label]) : k[label];
-            // Where too few rows may vote, the oldest row of all votes instead.
+            // If too few rows may vote, the oldest row fills the missing places.
             std::fill_n(nearest, LARGEST_K, 0);
             std::int64_t n_found = 0;
             for (std::int64_t other = start; other < position && n_wanted > 0; ++other) {

@@ -182,8 +182,8 @@ def by_order(task):
 def test_control_is_shown():
     scope, found = streamed(by_order)
     section = streams.section(scope, found)
-    assert section.verdict.startswith("Repeating the labels of the row before beats all 17 published on scene.")
-    assert "The order of the file is telling in scene." in section.verdict
+    assert section.verdict.startswith("Repeating the labels of the previous row beats all 17 published ones on scene.")
+    assert "The order of the file is informative in scene." in section.verdict
     for one in section.tables[:7]:
         assert one.rows[0][0] == LAST_LABELS.title
     little = table(section, "Average ranks, streams whose order says little")

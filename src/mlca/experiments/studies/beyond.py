@@ -43,27 +43,27 @@ ROUNDS = (3, 10, 20)
 TIE = 5e-4
 
 INTRODUCTION = """
-MLCA() with its defaults; MLCA(decision="calibrated"), which has neither linear models nor a mixer and was the default
-of 0.2; each half of that with the paper's other half; the published algorithm and its variant that votes with
-frequencies; the paper's six peers with the paper's tuned parameters (mlODM and GLOCAL on scaled features); and batch
-learners of scikit-learn that see all training rows at once: logistic regression and gradient boosting per label, and
-a random forest of 200 trees. Each batch learner is also shown with the last step of MLCA's decision: a row without a
-likely label gets the best one, unless "none" is likelier. A win that ends there is due to the fallback. Everything
-else is each package's default.
+Compared are MLCA() with its defaults; MLCA(decision="calibrated"), the default of 0.2, which has neither linear models
+nor a mixer; each half of that with the paper's other half; and the published algorithm, also with votes by frequencies.
+The paper's six peers have the paper's tuned parameters, mlODM and GLOCAL on scaled features. Batch learners of
+scikit-learn see all training rows at once: logistic regression and gradient boosting per label, and a random forest of
+200 trees. Each batch learner is also shown with the last step of MLCA's decision: a row without a likely label gets the
+most likely one, unless "no label" is more likely. A win of MLCA() that disappears with this step is due to the
+fallback. Everything else is each package's default.
 
-Small datasets: up to {repetitions} of the 20 folds of 2 x 10-fold cross-validation; a mean is over the folds that the
-algorithm has, whose number is given; ranks, wins and losses are over folds that both, or all, have. N/A is a fit that
-took longer than the time limit, failed, or was not run. Calibration is over all cells of rows and labels: the Brier
-score, and the expected calibration error in ten bins.
+Small datasets: up to {repetitions} of the 20 folds of 2 x 10-fold cross-validation. A mean is over the folds that the
+algorithm has; their number is given. Ranks, wins and losses are over the folds that both, or all, have. N/A is a fit
+that took longer than the time limit, failed, or was not run. Calibration is measured over all pairs of row and label:
+the Brier score, and the expected calibration error in ten bins.
 """
 
 SECONDS = {"fit_seconds": "Seconds of learning", "predict_seconds": "Seconds of predicting"}
 
 LARGE_INTRODUCTION = """
-The same algorithms on datasets of more rows, attributes or labels: the official split, one fit each; enron, whose copy
-has none, by up to {folds} folds. Of the peers those are shown that were run, with what the paper chose for langlog. N/A
-is a fit that took longer than the time limit, failed, or was not run: a forest keeps every label's share in every
-leaf, which by their numbers is 13 GB on mediamill and 50 on delicious. Seconds are those of the clock.
+The same algorithms on datasets with more rows, features or labels. Each has its official split and one fit; enron,
+whose copy has no split, has up to {folds} folds. The peers that were run have the parameters that the paper chose for
+langlog. N/A is a fit that took longer than the time limit, failed, or was not run. A forest keeps every label's share
+in every leaf: by their numbers, that is 13 GB on mediamill and 50 GB on delicious. Seconds are wall-clock time.
 """
 
 
@@ -230,7 +230,7 @@ def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task,
 
     rows = tuple((line.title, *(mean(line, name) for name in names), n_folds(line)) for line in lines)
     heads = (*(measure.label for measure in PAPER_MEASURES), *CALIBRATION.values())
-    note = "N/A where an algorithm lacks one of the datasets: its mean would be over others."
+    note = "N/A: the algorithm lacks a dataset, so its mean would not be comparable."
     return Table("Means over the small datasets", ("algorithm", *heads, "folds"), rows, note)
 
 
@@ -293,7 +293,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     columns = ["dataset"]
     for label in ("exact match", "F1", "AUC"):
         columns += [f"{label}, expected", f"{label}, measured", f"{label}, difference"]
-    note = "Expected: a plain program of the rule without its background score, 5 folds, when it was worked out."
+    note = "Expected: a plain Python version of the rule without its background score, on 5 folds."
     return Table("MLCA() beside what was expected of it", tuple(columns), tuple(rows), note)
 
 

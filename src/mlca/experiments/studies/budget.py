@@ -20,9 +20,8 @@ ORDERS = {"": "shuffled", "sorted": "sorted by label set"}
 FOLDS = 3
 
 INTRODUCTION = """
-MLCA(max_nodes=...) with 10, 25 and 50 % of the training rows as nodes at most, and with all of them; rows come
-shuffled, or label set by label set, which is the hardest order for a memory that has to choose. Means over {folds}
-folds.
+MLCA(max_nodes=...) with at most 10, 25 and 50 % of the training rows as nodes, and with all of them. Rows come
+shuffled, or one label set after another, which is the hardest order for a bounded memory. Means over {folds} folds.
 """
 
 

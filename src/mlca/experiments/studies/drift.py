@@ -27,12 +27,12 @@ DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
-Shuffled datasets ({orders} each) whose labels are rotated, so that every label means the next one: for good
-from the middle on (sudden), ever more often around the middle (gradual), or for the middle third of the rows
-(recurrent); and streams of {size:,} rows as MOA generates them. Exact match over the 1,000 rows after the last
-change, test then train; of the recurrent ones also over the first 200, since they show whether old knowledge comes
-back. A model that saw only the new part is what could be known at best without the past; a sliding window, MLCA()
-retrained on the last 512 rows, is what forgetting gains and loses.
+The labels of shuffled datasets ({orders} each) are rotated, so that every label means the next one. This happens from
+the middle on (sudden), more and more often around the middle (gradual), or for the middle third of the rows
+(recurrent). Streams of {size:,} rows are generated as in MOA. Exact match is over the 1,000 rows after the last change,
+test then train; for recurrent changes also over the first 200, which show whether old knowledge returns. A model that
+saw only the new part shows what is possible without the past. A sliding window, MLCA() retrained on the last 512 rows,
+shows what forgetting gains and loses.
 """
 
 
@@ -152,7 +152,9 @@ def _generated_table(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     lines, tasks_of = _generated_lines(scope), partial(_of_generated, scope=scope)
     rows = _rows(tuple(GENERATORS), lines, GENERATED_COLUMNS, tasks_of, outcomes)
     columns = ("stream", "learner", *(head for head, _, _ in GENERATED_COLUMNS))
-    note = "After: the 1,000 rows after the last change, of a gradual one after its middle. Left out: what was not run."
+    note = (
+        "After: the 1,000 rows after the last change, or after the middle of a gradual one. Missing runs are left out."
+    )
     return Table("Exact match, generated streams", columns, rows, note)
 
 

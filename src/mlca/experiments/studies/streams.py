@@ -31,16 +31,16 @@ SHORT_FIRST = (
 )
 
 INTRODUCTION = """
-Every row is predicted first and learned afterwards, one row per call, one pass, in the order of the file and shuffled.
-The control comes first: it repeats the labels of the row before and looks at nothing else. Where it is good the file
-is sorted, and a learner that uses the order does well there too. The order of a file counts as telling where the
-control's micro F1 is more than {telling} above its own on shuffled rows.
+Every row is predicted and then learned, one row per call, in one pass, in the order of the file and shuffled. The first
+line is a control: it only repeats the labels of the previous row. Where the control is good, the file is sorted, and a
+learner that uses the order does well there too. The order of a file counts as informative where the control's micro F1
+is more than {telling} above its own on shuffled rows.
 
-Published are 17 classifiers of Esteban and others (2024), on the order of the file; figures by their conventions: a
-row, or a label, without true and predicted labels has F1 0. River's learners were run here, one model a label, with
-River's defaults; logistic regression on standardised attributes where rows are dense, nearest neighbours among the
-last 1000 rows. N/A: not finished within the time limit, or not run. Rows per second count the processor's time,
-predicting and learning; memory is the pickled model.
+The 17 published classifiers are those of Esteban and others (2024), in the order of the file. Figures follow their
+conventions: a row or label without true and predicted labels has F1 0. River's learners were run here, one model per
+label, with River's defaults: logistic regression on features standardised where rows are dense, and nearest neighbours
+among the last 1000 rows. N/A: not finished within the time limit, or not run. Rows per second are by CPU time of
+predicting and learning. Memory is the size of the pickled model.
 """
 
 
@@ -159,8 +159,8 @@ def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Map
         ]
     columns = ("learner", *(MEASURES[name].label for name in STREAM_MEASURES), "streams")
     note = (
-        "Each learner as one more beside the 17 published, over the streams that it finished; 1 is best of 18. "
-        f"The best three published stand as they do beside MLCA(). Streams: {', '.join(datasets) or 'none'}."
+        "Each learner is ranked as an 18th beside the 17 published, over the streams that it finished; 1 is best. "
+        f"The best three published are ranked beside MLCA(). Streams: {', '.join(datasets) or 'none'}."
     )
     return Table(f"Average ranks, {title}", columns, tuple(rows), note)
 
@@ -214,7 +214,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
     columns = ["dataset"]
     for title in (OURS.title, recency.title):
         columns += [f"{title}, expected", f"{title}, measured", f"{title}, difference"]
-    note = "Expected: a plain program of the rule without its background score, in the order of the file."
+    note = "Expected: a plain Python version of the rule without its background score, in the order of the file."
     return Table("Micro F1 beside what was expected", tuple(columns), tuple(rows), note)
 
 
@@ -258,9 +258,9 @@ def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outco
         > max(_published("micro_f1", dataset).values())
     ]
     if beaten:
-        told.append(f"Repeating the labels of the row before beats all 17 published on {', '.join(beaten)}.")
+        told.append(f"Repeating the labels of the previous row beats all 17 published ones on {', '.join(beaten)}.")
     if telling:
-        told.append(f"The order of the file is telling in {', '.join(telling)}.")
+        told.append(f"The order of the file is informative in {', '.join(telling)}.")
     behind = [
         dataset
         for dataset in datasets_of(scope)
@@ -268,7 +268,7 @@ def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outco
         and value < max(_published("micro_f1", dataset).values())
     ]
     if behind:
-        told.append(f"MLCA() is behind the best published by micro F1 on {', '.join(behind)}.")
+        told.append(f"By micro F1, MLCA() is behind the best published classifier on {', '.join(behind)}.")
     for line in (OURS, *STREAMING):
         ranks = _ranks_beside("micro_f1", line, datasets_of(scope), outcomes)
         if ranks is not None:

@@ -141,8 +141,8 @@ def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (
-        f"Each dataset counts once a measure, as in the paper: {cases} cases of {datasets} datasets. "
-        "Measures of one dataset go together, so the tests claim more than they can know: with each dataset counted "
+        f"Each dataset counts once per measure, as in the paper: {cases} cases of {datasets} datasets. "
+        "Measures of one dataset are correlated, so the tests overstate significance: with each dataset counted "
         f"once the critical difference would be {critical_difference(k, datasets):.2f} instead of "
         f"{nemenyi.critical_difference:.2f}.\n{str(friedman).replace(f'{cases} datasets', f'{cases} cases')}"
     )

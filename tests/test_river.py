@@ -134,7 +134,7 @@ def test_later_feature_is_a_column_of_zeros_before(stream, chosen):
     before, d = state(inside(model)), X.shape[1]
     queries = [x for x, _ in rows[:5]]
     expected = [model.predict_proba_one(x) for x in queries]
-    model._meet({"late": 1.0, "later": 2.0})
+    model._add_features({"late": 1.0, "later": 2.0})
     after = state(inside(model))
     np.testing.assert_array_equal(after["weights"], np.pad(before["weights"], ((0, 0), (0, 2))))
     for name in ("counts", "label_counts", "with", "without", "n", "centres"):

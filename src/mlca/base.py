@@ -4,10 +4,10 @@
 the form that the labels had: an indicator matrix, or classes if y was 1-D. `StreamClassifier` adds `partial_fit`. A
 subclass implements four steps and never sees raw input:
 
-    _check_parameters   raise ValueError on a parameter that cannot be
-    _begin              forget everything; `n_features` columns will come
+    _check_parameters   raise ValueError on an invalid parameter
+    _begin              start a new model for rows of `n_features` columns
     _learn              learn checked rows
-    _probabilities      score checked rows, one column a label
+    _probabilities      score checked rows, one column per label
 
 Everything is checked before anything changes: a call that rejects its input leaves the model unchanged.
 """
@@ -36,10 +36,10 @@ Rows: TypeAlias = Union[NDArray[np.float64], sparse.csr_array]  # noqa: UP007 - 
 
 
 class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
-    """A multi-label classifier that is trained at once."""
+    """A multi-label classifier that `fit` trains on all rows at once."""
 
     _accepts_sparse = True
-    _allows_gaps = False  # whether NaN is a missing value or an error
+    _allows_missing = False  # whether NaN is a missing value or an error
     _most_features = sys.maxsize
 
     labels_: LabelSet
@@ -123,7 +123,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray
-            An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
+            An indicator matrix (n_samples, n_labels) of 0 and 1; if y was 1-D, one class per row.
         """
         model = self._fitted()
         rows = model._read_known_rows(X)
@@ -145,7 +145,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         list of set
-            One set per row; if y was 1-D, of one class.
+            One set per row; if y was 1-D, it has one class.
         """
         model = self._fitted()
         predicted = model.predict(X)
@@ -154,7 +154,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return model.labels_.name_rows(predicted)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the exact match (subset accuracy): the share of rows with exactly the right labels.
+        """Return the subset accuracy (exact match): the share of rows with exactly the right labels.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return exact_share(y, model.labels_, predicted, sample_weight)
 
     def _start_afresh(self, X: Any, rows: Rows, labels: LabelSet, **known: Any) -> None:
-        """Forget everything at once: an interrupt leaves the old model or an empty one.
+        """Replace the model by an empty one in a single step: an interrupt leaves the old or the empty model.
 
         Additional keywords are passed to `_begin`.
         """
@@ -227,7 +227,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return shares
 
     def _read_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
-        """Check rows and, if given, that there are as many labels."""
+        """Check rows and, if targets are given, that there is one entry per row."""
         # Fast path for streams: an array of finite numbers is checked once. Single rows cut from a Fortran-ordered
         # array, which `frame.to_numpy()` returns, are copied.
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size
@@ -237,15 +237,15 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if targets is not None and targets.n_rows != rows.shape[0]:
             raise ValueError(f"X has {rows.shape[0]} rows but y has {targets.n_rows}; each row needs its labels")
         if rows.shape[1] > (most := self._most_features):
-            raise ValueError(f"X has {rows.shape[1]} features; sums stay exact up to {most}: select some")
+            raise ValueError(f"X has {rows.shape[1]} features, more than the limit of {most}; select some of them")
         return rows
 
     def _is_ready(self, X: Any) -> bool:
-        """Whether X is a sparse matrix that can be learned as it is, such as rows made of a table's cells."""
+        """Whether X is a sparse matrix that can be learned unchanged, such as encoded rows of a table."""
         ready = type(X) is sparse.csr_array and self._accepts_sparse and X.dtype == np.float64 and all(X.shape)
         if not (ready and X.has_canonical_format and X.data.all()):
             return False
-        present = np.nan_to_num(X.data, nan=1.0) if self._allows_gaps else X.data
+        present = np.nan_to_num(X.data, nan=1.0) if self._allows_missing else X.data
         return bool(native.all_within(present[np.newaxis], LARGEST_VALUE))
 
     def _converted(self, X: Any) -> Rows:
@@ -264,7 +264,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 f"X is a {type(X).__name__}, which can be read only once; pass np.array(list(X)), or portions of the "
                 "rows to partial_fit"
             )
-        _refuse_texts(X)
+        _reject_texts(X)
         check = partial(
             check_array,
             without_mask(X),
@@ -277,16 +277,16 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         try:
             return check(ensure_all_finite=self._finite)
         except (ValueError, OverflowError) as error:
-            _refuse_cells(X)
+            _reject_cells(X)
             if "infinity" not in str(error):
                 raise
             place = place_beyond(np.finfo(np.float64).max, check(ensure_all_finite=False), X)
-            remedy = "write NaN for a missing value" if self._allows_gaps else "correct it"
+            remedy = "write NaN for a missing value" if self._allows_missing else "correct it"
             raise ValueError(f"{str(error).rstrip('.')}: {place}; {remedy}, or leave the row out") from None
 
     @property
     def _finite(self) -> bool | Literal["allow-nan"]:
-        return "allow-nan" if self._allows_gaps else True
+        return "allow-nan" if self._allows_missing else True
 
     def _read_known_rows(self, X: Any, targets: LabelRows | None = None) -> Rows:
         """Check rows that must have the columns of the fitted model."""
@@ -302,7 +302,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return rows
 
     def _check_features(self, X: Any, rows: Rows) -> None:
-        """Raise ValueError unless X has the features of the fitted model; `rows` is what was read of it."""
+        """Raise ValueError unless X, read as `rows`, has the features of the fitted model."""
         validate_data(self, X, reset=False, skip_check_array=True)
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
@@ -314,7 +314,7 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         if values.dtype.kind not in "biuf" or not values.size:
             return None
         rows = np.ascontiguousarray(values, dtype=np.float64)
-        present = np.nan_to_num(rows) if self._allows_gaps else rows
+        present = np.nan_to_num(rows) if self._allows_missing else rows
         return rows if native.all_within(present, LARGEST_VALUE) else None
 
     def _known_columns(self, X: Any) -> Any:
@@ -322,11 +322,11 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what this classifier can do."""
+        """Return scikit-learn's description of what this classifier supports."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.input_tags.sparse = self._accepts_sparse
-        tags.input_tags.allow_nan = self._allows_gaps
+        tags.input_tags.allow_nan = self._allows_missing
         return tags
 
 
@@ -334,7 +334,7 @@ class StreamClassifier(MultiLabelClassifier):
     """A multi-label classifier with `partial_fit`, whose label set may grow."""
 
     def _check_continuation(self) -> None:
-        """Raise ValueError if parameters are wrong, or were changed in a way that learning cannot follow."""
+        """Raise ValueError if parameters are invalid, or were changed so that training cannot continue."""
         self._check_parameters()
 
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Hashable] | None = None) -> Self:
@@ -345,9 +345,9 @@ class StreamClassifier(MultiLabelClassifier):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             More rows, in order.
         y : indicator matrix, iterables of label names, or 1-D array
-            Their labels. A wider indicator matrix than before, or a new name, brings a new label.
+            Their labels. A wider indicator matrix than before, or a new name, adds a label.
         classes : iterable of hashable, optional
-            Labels that may come. Never needed; it fixes the order of their columns.
+            Labels to expect. They fix the order of the columns; otherwise they are not needed.
 
         Returns
         -------
@@ -389,7 +389,7 @@ def place_beyond(bound: float, rows: Any, X: Any) -> str:
     return f"row {row}, column {name} of X holds {value:g}"
 
 
-def _refuse_texts(X: Any) -> None:
+def _reject_texts(X: Any) -> None:
     """Raise ValueError if X is a list, an array or a Series of texts, which has no columns."""
     if isinstance(X, list | tuple) or (len(getattr(X, "shape", ())) == 1 and not sparse.issparse(X)):
         first = next(iter(X), None)
@@ -400,7 +400,7 @@ def _refuse_texts(X: Any) -> None:
             )
 
 
-def _refuse_cells(X: Any) -> None:
+def _reject_cells(X: Any) -> None:
     """Raise ValueError with the position of a text or of an overflowing number, which NumPy does not report."""
     if not isinstance(X, list | tuple | np.ndarray):
         return

@@ -40,11 +40,11 @@ class MLCA(LearnedModel):
 
     A row becomes a prototype node or joins the nearest one; each node counts the labels of its rows. To predict a row,
     at least ten nodes vote: the nearest by ranks of values, where features that separate labels weigh more. The vote is
-    calibrated by the observed frequency of such votes. Beside the nodes, one logistic regression per label learns, and
-    a mixer learns online how to weigh the logits of votes, label frequencies and linear models; with `recency=True` the
-    labels of the last rows are further inputs. "No label" is a candidate like any label. Labels above 0.5 are
-    predicted; if there are none, the most likely one, if it exceeds "no label" by a factor that is learned. The first
-    51 rows are predicted by votes only, and a row unlike every node gets the label frequencies.
+    calibrated by the observed frequency of such votes. One logistic regression per label is trained as well, and a
+    mixer learns online how to weigh the logits of votes, label frequencies and linear models. With `recency=True` the
+    labels of the last rows are further inputs. Labels with a probability above 0.5 are predicted. If there are none,
+    the most likely label is predicted if its probability exceeds that of "no label" by a learned factor. The first 51
+    rows are predicted by votes only. A row that is unlike every node gets the label frequencies.
 
     Every row is predicted before it is learned, so one pass is enough for calibration and mixing. The model never
     forgets: no node is deleted and no count decreases, unless `max_nodes` is set.
@@ -71,7 +71,7 @@ class MLCA(LearnedModel):
         Everyday. The categorical columns, by number, by name or as a mask: their values are equal or not.
         "from_dtype" takes the categorical columns of a data frame.
     columns : mapping of str to str, or None, default=None
-        Everyday. The kinds of a frame's columns by name, where the first rows would decide otherwise: "number",
+        Everyday. The kinds of a frame's columns by name, instead of those inferred from the first rows: "number",
         "category", "text", "vector" or "ignore".
     text_features : int, default=16384
         Everyday. The number of features for the words of each text column.
@@ -80,7 +80,7 @@ class MLCA(LearnedModel):
     search : {"auto", "exact", "cells"}, default="exact"
         Resources. Which nodes a row is compared with to find its voters. "exact": all of them. "cells": above 16,384
         nodes, those of the nearest groups of similar nodes, at least 8,192 and at least 48 times the square root of
-        their number. Searches take less time, and some voters are missed. "auto" is "cells". All nodes are searched
+        their number. Searches take less time, but miss some voters. "auto" means "cells". All nodes are searched
         with `similarity="correntropy"` or `drift="follow"`, and where most values are zero.
     epochs : int >= 1, default=1
         Resources. The number of passes of `fit` over the rows. `partial_fit` always makes one.
@@ -93,9 +93,9 @@ class MLCA(LearnedModel):
         Reproducing the paper. The distance that selects the voters: weighted differences of ranks, or the paper's
         distance. Nodes are always created by the paper's distance.
     decision : {"mixed", "calibrated", "bayes"}, default="mixed"
-        Reproducing the paper. How votes become probabilities. "calibrated": by how often such shares of the votes came
-        true, with "no label" among the candidates. "mixed": the same, mixed with linear models, which need the learned
-        similarity (else it is "calibrated"). "bayes": the paper's bins and Bayes' rule.
+        Reproducing the paper. How votes become probabilities. "calibrated": by the observed frequency of such shares
+        of the votes, with "no label" as a candidate. "mixed": the same, mixed with linear models, which need the
+        learned similarity (otherwise it is "calibrated"). "bayes": the paper's bins and Bayes' rule.
     window : int >= 2, default=50
         Reproducing the paper. The number of latest rows from which a new node's bandwidth is estimated.
     attributes : {"common", "individual", "clustered"}, default="common"
@@ -149,12 +149,12 @@ class MLCA(LearnedModel):
     Examples
     --------
     >>> from mlca import MLCA
-    >>> model = MLCA().partial_fit([[0.0], [1.0]], [["low"], ["high"]])  # a late label needs no preparation:
+    >>> model = MLCA().partial_fit([[0.0], [1.0]], [["low"], ["high"]])  # later calls may bring new labels:
     >>> model.partial_fit([[2.0]], [["high", "extreme"]]).classes_.tolist()
     ['low', 'high', 'extreme']
     """
 
-    _allows_gaps = True
+    _allows_missing = True
 
     @by_name
     def __init__(
@@ -244,7 +244,7 @@ class MLCA(LearnedModel):
             ``[["sea", "sun"], ["sun"], []]``; a matrix or DataFrame of 0 and 1 with one column per label; or one class
             per row, such as ``["sea", "sun", "sun"]``.
         ids : sequence of str or int, optional
-            What you call the rows: `explain` lists those behind each node. Training then takes longer.
+            Your IDs of the rows; `explain` lists those behind each node. Training then takes longer.
         callback : callable, optional
             Called about every 200 rows with the number of rows learned, over all epochs, and the number of nodes. An
             exception in it ends the fit; the model keeps the rows learned so far.
@@ -309,9 +309,9 @@ class MLCA(LearnedModel):
             The labels, in the form of the first call (see `fit`). A new name, or a new column on the right, is a new
             label.
         classes : iterable of hashable, optional
-            Labels that may come. Never needed; it fixes the order of their columns.
+            Labels to expect. They fix the order of the columns; otherwise they are not needed.
         ids : sequence of str or int, optional
-            What you call the rows, as in `fit`.
+            Your IDs of the rows, as in `fit`.
 
         Returns
         -------
@@ -394,7 +394,7 @@ class MLCA(LearnedModel):
         return summarise_columns(self._fitted())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file for `mlca.load`, as a whole or not at all.
+        """Write the model to a file for `mlca.load`; a failure leaves an existing file unchanged.
 
         The kinds of a frame's columns become final, even before 1,000 rows have been learned.
 
@@ -408,7 +408,7 @@ class MLCA(LearnedModel):
 
         model = self._fitted()
         write_model(model, path)
-        settle(model)  # files hold no frames, and the saved model must continue as this one does
+        settle(model)  # files hold no frames; this model and the saved one must continue alike
 
     def _check_parameters(self) -> None:
         check_parameters(vars(self), defaults=Parameters)
@@ -478,7 +478,7 @@ def load(path: str | os.PathLike[str]) -> MLCA:
     FileNotFoundError
         If there is no such file.
     ValueError
-        If the file is damaged, is not a model, was written by a newer version, or contradicts itself.
+        If the file is damaged or inconsistent, is not a model, or was written by a newer version.
 
     Examples
     --------

@@ -5,8 +5,8 @@
 ...     client.learn([{"id": "r1", "x": {"temp": 3.1, "site": "A"}, "labels": ["storm"]}])
 ...     client.predict([{"x": {"temp": 3.0, "site": "B"}}])["rows"][0]["labels"]
 
-Each row has an ID and is learned once, however often it is sent. So a request without a response is sent again. Rows
-without an ID get one here, before the first attempt.
+Each row has an ID and is learned only once, even if it is sent several times. So the client repeats requests that get
+no response. It gives rows without an ID one before the first attempt.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _AGAIN = frozenset({408, 429, 502, 503, 504})
 # Characters allowed in a host or path; others must be percent-encoded.
 _SENDABLE = re.compile(r"[!-~]*")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-# Fields of the response when rows have been taken.
+# Fields of the response after rows were accepted.
 _TAKEN = ("position", "learned", "duplicates")
-# Largest response, and the number of bytes read at a time, whatever its header announces.
+# Largest accepted response, and the number of bytes read at a time; its header is not trusted.
 _LARGEST_ANSWER, _BLOCK = 2**30, 2**16
 
 
@@ -203,8 +203,8 @@ class Client:
         -------
         dict
             The number of rows `forgotten`, the `unknown` IDs, whether the model is `rebuilt`, and otherwise the
-            `generation` that it will have. `rebuild` has the progress: `position` of `end` rows of the log in
-            `generation`.
+            `generation` that it will have. `rebuild` is the progress of the rebuild for `generation`: `position` of
+            `end` rows of the log.
         """
         return self._post("/v1/forget", {"ids": plain_names(ids), "wait": wait})
 
@@ -234,7 +234,7 @@ class Client:
             time.sleep(1.0)
 
     def batches(self, size: int = 100, seconds: float = 1.0) -> Batches:
-        """Return a stream that sends rows in the background, many at a time: see `Batches`."""
+        """Return a stream that sends rows in the background, in batches; see `Batches`."""
         return Batches(self, size, seconds)
 
     def _post(self, path: str, body: dict[str, Any], fields: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -326,7 +326,7 @@ class Batches:
         if kind is None:
             self.close()
         else:
-            with suppress(ServiceError):  # the exception being raised says more
+            with suppress(ServiceError):  # the exception of the block is more informative
                 self.close()
 
     def learn(self, x: Any, labels: Iterable[str], id: str | None = None) -> str:
@@ -376,7 +376,7 @@ class Batches:
 
 
 def _parts_of(url: str) -> SplitResult:
-    """Return the parts of an address; ValueError if no request could ever be sent there."""
+    """Return the parts of an address; ValueError if it is invalid."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").encode("idna").decode()

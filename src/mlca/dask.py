@@ -1,9 +1,9 @@
 """Learning and prediction on Dask collections.
 
-Prediction works on independent blocks: each block of rows meets a copy of the model where the block is, and the result
-is lazy, with its final type. `partial_fit` learns a stream: blocks come to the model one after another, in their order,
-with at most one of them in memory here. `fit` learns each block where it is, and appends the models in a tree whose
-shape depends only on the number of blocks.
+Prediction works on independent blocks: a copy of the model is sent to the worker that holds the block, and the result
+is lazy, with its final type. `partial_fit` learns a stream: blocks are loaded into this process one after another, in
+their order, with at most one of them in memory. `fit` learns each block on its worker, and appends the models in a tree
+whose shape depends only on the number of blocks.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Model = TypeVar("Model", bound=StreamClassifier)
 
 # Number of models appended by one task. A larger number means fewer levels and more memory per worker.
 FAN_IN = 8
-# Seconds between two checks of what workers have finished.
+# Seconds between two checks for finished blocks.
 POLL = 0.05
 
 
@@ -65,7 +65,7 @@ def predict_proba(model: MultiLabelClassifier, X: Any) -> Any:
     >>> from mlca import MLCA
     >>> model = MLCA().fit([[0.0], [1.0]], [{"low"}, {"high"}])
     >>> mlca.dask.predict_proba(model, da.zeros((100, 1), chunks=(40, 1)))
-    dask.array<_judge, shape=(100, 2), dtype=float64, chunksize=(40, 2), chunktype=numpy.ndarray>
+    dask.array<_predict_block, shape=(100, 2), dtype=float64, chunksize=(40, 2), chunktype=numpy.ndarray>
     """
     return _by_blocks(model._fitted(), "predict_proba", X, single=False)
 
@@ -106,7 +106,7 @@ def predict(model: MultiLabelClassifier, X: Any) -> Any:
 
 
 def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
-    """Learn each block by its own model, on the workers, and combine the models.
+    """Train one model per block on the workers, and combine the models.
 
     The models are combined by `merge(..., how="append")` in a tree. The result depends only on the blocks and their
     order, to the last bit, and not on the number of workers or the schedule. Dask repeats the work of a worker that
@@ -115,7 +115,8 @@ def fit(model: MLCA, X: Any, y: Any, timeout: float = 3600.0) -> MLCA:
     Parameters
     ----------
     model : MLCA
-        The parameters, with a number for `vigilance`. It is not changed. `verbose=True` shows progress here.
+        A model with the parameters, including a number for `vigilance`. It is not changed. `verbose=True` shows
+        progress in this process.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks. Blocks of fewer rows than `window` are learned in sequence when they are combined.
     y : dask Array, DataFrame, Series or Bag
@@ -175,14 +176,14 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
     Parameters
     ----------
     model : classifier
-        The model to train. It stays in this process; the blocks come to it.
+        The model to train. It stays in this process, and the blocks are loaded here.
     X : dask Array or dask DataFrame of shape (n_samples, n_features)
         The rows, in blocks.
     Y : dask Array, DataFrame, Series or Bag
         The labels in any form that `partial_fit` takes, in the same blocks. An array is cut to the blocks of X if the
         lengths of both are known. Lists of names in a Series, which Dask turns into text, are parsed again.
     classes : iterable of hashable, optional
-        Labels that may come, as in `partial_fit`.
+        Labels to expect, as in `MLCA.partial_fit`.
 
     Returns
     -------
@@ -216,7 +217,7 @@ def partial_fit(model: Model, X: Any, Y: Any, classes: Iterable[Hashable] | None
 
 
 class _Count(NamedTuple):
-    """A finished block: the known facts about its model."""
+    """The size of a finished block's model."""
 
     rows: int
     nodes: int
@@ -297,11 +298,11 @@ def _by_blocks(model: MultiLabelClassifier, method: str, X: Any, single: bool) -
         chunks = (X.chunks[0],) if single else (X.chunks[0], (len(model.classes_),))
         whole_rows = X.rechunk({1: X.shape[1]})
         return whole_rows.map_blocks(
-            _judge, frozen, method, meta, drop_axis=[1] if single else [], chunks=chunks, meta=meta
+            _predict_block, frozen, method, meta, drop_axis=[1] if single else [], chunks=chunks, meta=meta
         )
     if _is_frame(X):
         meta = _framed(_empty_answer(model, method, single), X._meta.index, model)
-        return X.map_partitions(_judge_frame, frozen, method, meta, meta=meta)
+        return X.map_partitions(_predict_frame, frozen, method, meta, meta=meta)
     raise TypeError(f"X is a {type(X).__name__}; mlca.dask takes dask arrays and dask DataFrames")
 
 
@@ -312,11 +313,11 @@ def _empty_answer(model: MultiLabelClassifier, method: str, single: bool) -> Any
     return np.empty((0, len(model.classes_)), np.float64 if method == "predict_proba" else np.int64)
 
 
-def _judge(rows: Any, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
+def _predict_block(rows: Any, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
     return getattr(model, method)(rows) if rows.shape[0] > 0 else empty
 
 
-def _judge_frame(rows: pd.DataFrame, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
+def _predict_frame(rows: pd.DataFrame, model: MultiLabelClassifier, method: str, empty: Any) -> Any:
     return _framed(getattr(model, method)(rows), rows.index, model) if len(rows) > 0 else empty
 
 

@@ -1,7 +1,7 @@
 """Learning from frames with columns of any kind, matched by name.
 
 A frame of numbers only, perhaps with missing values, gives the model that an array gives. Any other frame is learned by
-`mlca.tables.TableLearner`: the first rows decide what its columns are, and the model keeps the decision as a recipe.
+`mlca.tables.TableLearner`: the kinds of its columns are inferred from the first rows and stored as a recipe.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlca.validation import check_objective, resolve_categories
 if TYPE_CHECKING:
     from mlca.explanation import Explanation
 
-# What a model has learned, as its attributes: `fit` forgets these.
+# Attributes that hold what a model has learned; `fit` removes them.
 _LEARNED = ("_learner", "_labels", "_held", "extras_", "n_features_in_", "feature_names_in_")
 
 # Largest number of nodes and columns that an explanation shows by value.
@@ -48,7 +48,7 @@ _MOST_COMPARED = 1000
 
 def is_frame(X: Any) -> bool:
     """Whether X is a table with named columns."""
-    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # of the class: frames gather theirs when asked
+    return hasattr(X, "columns") and hasattr(type(X), "dtypes")  # of the class, because frames compute theirs on access
 
 
 def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
@@ -57,7 +57,7 @@ def needs_recipe(X: Any, kinds: Mapping[str, str] | None = None) -> bool:
 
 
 def _is_plain(kind: Any) -> bool:
-    if hasattr(kind, "fill_value"):  # of a sparse column, the kind of its numbers; intervals have one of their ends
+    if hasattr(kind, "fill_value"):  # a sparse column; intervals have a subtype as well, but are not plain
         kind = kind.subtype
     return getattr(kind, "kind", "O") in "biuf"
 
@@ -82,7 +82,7 @@ def meaning_of_columns(model: LearnedModel) -> dict[str, Any] | None:
 
 
 def goes_by_recipe(model: LearnedModel, X: Any) -> bool:
-    """Return whether a model has to learn X by a recipe: it has one, or X is more than known numeric columns."""
+    """Return whether a recipe is needed to learn X: the model has one, or X has new or non-numeric columns."""
     if not is_frame(X):
         return False
     if not hasattr(model, "labels_"):
@@ -117,7 +117,7 @@ def rows_of(model: LearnedModel, X: Any) -> Any:
     known = list(getattr(model, "feature_names_in_", range(model.n_features_in_)))
     if needs_recipe(X):
         return _as_numbers(recipe_for(model), X, known)
-    # Numbered columns are those of an array, and none of them is left out.
+    # Numbered columns are those of an array, so none of them may be left out.
     fits = set(known) <= set(X.columns) if hasattr(model, "feature_names_in_") else set(known) == set(X.columns)
     return X[known] if fits and known != list(X.columns) else X
 
@@ -291,13 +291,13 @@ def _require_rows(X: Any) -> None:
 
 def _table_learner(model: LearnedModel, X: Any) -> TableLearner:
     names = [str(name) for name in X.columns]
-    told = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
+    categorical = [names[column] for column in resolve_categories(model.categorical_features, len(names), names)]
     held = vars(model).get("_held")
     # Rows that are not held were learned too, from an array or by merging. Their columns stay as they are, since
     # starting again would lose them.
     if held is not None and held.rows.n_rows != model.n_seen_:
         held = None
-    kinds = {**dict.fromkeys(told, "category"), **(model.columns or {})}
+    kinds = {**dict.fromkeys(categorical, "category"), **(model.columns or {})}
     if not hasattr(model, "labels_"):
         for name in kinds.keys() - set(names):
             raise ValueError(f"columns names {name!r}, which is not among the columns of X: {some(names)}")
@@ -359,5 +359,5 @@ def _with_exchanged(rows: Any, features: NDArray[np.bool_], others: NDArray[np.i
 
 
 def settle(model: LearnedModel) -> None:
-    """Make the columns of a model final, however few rows it has learned."""
+    """Make the kinds of a model's columns final, even if it has learned few rows."""
     model.__dict__["_held"] = None

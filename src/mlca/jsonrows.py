@@ -55,13 +55,13 @@ def _plain_name(name: Any, names: Any) -> str:
 
 
 def _is_true(value: Any, name: Any) -> bool:
-    told = _plain_number(value)
-    if not isinstance(told, bool):
+    flag = _plain_number(value)
+    if not isinstance(flag, bool):
         raise ValueError(
             f"a dict of labels must have values True or False, not {name!r}: {value!r}: "
             "write the names alone, or True where the row has the label"
         )
-    return told
+    return flag
 
 
 def plain_x(x: Any) -> Any:

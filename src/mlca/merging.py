@@ -47,8 +47,8 @@ def merge(models: Iterable[MLCA], how: How = "replay") -> MLCA:
     Raises
     ------
     ValueError
-        If no model is given, if two models are the same object or do not fit together, if their rows together exceed
-        the exact range, or if `how` is unknown.
+        If no model is given, if two models are the same object or do not fit together, if they have more rows in total
+        than can be counted exactly, or if `how` is unknown.
 
     Examples
     --------
@@ -121,8 +121,8 @@ def _check_fits(model: MLCA, first: MLCA, number: int) -> None:
         )
     if _has_bare_columns(model) != _has_bare_columns(first) and model.labels_.names and first.labels_.names:
         raise ValueError(
-            f"of model {number} and the first, one learned labels by name and the other columns without names, which "
-            "could be any of them; name these: partial_fit(X, Y, classes=names)"
+            f"the labels of model {number} and of the first cannot be matched: one learned them by name, the other as "
+            "columns without names; name the columns: partial_fit(X, Y, classes=names)"
         )
 
 

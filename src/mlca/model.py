@@ -1,8 +1,7 @@
 """The classifier around a learner: fitted attributes, prediction, and the state for files and merging.
 
-`LearnedModel` is the part of the classifier that `frames` and `storage` use; `mlca.classifier` has the parameters and
-the public interface. A model may carry extras: JSON values of other modules, which its file stores without interpreting
-them.
+`frames` and `storage` use `LearnedModel`; `mlca.classifier` has the parameters and the public interface. A model may
+have extras: JSON values of other modules, which its file stores without interpreting them.
 """
 
 from __future__ import annotations
@@ -27,17 +26,11 @@ from mlca.options import Objective
 from mlca.targets import LabelRows, LabelSet
 from mlca.validation import check_flag, check_n_jobs, check_objective, check_real, check_whole, read_threshold
 
-# Number of probabilities from which a part of a sparse result is computed.
-_PROBABILITIES_AT_ONCE = 1 << 22
+_PROBABILITIES_AT_ONCE = 1 << 22  # computed for each part of a sparse result
+REPORTED_ROWS = 200  # learned between two progress reports; the number does not change the model
 
-# Rows learned between two progress reports. The size of portions does not change the model.
-REPORTED_ROWS = 200
-
-
-# Name of the extra that holds the column recipe (`mlca.tables.recipe`).
-RECIPE = "recipe"
-# The extra that has the ids of the rows behind nodes.
-ROW_IDS = "row_ids"
+# Names of extras: the column recipe (`mlca.tables.recipe`), and the IDs of the rows behind nodes.
+RECIPE, ROW_IDS = "recipe", "row_ids"
 
 
 class LearnedModel(StreamClassifier):
@@ -158,7 +151,7 @@ class LearnedModel(StreamClassifier):
         """The coefficients of the background score: the strongest features of each label.
 
         Row k, column j is the rise of label k's score, in standard deviations, between the smallest and the largest
-        value of feature j among the nodes. For a category, it is that of its most telling value. Empty below 20 nodes.
+        value of feature j among the nodes. For a category, its strongest value counts. Empty below 20 nodes.
         """
         learner = self._settled_learner()
         if learner.parameters.similarity != "learned":
@@ -191,8 +184,8 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         ndarray of shape (n_samples,)
-            From 0 to 1: the share of the rows learned so far that were nearer to their nearest node, before they
-            were learned, than the row is to its own.
+            From 0 to 1: the share of learned rows that, when they arrived, were nearer to their nearest node than
+            this row is to its own.
 
         Raises
         ------
@@ -245,8 +238,8 @@ class LearnedModel(StreamClassifier):
             super()._check_features(X, rows)
         elif rows.shape[1] != self._learner.n_features:
             raise ValueError(
-                f"X has {rows.shape[1]} features, but the columns of the model's tables become "
-                f"{self._learner.n_features}; pass a DataFrame with the same columns"
+                f"X has {rows.shape[1]} features, but the model encodes its columns as {self._learner.n_features}; "
+                "pass a DataFrame with the same columns"
             )
 
     def _rows_of_known_frame(self, X: Any) -> Rows | None:
@@ -295,8 +288,15 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         Answers
-            Columns are in the order of `classes_`; `chosen(self.objective)` are the labels, `novelty` is None with
-            Bayes' rule.
+            Columns are in the order of `classes_`; `chosen()` gives the labels. `novelty` is None with Bayes' rule.
+
+        Examples
+        --------
+        >>> from mlca import MLCA
+        >>> model = MLCA().fit([[0.0], [0.1], [1.0]], [{"low"}, {"low"}, {"high"}])
+        >>> details = model.predict_details([[0.0], [1.0]])
+        >>> details.probabilities.round(2).tolist(), details.chosen(model.objective).tolist()
+        ([[0.9, 0.08], [0.11, 0.93]], [[True, False], [False, True]])
         """
         model = self._fitted()
         rows, learner = model._read_known_rows(X), model._learner.settled()
@@ -322,7 +322,7 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         ndarray
-            An indicator matrix (n_samples, n_labels) of 0 and 1; where y was 1-D, one class per row.
+            An indicator matrix (n_samples, n_labels) of 0 and 1; if y was 1-D, one class per row.
 
         Examples
         --------
@@ -344,7 +344,7 @@ class LearnedModel(StreamClassifier):
             raise ValueError(
                 "threshold is for label sets; this model was trained with a 1-D y and predicts the most likely class"
             )
-        # Of the labels that the answers have: another thread may have learned new ones meanwhile.
+        # Only as many labels as were predicted: another thread may have learned new ones meanwhile.
         names = model._labels.names[: answers.probabilities.shape[1]]
         cuts = None if threshold is None else read_threshold(threshold, names)
         return answers.chosen(model.objective, cuts).astype(np.int64)
@@ -362,7 +362,7 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         list of set
-            One set per row; if y was 1-D, of one class.
+            One set per row; if y was 1-D, it has one class.
 
         Examples
         --------
@@ -388,7 +388,7 @@ class LearnedModel(StreamClassifier):
         Returns
         -------
         list of list of (label, float)
-            Probabilities as in `predict_proba`. Among equals, the label of the first column comes first.
+            Probabilities as in `predict_proba`. Equal ones are in the order of `classes_`.
 
         Examples
         --------

@@ -62,10 +62,10 @@ class MLCAClassifier(base.MultiLabelClassifier):
 
     Features may appear, disappear or change their order; a feature that a row does not mention is 0. None and NaN are
     missing values, which are left out of comparisons. Labels may appear late. From the first text, date or list on,
-    rows are learned like those of frames (see `mlca.tables.TableLearner`): as categories, text, dates or vectors, by
-    kinds that the first 1000 rows decide or `columns` sets. Such a feature is missing in rows that do not mention it.
-    Numbers are used as they are: put a scaler before the classifier where their units differ. Each row with a new
-    feature rebuilds the model's arrays: if every row brings new words, put `river.preprocessing.FeatureHasher` before
+    rows are learned like those of frames (see `mlca.tables.TableLearner`): as categories, text, dates or vectors. The
+    kinds are inferred from the first 1000 rows or set by `columns`. Such a feature is missing in rows that do not
+    mention it. Numbers are not scaled: put a scaler before the classifier if their units differ. Each row with a new
+    feature rebuilds the model's arrays: if most rows contain new words, put `river.preprocessing.FeatureHasher` before
     the classifier.
 
     Parameters
@@ -197,7 +197,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             self._learn_table(x, [[label for label, true in y.items() if true]], y)
             return
         if row is None:
-            self._meet(x)
+            self._add_features(x)
             row = self._row(x)
         labels = self._labels
         for label in y:
@@ -208,7 +208,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         self._learner.learn(row, ends, np.array(numbers, dtype=np.int32), n_labels=len(labels))
 
     def learn_many(self, X: pd.DataFrame, y: pd.DataFrame) -> None:
-        """Learn several rows, as `learn_one` would one after another.
+        """Learn several rows, with the same result as one call of `learn_one` per row.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             truths = y.to_numpy(dtype=np.bool_)
             self._learn_table(X, [list(y.columns[true]) for true in truths], y.columns)
             return
-        self._meet(dict.fromkeys(X.columns))
+        self._add_features(dict.fromkeys(X.columns))
         for label in y.columns:
             self._labels.setdefault(label, len(self._labels))
         truth = np.zeros((len(y), len(self._labels)), dtype=np.bool_)
@@ -337,7 +337,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             raise ValueError(f"{path}: not a model of named columns and label sets; open it with mlca.load")
         parameters = {name: value for name, value in model.get_params().items() if name in cls._shared_parameters()}
         if parameters["recency"] == (model.decision != "bayes"):
-            parameters["recency"] = None  # as it is by default
+            parameters["recency"] = None  # the default
         loaded = cls(**parameters, seed=model._learner.parameters.seed)
         loaded._learner = model._learner
         loaded._table = RiverTable(model) if model._reads_tables else None
@@ -346,7 +346,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         return loaded
 
     def _named_model(self) -> MLCA:
-        """Return what is learned as a model of columns with names."""
+        """Return a model with named columns that shares the learner."""
         model = self._plain_model()
         model._learner = self._learner
         model.labels_ = LabelSet(tuple(self._labels))
@@ -415,7 +415,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
         Returns
         -------
         list of (label, float)
-            Among equals, the label that was known first comes first.
+            Labels of equal probability are in the order in which they first appeared.
         """
         check_whole("k", k, at_least=1)
         probabilities = self._answers(x).probabilities[0].tolist() if self._labels else []
@@ -485,7 +485,7 @@ class MLCAClassifier(base.MultiLabelClassifier):
             return self._table.encode(X)
         return rows_of_frame(X, self._features, self._learner.n_features)
 
-    def _meet(self, x: Mapping[Hashable, Any]) -> None:
+    def _add_features(self, x: Mapping[Hashable, Any]) -> None:
         """Add a column for each new feature of a row."""
         if x.keys() <= self._features.keys():
             return

@@ -1,6 +1,6 @@
-"""River's rows that hold more than numbers: text, categories, dates and vectors, learned by `mlca.tables.TableLearner`.
+"""River rows with text, categories, dates or vectors, learned by `mlca.tables.TableLearner`.
 
-A number that a row does not mention is 0, as in all rows of River; anything else that it does not mention is missing.
+A numeric feature that a row does not mention is 0, as in every River row; any other is missing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RiverTable:
     Parameters
     ----------
     model : LearnedModel
-        A model that has learned nothing, numbers under names, or tables.
+        An empty model, or one that was trained on named numeric columns or on tables.
     """
 
     def __init__(self, model: LearnedModel) -> None:
@@ -67,15 +67,15 @@ class RiverTable:
 
     @property
     def learner(self) -> Learner:
-        """What the model has learned."""
+        """The learner of the model."""
         return self.model._learner
 
     def learn(self, x: Mapping[Hashable, Any] | pd.DataFrame, y: Sequence[Any], labels: Iterable[Hashable]) -> None:
-        """Learn a row or a frame; `labels` are all that are known with it."""
+        """Learn a row or a frame; `labels` are all labels known so far, with those of these rows."""
         self._table.learn(self._rows(x), y, labels)
 
     def encode(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> Any:
-        """Return a row or a frame as the learner takes it."""
+        """Return a row or a frame encoded for the learner."""
         rows = self._rows(x)
         return self._table.encode(rows.by_column, rows.n_rows)
 
@@ -84,7 +84,7 @@ class RiverTable:
         return frames.explain(self.model, self.encode(x), self._rows(x).by_column)
 
     def settle(self) -> None:
-        """Let the kinds of columns stand, as in a file, which holds no rows."""
+        """Make the kinds of columns final, as they are in a file, which holds no rows."""
         self._table.held = None
 
     def _rows(self, x: Mapping[Hashable, Any] | pd.DataFrame) -> TableRows:

@@ -1,7 +1,7 @@
-"""Checks of parameters; each message has the parameter, the expected value and the found one.
+"""Checks of parameters; each message names the parameter, the expected value and the value found.
 
-First the checks that every estimator uses, then categorical features, then all parameters of MLCA, and last that they
-stay the same while training continues.
+In this order: checks that every estimator uses, categorical features, all parameters of MLCA, and whether parameters
+have changed since training began.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def check_objective(objective: str, decision: str) -> None:
     check_choice("objective", objective, OBJECTIVES)
     if objective == "f1" and decision != "mixed":
         raise ValueError(
-            'objective="f1" needs decision="mixed" with similarity="learned", which counts what each threshold would '
-            "have reached"
+            'objective="f1" needs decision="mixed" with similarity="learned", which records the F1 that each threshold '
+            "would have reached"
         )
 
 
@@ -149,14 +149,14 @@ def _hint(hint: str) -> Iterator[None]:
 def _is_finite(value: Real) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         return False
 
 
 def _check_bounds(name: str, value: Any, bounds: dict[str, float | None]) -> None:
     given = {word: bound for word, bound in bounds.items() if bound is not None}
     if broken := {word for word, bound in given.items() if not _IS[word](value, bound)}:
-        # Limits of the machine are mentioned only if they are exceeded.
+        # Technical limits, such as 2^31, are mentioned only if they are exceeded.
         stated = {word: bound for word, bound in given.items() if word in broken or bound < 2**31}
         wanted = " and ".join(f"{word} {bound}" for word, bound in stated.items())
         raise ValueError(f"{name} must be {wanted}, not {value!r}")
@@ -168,11 +168,11 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     Parameters
     ----------
     columns : "from_dtype", None, or sequence of bool, int or str
-        None, and "from_dtype" where rows have no types, select no columns. A mask has one entry per column.
+        None selects no columns, and neither does "from_dtype" if rows have no types. A mask has one entry per column.
     n_features : int
         The number of columns.
     names : sequence of str or None
-        Their names, where they have some.
+        Their names, if they have any.
 
     Returns
     -------
@@ -181,7 +181,7 @@ def resolve_categories(columns: Any, n_features: int, names: Sequence[str] | Non
     Raises
     ------
     ValueError
-        If a column does not exist, or there are no names to find it by.
+        If a column does not exist, or is given by name although the columns have no names.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def require_same_categories(before: tuple[int, ...], now: tuple[int, ...]) -> No
     """Raise ValueError if the categorical columns differ from those of earlier training."""
     if now != before:
         raise ValueError(
-            f"categorical_features were columns {list(before)} when training began and are {list(now)} now;  "
+            f"categorical_features were columns {list(before)} when training began and are {list(now)} now; "
             "training continues with the old ones only: restore them, or call fit to start again"
         )
 
@@ -244,7 +244,7 @@ def _column(entry: bool | int | str, n_features: int, names: Sequence[str] | Non
 
 
 def check_parameters(settings: Mapping[str, Any], defaults: Any) -> None:
-    """Raise ValueError on an invalid parameter of MLCA; warn of changed ones that have no effect."""
+    """Raise ValueError on an invalid parameter of MLCA; warn of non-default ones that have no effect."""
     vigilance = settings["vigilance"]
     if not isinstance(vigilance, str) or vigilance != "auto":
         with _hint('"auto" estimates it from the first rows'):
@@ -311,7 +311,7 @@ def require_same_parameters(settings: Any, learned: Any) -> None:
         if name == "vigilance" and before is None:
             before = "auto"
         if isinstance(before, float) and not isinstance(now, int) and isinstance(now, Real):
-            now = float(now)  # converted as in the first call: one third was rounded, for example
+            now = float(now)  # converted as in the first call, which rounds Fraction(1, 3), for example
         if now != before:
             raise ValueError(
                 f"{name} was {before!r} when training began and is {now!r} "

@@ -411,7 +411,7 @@ def test_failed_model_is_neither_used_nor_saved(serve, tmp_path):
     for path, body in (("/v1/predict", {"rows": [{"x": [1, 2, 3]}]}), ("/v1/explain", {"x": [1, 2, 3]})):
         status, answer, headers = server.ask("POST", path, body)
         assert (status, headers["Retry-After"]) == (503, "1"), answer
-        assert "failed while it learned" in answer["error"]["problem"]
+        assert "training of the model has failed" in answer["error"]["problem"]
     assert server.ask("GET", "/v1/model/file")[0] == server.ask("GET", "/health/ready")[0] == 503
     assert server.learn(make_rows(10, start=60))["position"] == 70  # the log is intact
     assert server.get("/v1/model")["log_position"] == 70

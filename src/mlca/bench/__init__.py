@@ -1,6 +1,6 @@
 """Speed, relative to the limits of the machine.
 
-`probes` measures what the machine can do at best: exponentials a second of the bare summed kernel, in float64 and in
+`probes` measures the limit of the machine: exponentials per second of the bare summed kernel, in float64 and in
 float32, on one thread with data in cache. `workloads` lists what is measured: learning and prediction on the
 shapes that matter, each as a function that does the work; `rivals` does the same work in plain NumPy, scikit-learn and
 River. `data` brings the datasets, real ones where they are at hand, else generated ones of the same shape.

@@ -17,7 +17,7 @@ from mlca.peers import GLOCAL, MCIC, MLODM, MLkNN, MLSAkNN, MuENL
 
 
 class Bench:
-    """Collects lines and targets while it measures, and says on standard error where it is."""
+    """Collects lines and targets, and reports progress on standard error."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -25,17 +25,17 @@ class Bench:
         self.exp64 = exp64()
 
     def add(self, line: Line) -> Line:
-        """Keep a line and show it."""
+        """Add a line and print it."""
         self.lines.append(line)
         print(f"{line.work}: {line.who}, {line.rows / line.seconds:,.0f} rows/s", file=sys.stderr, flush=True)
         return line
 
     def aim(self, name: str, wanted: float, found: float, unit: str, at_most: bool = False) -> None:
-        """Keep a target and what came out."""
+        """Add a target with its result."""
         self.targets.append(Target(name, wanted, found, unit, at_most))
 
     def ratio(self, line: Line) -> float:
-        """Return a line's pairs a second in units of exp64."""
+        """Return a line's pairs per second in units of exp64."""
         assert line.pairs is not None
         return line.pairs / line.seconds / self.exp64
 
@@ -61,11 +61,11 @@ def run_benchmarks() -> Results:
     return bench.results()
 
 
-# What learning a dataset should reach, in units of exp64.
+# Targets for learning each dataset, in units of exp64.
 LEARNING = {"scene": 12.0, "yeast": 10.0, "mediamill": 18.0}
-# What the rule of this package may cost, in units of the published one on the same data.
+# Largest cost of the rule of this package, relative to the published one on the same data.
 RULE_COST = {"scene": 2.2, "yeast": 2.2, "mediamill": 2.2, "bibtex": 6.0}
-# What the default decision may cost, in units of the calibrated one on the same data, and with one row per call.
+# Largest cost of the default decision, relative to the calibrated one on the same data, also with one row per call.
 MIXED_COST = {"scene": 1.5, "yeast": 1.5, "mediamill": 1.5, "bibtex": 2.0, "delicious": 2.0, "eurlex-4k": 3.0}
 MIXED_ROW_COST = 1.3
 
@@ -133,7 +133,7 @@ def _sparse(bench: Bench) -> None:
 
 
 def _decisions(bench: Bench) -> None:
-    """Hold decision="mixed" against "calibrated"."""
+    """Compare decision="mixed" with "calibrated"."""
     for name, wanted in MIXED_COST.items():
         repeats = 1 if name == "eurlex-4k" else 3
         pairs = workloads.decisions(sample(name), repeats=repeats)
@@ -170,7 +170,7 @@ def _river(bench: Bench) -> None:
 
 
 def run_long() -> Results:
-    """Measure what takes long: ten million rows in constant memory, and a million, every one of them a node."""
+    """Run the long measurements: ten million rows in constant memory, and a million rows that all become nodes."""
     bench = Bench()
     _bounded(bench)
     line, share = workloads.million()
@@ -188,7 +188,7 @@ def run_long() -> Results:
 
 
 def _cells(bench: Bench, few: int = 250_000, many: int = 1_000_000, n_rows: int = 2000) -> None:
-    """Learn, predict and recompute the similarity in models of many nodes, without learning these row by row."""
+    """Measure learning, prediction and the similarity with many nodes, which are appended instead of learned."""
     searches: tuple[Search, ...] = ("exact", "cells")
     learning = []
     for n in (few, many):
@@ -227,7 +227,7 @@ def _growth(bench: Bench) -> None:
 
 
 def _peers(bench: Bench) -> None:
-    """Measure each peer on the data that its target names."""
+    """Measure each peer on the data of its target."""
     yeast, emotions, scene = sample("yeast"), sample("emotions"), sample("scene")
     theirs = bench.add(_whole(KNeighborsClassifier(10), yeast, repeats=5))
     ours = bench.add(_whole(MLkNN(10), yeast, repeats=5))
@@ -246,7 +246,7 @@ def _peers(bench: Bench) -> None:
 
 
 def _whole(model: Any, data: Sample, repeats: int, n_rows: int | None = None) -> Line:
-    """Fit a dataset and predict it again."""
+    """Fit a dataset and predict the same rows."""
     X, Y = data.X[:n_rows], data.Y[:n_rows].toarray()
     X = X.toarray() if hasattr(X, "toarray") else X
 

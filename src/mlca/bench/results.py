@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Target:
-    """A goal with its result; `reached` compares them."""
+    """A goal with its result."""
 
     name: str
     wanted: float

@@ -1,7 +1,7 @@
-"""The service beside the same learner in process: rates through HTTP, latencies under load, recovery.
+"""The service compared with the same learner in this process: rates through HTTP, latencies under load, recovery.
 
 One run on one machine: a real `mlca serve` on loopback, and clients in this process that send prepared requests over
-kept connections, so that they cost little time. Everything shares the machine's cores.
+persistent connections, so that they need little time. All processes share the machine's cores.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ServiceProcess:
         self.listening_after = time.perf_counter() - self.began
 
     def wait_until_ready(self) -> float:
-        """Return the seconds from the start until it was ready."""
+        """Return the seconds from the start until the service was ready."""
         import http.client
 
         while True:
@@ -91,7 +91,7 @@ class ServiceProcess:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        """End it gracefully."""
+        """Stop the service gracefully."""
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(120)
         if self._process.stdout is not None:
@@ -99,7 +99,7 @@ class ServiceProcess:
 
 
 def run_service_benchmarks() -> ServeResults:
-    """Measure everything; takes some two minutes."""
+    """Measure everything; takes about two minutes."""
     figures: list[Measurement] = []
     targets: list[Target] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +144,7 @@ def _tell(what: str) -> None:
 
 
 def _rows(n: int, start: int) -> tuple[NDArray[np.float64], list[tuple[str, ...]]]:
-    """Return rows of the shape of Yeast, of which nearly each becomes a node, and their labels."""
+    """Return rows of the shape of Yeast, nearly all of which become nodes, and their labels."""
     rng = np.random.default_rng([1, start])
     X = rng.normal(0, 0.1, (n, ATTRIBUTES)).round(6)
     return X, [tuple(f"class{j}" for j in np.flatnonzero(x[:LABELS] > 0.05)) for x in X]
@@ -166,7 +166,7 @@ def _in_process() -> tuple[float, float]:
 
 
 class _Connection:
-    """A kept connection that sends prepared requests."""
+    """A persistent connection that sends prepared requests."""
 
     async def open(self, port: int) -> _Connection:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", port)

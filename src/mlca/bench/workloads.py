@@ -1,4 +1,4 @@
-"""What is measured: learning and predicting on the shapes that matter."""
+"""The workloads of the benchmarks: learning and predicting on data of typical shapes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SINGLE_ROWS = 200
 TENTHS = 10
 _NO_LABELS = np.empty(0, np.int32)
 
-# The rule of this package, beside the paper's algorithms by their own names.
+# The rule of this package; the paper's algorithms have their own names.
 RULE = "MLCA()"
-# What the default decision is compared with.
+# The default decision and the one that it is compared with.
 DECISIONS: dict[str, Decision] = {RULE: "mixed", 'MLCA(decision="calibrated")': "calibrated"}
 
 
@@ -44,7 +44,7 @@ def learning(data: Sample, algorithm: str = "MLCA", n_jobs: int = 1, repeats: in
     work = partial(model.fit, data.X, data.Y)
     with PeakMemory() as memory:
         seconds = single_time(work)
-    for _ in range(repeats - 1):  # without anybody who looks at the memory in between
+    for _ in range(repeats - 1):  # without the memory measurement, which takes time
         seconds = min(seconds, single_time(work))
     n, d = data.X.shape
     pairs, note = _pairs(model, data) * d, f"{model.n_nodes_:,} nodes"
@@ -99,7 +99,7 @@ def one_at_a_time(data: Sample, n_known: int = 1000) -> list[Line]:
 
 
 def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
-    """Predict each row by the rule of this package, then learn it, one row a call."""
+    """Predict each row by the rule of this package, then learn it, one row per call."""
     X, Y = data.X, data.Y.toarray()
     rows = [(X[i : i + 1], Y[i : i + 1]) for i in range(n_known, len(X))]
 
@@ -117,8 +117,8 @@ def predict_then_learn(data: Sample, n_known: int = 2000) -> Line:
 def decisions(data: Sample, n_rows: int = 3000, repeats: int = 3) -> Iterator[tuple[Line, Line]]:
     """Learn a dataset and predict rows of it by the default decision and by the calibrated one.
 
-    Yields pairs of lines in CPU time, the smallest of some runs that take turns: a ratio of seconds of the clock would
-    measure other processes.
+    Yields pairs of lines in CPU time, the smallest of several alternating runs. Wall-clock time would include the load
+    of other processes.
     """
     models = [MLCA(decision=decision).fit(data.X[:200], data.Y[:200]) for decision in DECISIONS.values()]
     learn = [partial(model.fit, data.X, data.Y) for model in models]
@@ -143,7 +143,7 @@ def decisions_row_by_row(data: Sample, n_known: int = 2000) -> tuple[Line, Line]
 
 
 def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repeats: int) -> tuple[Line, Line]:
-    """Return a line per decision with the least CPU time of some runs that take turns."""
+    """Return a line per decision with the smallest CPU time of several alternating runs."""
     taken: list[list[float]] = [[] for _ in works]
     for _ in range(repeats):
         for seconds, work in zip(taken, works, strict=True):
@@ -157,7 +157,7 @@ def _by_turns(title: str, works: Sequence[Callable[[], Any]], n_rows: int, repea
 
 
 def plain_numpy(data: Sample, **parameters: Any) -> Line:
-    """Learn the first rows with NumPy; the time for all rows follows from its growth with n^2."""
+    """Learn the first rows with NumPy; the time for all rows is extrapolated, because it grows with n^2."""
     X, Y = data.X[:NUMPY_ROWS], data.Y[:NUMPY_ROWS].toarray()
     rival = PlainNumPy(**parameters)
     rival.fit(X[:100], Y[:100])
@@ -170,7 +170,7 @@ def plain_numpy(data: Sample, **parameters: Any) -> Line:
 
 
 def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -> Line:
-    """Search the nearest rows with scikit-learn: what prediction would be without our kernels."""
+    """Search the nearest rows with scikit-learn: the cost of prediction without our kernels."""
     search = brute_force(metric, data.X, n_jobs)
     rows = data.X[:n_rows]
     seconds = best_time(lambda: search.kneighbors(rows, return_distance=False), 2)
@@ -179,7 +179,7 @@ def neighbours(data: Sample, metric: str, n_jobs: int = 1, n_rows: int = 3000) -
 
 
 def river_stream(data: Sample, n_known: int = 500, n_rows: int = 200) -> list[Line]:
-    """Learn rows one by one with River's multi-label models and with ours in their form."""
+    """Learn rows one by one with River's multi-label models and with `mlca.river`."""
     rows = river_rows(data.X[: n_known + n_rows], data.Y[: n_known + n_rows].toarray())
     lines = []
     for who, model in river_models().items():
@@ -219,7 +219,7 @@ def growth_with_rows(n_features: int = 100) -> tuple[Line, float, float]:
 
 
 def eurlex() -> Line:
-    """Learn generated rows of EURLex-4K's shape; pairs are those of the nodes' non-zeros."""
+    """Learn generated rows of EURLex-4K's shape; pairs are counted for the nodes' non-zeros only."""
     data = generated("eurlex-4k")
     model = model_of()
     model.fit(data.X[:200], data.Y[:200])
@@ -230,7 +230,7 @@ def eurlex() -> Line:
 
 
 def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
-    """Learn a million generated rows with two threads; return the line, and the peak memory in units of the data's."""
+    """Learn a million generated rows with two threads; return the line, and peak memory relative to the data."""
     X, Y = clusters(n, n_features)
     model = model_of(n_jobs=2)
     with PeakMemory() as memory:
@@ -241,9 +241,9 @@ def million(n: int = 1_000_000, n_features: int = 32) -> tuple[Line, float]:
 
 
 def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search = "exact") -> tuple[Line, float]:
-    """Learn the same rows by the rule of this package; return the line, and the share of recomputing the similarity.
+    """Learn the same rows by the rule of this package; return the line, and the share of similarity updates.
 
-    It is recomputed with the row that makes the stream longer by a quarter: what that row takes longer than the next.
+    It is recomputed whenever the stream has grown by a quarter. Its time is that of such a row, minus that of the next.
     """
     X, Y = clusters(n, n_features)
     model, seconds, recomputing, start = model_of(RULE, n_jobs=2, search=search), 0.0, 0.0, 0
@@ -264,16 +264,16 @@ def learned_similarity(n: int = 1_000_000, n_features: int = 32, search: Search 
 
 
 class AtNodes(NamedTuple):
-    """What a model of some number of nodes takes, in seconds of processor time."""
+    """The cost of a model with some number of nodes, in seconds of processor time."""
 
     n_nodes: int
     learning: float  # per row
-    predicting: float  # per row that comes alone
-    rebuilding: float  # of similarity and cells, while learning waits
+    predicting: float  # per row, one row per call
+    rebuilding: float  # similarity and cells; learning waits meanwhile
 
 
 def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, n_rows: int = 2000) -> AtNodes:
-    """Return what a model of n nodes takes: one appended from models of blocks of rows."""
+    """Return the cost of a model with n nodes, which is built by appending models of blocks of rows."""
     X, Y = clusters(n + n_rows, n_features)
     n_labels, block = Y.shape[1], min(block, n)
     model = model_of(RULE, search=search).fit(X[:block], Y[:block])
@@ -281,7 +281,7 @@ def at_nodes(n: int, search: Search, n_features: int = 32, block: int = 10_000, 
         rows = slice(low, min(low + block, n))
         part = model_of(RULE, search=search).fit(X[rows], Y[rows])
         model._learner.absorb(part._learner, np.arange(n_labels, dtype=np.int32), n_labels, append=True)
-    # Nodes that were appended leave the similarity due: learning, even of nothing, computes it.
+    # After nodes were appended, the similarity must be recomputed; a call without rows does this.
     rebuilding = _processor_time(lambda: model._learner.learn(X[:0], np.zeros(1, np.int64), _NO_LABELS, n_labels))
     n_nodes, X, Y = model.n_nodes_, X[n:], Y[n:]
     singly = X[:SINGLE_ROWS]
@@ -297,7 +297,7 @@ def _processor_time(work: Callable[[], Any]) -> float:
 
 @dataclass(frozen=True)
 class Tenth:
-    """A tenth of a long stream: rows a second of the processor's time, and the most memory that the process had."""
+    """A tenth of a long stream: rows per second of processor time, and the peak memory of the process."""
 
     number: int
     rows_per_second: float
@@ -309,9 +309,9 @@ class Tenth:
 
 
 def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
-    """Learn a generated stream that moves all the time with so many nodes at most; yield tenth after tenth.
+    """Learn a generated stream with continuous drift and a limit on the nodes; yield the result for each tenth.
 
-    Time is the processor's: what is asked is whether it stays level, and others on the machine would be read as waves.
+    Processor time is used to see whether the rate stays constant; wall-clock time would vary with other processes.
     """
     model = model_of(RULE, max_nodes=max_nodes)
     stream = random_rbf(n, chunk=chunk)
@@ -327,7 +327,7 @@ def bounded(n: int, max_nodes: int, chunk: int) -> Iterator[Tenth]:
 
 
 def _recomputations(n: int, first: int = 50) -> list[int]:
-    """Return the rows, from the first on, at which the learned similarity is recomputed."""
+    """Return the row counts at which the learned similarity is recomputed."""
     rows = [first]
     while rows[-1] + rows[-1] // 4 <= n:
         rows.append(rows[-1] + rows[-1] // 4)
@@ -350,7 +350,7 @@ def dense_path(data: Sample) -> Line:
 
 
 def _pairs(model: MLCA, data: Sample) -> float:
-    """Return how many nodes all rows together were compared with."""
+    """Return the total number of comparisons of rows with nodes."""
     n = data.X.shape[0]
     if model.n_nodes_ > 0.9 * n:
         return float(n) * model.n_nodes_ / 2

@@ -34,8 +34,8 @@ class Prediction(NamedTuple):
     def by_name(self, identity: str | None) -> dict[str, Any]:
         """Return the fields by name, with the ID under its column's name."""
         carried = {} if identity is None else {identity: self.id}
-        said = {"labels": self.labels, "probabilities": self.probabilities, "novelty": self.novelty}
-        return {"row": self.row, **carried, **said}
+        prediction = {"labels": self.labels, "probabilities": self.probabilities, "novelty": self.novelty}
+        return {"row": self.row, **carried, **prediction}
 
 
 def require_free_name(identity: str | None) -> None:

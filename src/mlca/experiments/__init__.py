@@ -2,8 +2,9 @@
 
 Data flow through this package in one direction:
 
-1. `scope` is what part of the paper a run covers: configurations (`algorithms`), datasets that are at hand (`data`),
-   how many seeds and folds. The paper's own figures are in `paper`, those of others on streams in `published`.
+1. `scope` is the part of the paper that a run covers: configurations (`algorithms`), available datasets (`data`),
+   and the numbers of seeds and folds. The paper's own figures are in `paper`, those of others on streams in
+   `published`.
 2. A study (`studies`, one module per experiment) turns the scope into `tasks`: independent fits, each with a key
    that holds its parameters and a fingerprint of the code. Studies that need the same fit share it. `tuning` plans an
    optional grid search.
@@ -15,5 +16,5 @@ Data flow through this package in one direction:
 4. The study turns the outcomes into a section: tables beside the paper's, figures, and a verdict computed from
    the numbers. `report` writes them as HTML, Markdown and CSV.
 
-`reproduction` is these four steps in a row.
+`reproduction` runs these four steps.
 """

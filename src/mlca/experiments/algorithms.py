@@ -18,7 +18,7 @@ VIGILANCES = (0.01, *(round(0.05 * step, 2) for step in range(1, 20)))
 # The dataset whose tuned parameters the paper uses for those that are too large for a search.
 STANDS_FOR_LARGE = "langlog"
 
-# The modules of estimator classes.
+# The modules that contain estimator classes.
 HOMES = ("mlca.classifier", "mlca.peers", "mlca.experiments.rivals")
 
 _POWERS = tuple(10.0**power for power in range(-6, 1))
@@ -40,7 +40,7 @@ class Configuration:
     parameters : mapping
         The fixed parameters.
     searched : mapping of str to sequence
-        What the paper searched for each dataset: the values that it tried.
+        The values that the paper tried for each dataset.
     columns : mapping of str to str
         Its columns in the paper's table of tuned parameters.
     scaled : bool
@@ -67,7 +67,7 @@ class Configuration:
     def tuned(self, dataset: str) -> dict[str, Value] | None:
         """Return all parameters for a dataset as the paper tuned them; None if it could not.
 
-        A dataset that the paper does not have gets the parameters of the one that represents its large ones.
+        Other datasets get the parameters of the one that represents the paper's large datasets.
         """
         rows = {row["dataset"]: row for row in read_paper("tuned_parameters")}
         row = rows.get(dataset, rows[STANDS_FOR_LARGE])
@@ -87,7 +87,7 @@ def _number(text: str) -> float | int:
 
 
 def mlca_configuration(variant: str, vigilance: float, vote: str = "counts") -> Configuration:
-    """Return a configuration of MLCA, MLCA-I or MLCA-C; one with another vote than the paper's is not ranked."""
+    """Return a configuration of MLCA, MLCA-I or MLCA-C; one those with another vote than the paper's are not ranked."""
     parameters: dict[str, Value] = {"published": variant, "vigilance": vigilance}
     if vote == "counts":
         key, title = f"{variant.lower()}-{vigilance:.2f}", f"{variant} V={vigilance:.2f}"
@@ -178,10 +178,10 @@ def _by_key(key: str) -> Configuration:
 
 PUBLISHED, FREQUENCIES = _by_key("mlca-0.01"), _by_key("mlca-frequencies")
 
-# The default of this package, whole, and without its linear models and mixer.
+# The default of this package, and the same without its linear models and mixer.
 OURS = Configuration("mlca-new", "MLCA()", "MLCA()", "MLCA")
 NODES_ONLY = Configuration("mlca-nodes", 'MLCA(decision="calibrated")', "halves", "MLCA", {"decision": "calibrated"})
-# Each half of the default with the paper's other half.
+# The default similarity with the paper's decision, and the reverse.
 HALVES = (
     Configuration("mlca-learned", 'MLCA(decision="bayes")', "halves", "MLCA", {"decision": "bayes"}),
     Configuration(

@@ -1,9 +1,9 @@
 """Arrangements: changes of the rows before they are learned, to measure the effect of order and drift.
 
-- ``sorted``: the rows are ordered by label set, as a stream that shows one thing after another.
+- ``sorted``: the rows are ordered by label set, so that label sets appear one after another.
 - ``sudden``, ``gradual``, ``recurrent``: concept drift as in `mlca.datasets.rotate_labels`: permanently from
   the middle, little by little around it, or for the middle third of the rows.
-- ``new part``: only the rows after the middle, with the new concept, for a model that saw no others.
+- ``new part``: only the rows after the middle, with the new concept, for a model that has seen no other rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlca.datasets import rotate_labels
 
 ROTATIONS = ("sudden", "gradual", "recurrent")
 JUDGED_ROWS = 1000  # after a change
-RETURN_ROWS = 200  # the first of them, where an old concept returns
+RETURN_ROWS = 200  # of these, the first rows after an old concept returns
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 `outcomes` yields the results of the tasks, in any order; `execute` stores them as they arrive. So a run that is killed
 loses at most the tasks in progress, and resumes where it was.
 
-On one machine joblib hands the tasks to as many threads as there are jobs, and each thread has a process
-of its own do them (see `workers`): joblib's own processes could not be ended in the middle of a task without
-losing the others. On a cluster Dask's workers do the same; tasks of a worker that dies are given to another.
+On one machine joblib distributes the tasks to one thread per job, and each thread uses its own worker process (see
+`workers`): joblib's processes could not be killed during a task without losing the others. On a cluster Dask's
+workers do the same; tasks of a worker that dies are given to another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlca.experiments.tasks import Outcome, Task, fingerprint
 from mlca.experiments.workers import attempt
 from mlca.optional import needing
 
-SECONDS_TO_ANSWER = 30  # of a scheduler
+SECONDS_TO_ANSWER = 30  # timeout of a scheduler
 
 
 def execute(

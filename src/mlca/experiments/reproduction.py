@@ -1,6 +1,6 @@
-"""One run of ``mlca reproduce``: from a scope to a report, with its progress on the screen.
+"""One run of ``mlca reproduce``: from a scope to a report, with progress output.
 
-Progress is a bar with rate and time left on a terminal, if rich can draw it, and a few plain lines elsewhere.
+On a terminal with rich, progress is a bar with rate and remaining time; otherwise a few plain lines.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ QUICK_NOTICE = (
 
 @dataclass(frozen=True)
 class Machinery:
-    """How tasks are done.
+    """How tasks are run.
 
     Attributes
     ----------
     jobs : int
-        How many at a time.
+        The number of parallel tasks.
     cluster : str or None
-        The address of a Dask scheduler whose workers do them.
+        The address of a Dask scheduler whose workers run them.
     time_limit : float or None
-        Seconds that one fit may take.
+        The time limit per fit, in seconds.
     """
 
     jobs: int = 1
@@ -63,11 +63,11 @@ def reproduce(
     names : sequence of str
         The experiments, keys of `STUDIES`.
     scope : Scope
-        What part of the paper.
+        The part of the paper.
     folder : Path
-        Where results and report go. Results that are there already are used.
+        The folder of results and report. Existing results are reused.
     machinery : Machinery
-        How tasks are done.
+        How tasks are run.
     tune : bool, default=False
         Whether to search the paper's grids instead of taking its tuned parameters.
 
@@ -148,7 +148,7 @@ SECONDS_BETWEEN_LINES = 30.0
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[Outcome], None]]:
-    """Show how far `total` tasks are; yields what to call with every outcome.
+    """Show the progress of `total` tasks; yields a function to call with every outcome.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Rivals: learners of other packages, and plain controls, with the interface that the experiments need.
+"""Rivals: learners of other packages and simple controls, with the interface that the experiments need.
 
-scikit-learn's batch learners see all training rows at once. They can neither continue training nor take a new label;
-MLCA is compared with them in ``mlca reproduce beyond``. River's learn row by row. Two controls belong to any stream:
-repeating the labels of the row before, and a model that is refitted on the last rows. River is imported when one of
-its learners is made.
+scikit-learn's batch learners see all training rows at once. They cannot continue training or add labels;
+MLCA is compared with them in ``mlca reproduce beyond``. River's learn row by row. Streams have two controls: repeating
+the labels of the previous row, and a model that is refitted on the last rows. River is imported when one of its
+learners is created.
 
-Whatever is not set here is the other package's default: rivals are what people get, as MLCA() is.
+Parameters that are not set here have the other package's defaults, just as MLCA() has its own.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
 ]
 
 MORE_LIKELY_THAN_NOT = 0.5
-MOST_STEPS = 1000  # of the solver of logistic regression, whose own limit of 100 is too low for several datasets
+MOST_STEPS = 1000  # of the solver of logistic regression; its default of 100 is too low for several datasets
 
 
 class _BatchRival(BaseEstimator):
-    """A batch learner whose labels are those that are more likely than not.
+    """A batch learner that predicts the labels with a probability above 0.5.
 
     Parameters
     ----------
     fallback : bool, default=False
-        Whether a row without a likely label gets its best one, unless "none" is likelier: the last step of MLCA's own
-        decision with its margin at 1, which separates the fallback's gain from that of the rest. "None" is then learned
-        as one more label.
+        Whether a row without a likely label gets the most likely one, unless "none" is more likely. This is the last
+        step of MLCA's decision, with a margin of 1; it shows the gain of the fallback alone. "None" is then learned as
+        one more label.
     random_state : int, default=0
         Seed of the learner, if it uses one.
     """
@@ -77,14 +77,14 @@ class _BatchRival(BaseEstimator):
 
     @abstractmethod
     def _learn(self, X: Any, targets: NDArray[np.uint8]) -> None:
-        """Learn one column per label, and per "none" where the fallback needs it."""
+        """Learn one column per label, and one for "none" if the fallback needs it."""
 
     @abstractmethod
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each column that was learned."""
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell that sparse rows are welcome."""
+        """Return tags that declare support for sparse rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -96,7 +96,7 @@ class RandomForest(_BatchRival):
     Parameters
     ----------
     n_estimators : int, default=200
-        How many trees.
+        The number of trees.
     fallback, random_state : bool and int
         As for all batch learners here.
     """
@@ -113,7 +113,7 @@ class RandomForest(_BatchRival):
         found, classes = (
             (found, self._forest.classes_) if isinstance(found, list) else ([found], [self._forest.classes_])
         )
-        # A label that all or none of the training rows have is a single class, and a single column.
+        # If all or none of the training rows have a label, it has a single class and a single column.
         columns = [
             chances[:, 1] if len(known) == 2 else np.full(len(chances), float(known[0]))
             for chances, known in zip(found, classes, strict=True)
@@ -122,7 +122,7 @@ class RandomForest(_BatchRival):
 
 
 def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return labels above one half; where there is none, the best one if it is likelier than "none".
+    """Return labels above 0.5; if there are none, the most likely one if it is more likely than "none".
 
     Examples
     --------
@@ -137,7 +137,7 @@ def with_fallback(probabilities: NDArray[np.float64], none: NDArray[np.float64])
 
 
 class _PerLabel(_BatchRival):
-    """One model per label; a label that all or none of the training rows have keeps that share."""
+    """One model per label; a label of all or none of the training rows gets the probability 1 or 0."""
 
     @abstractmethod
     def _new_model(self, X: Any) -> Any: ...
@@ -157,7 +157,7 @@ class _PerLabel(_BatchRival):
 
 
 class LogisticPerLabel(_PerLabel):
-    """Logistic regression per label, on standardised attributes; sparse ones are divided by their largest value."""
+    """Logistic regression per label, on standardised features; sparse ones are divided by their largest value."""
 
     def _new_model(self, X: Any) -> Any:
         scaler = MaxAbsScaler() if sparse.issparse(X) else StandardScaler()
@@ -165,13 +165,13 @@ class LogisticPerLabel(_PerLabel):
 
 
 class BoostingPerLabel(_PerLabel):
-    """Gradient boosting of histograms per label; the seed holds back rows to stop early, if more than 10,000."""
+    """Histogram gradient boosting per label; with more than 10,000 rows, some are held out for early stopping."""
 
     def _new_model(self, X: Any) -> Any:
         return HistGradientBoostingClassifier(random_state=self.random_state)
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell that rows must be dense."""
+        """Return tags that declare that rows must be dense."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
@@ -181,7 +181,7 @@ KEPT_ROWS = 1000  # of River's nearest neighbours
 
 
 class _RiverRival:
-    """A learner with River's face. Trees have to be told of zeros: an attribute that is not there is not split on."""
+    """A learner with River's interface. Trees need explicit zeros, because they do not split on absent features."""
 
     needs_zeros = False
 
@@ -198,13 +198,13 @@ class _RiverRival:
 
 
 class RiverLogistic(_RiverRival):
-    """Logistic regression a label.
+    """Logistic regression per label.
 
     Parameters
     ----------
     standardised : bool
-        Whether attributes are standardised as they come; right for dense rows only, since River's scaler does not
-        see the zeros of sparse ones.
+        Whether features are standardised online; for dense rows only, because River's scaler does not see the zeros of
+        sparse ones.
     """
 
     def __init__(self, standardised: bool = True) -> None:
@@ -217,7 +217,7 @@ class RiverLogistic(_RiverRival):
 
 
 class RiverAdaptiveTree(_RiverRival):
-    """A Hoeffding adaptive tree a label."""
+    """A Hoeffding adaptive tree per label."""
 
     needs_zeros = True
 
@@ -229,7 +229,7 @@ class RiverAdaptiveTree(_RiverRival):
 
 
 class RiverAdaptiveForest(_RiverRival):
-    """An adaptive random forest a label."""
+    """An adaptive random forest per label."""
 
     needs_zeros = True
 
@@ -241,10 +241,10 @@ class RiverAdaptiveForest(_RiverRival):
 
 
 class RiverNeighbours:
-    """Nearest neighbours a label among the last rows, by River's `KNNClassifier`.
+    """Nearest neighbours per label among the last rows, by River's `KNNClassifier`.
 
-    A classifier a label would search the same rows again and again. Here one of them has the label sets for its
-    classes: a label's share of the votes is that of the sets it belongs to.
+    One classifier per label would search the same rows repeatedly. Here a single classifier has label sets as its
+    classes; a label's share of the votes is that of the sets that contain it.
     """
 
     needs_zeros = False
@@ -256,12 +256,12 @@ class RiverNeighbours:
         self._labels: tuple[Hashable, ...] = ()
 
     def learn_one(self, x: Mapping[Hashable, float], y: Mapping[Hashable, bool]) -> None:
-        """Keep one row."""
+        """Store one row."""
         self._labels = tuple(y)
         self._model.learn_one(x, tuple(label for label, has in y.items() if has))
 
     def predict_one(self, x: Mapping[Hashable, float]) -> dict[Hashable, bool]:
-        """Return whether the row has each label, by the votes of the nearest."""
+        """Return whether the row has each label, by the votes of its neighbours."""
         shares = dict.fromkeys(self._labels, 0.0)
         for labels, share in self._model.predict_proba_one(x).items():
             for label in labels if share else ():
@@ -270,33 +270,33 @@ class RiverNeighbours:
 
 
 class LastLabels(BaseEstimator):
-    """The control of every ordered stream: the labels of the row before, whatever the row is."""
+    """The control of ordered streams: repeats the labels of the previous row."""
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
-        """Remember the labels of the last row."""
+        """Store the labels of the last row."""
         self._labels = np.array(Y[-1])
         return self
 
     def predict(self, X: Any) -> NDArray[np.uint8]:
-        """Return them for every row."""
+        """Return the stored labels for every row."""
         return np.tile(self._labels, (X.shape[0], 1))
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell that sparse rows are welcome."""
+        """Return tags that declare support for sparse rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
 
 class SlidingWindow(BaseEstimator):
-    """MLCA() retrained on the last rows: what forgetting gains after a change, and loses when the past returns.
+    """MLCA() retrained on the last rows: forgetting gains after a change, and loses when old concepts return.
 
     Parameters
     ----------
     kept : int, default=512
-        How many rows it knows.
+        The number of rows kept.
     every : int, default=64
-        After how many rows it is retrained; in between it learns them.
+        The number of rows after which the model is retrained; in between, it learns them one by one.
     """
 
     def __init__(self, kept: int = 512, every: int = 64) -> None:
@@ -307,7 +307,7 @@ class SlidingWindow(BaseEstimator):
         self._model: Any = None
 
     def partial_fit(self, X: Any, Y: NDArray[np.uint8]) -> Self:
-        """Learn one row, and forget one where there are too many."""
+        """Learn one row; drop the oldest if there are too many."""
         from mlca.classifier import MLCA
 
         self._rows.append((X, Y))
@@ -321,11 +321,11 @@ class SlidingWindow(BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[np.uint8]:
-        """Return the labels that the present model predicts."""
+        """Return the labels predicted by the current model."""
         return np.asarray(self._model.predict(X))
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell that sparse rows are welcome."""
+        """Return tags that declare support for sparse rows."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -1,7 +1,7 @@
-"""Scope: what part of the paper a run covers, the tasks that follow from it, and the parameters that a search chose.
+"""Scope: the part of the paper that a run covers, its tasks, and the parameters chosen by a search.
 
-The search is the paper's: the highest exact match on the training rows themselves. The large datasets take what was
-chosen on langlog, which has the most labels of the small ones.
+The search is the paper's: the highest exact match on the training rows themselves. The large datasets use the
+parameters of langlog, which has the most labels of the small ones.
 """
 
 from __future__ import annotations
@@ -48,32 +48,32 @@ EPOCHS = 10
 
 @dataclass(frozen=True)
 class Scope:
-    """What part of the paper a run covers.
+    """The part of the paper that a run covers.
 
     Attributes
     ----------
     configurations : tuple of Configuration
         The lines of the comparison.
     datasets, missing : tuple of str
-        The paper's datasets that are wanted and at hand, and those that are wanted and not.
+        The requested datasets of the paper that are available, and those that are not.
     repetitions : int
-        How many seeds of a stream, and how many of the twenty folds.
+        The number of seeds of a stream, and of folds (at most twenty).
     points : int
-        How many points a disc of the stream has.
+        The number of points per disc of the stream.
     vigilances : tuple of float
         The grid of V.
     epochs : int
-        How often rows are presented in the experiment on epochs.
+        The number of passes over the rows in the experiment on epochs.
     chosen : mapping of (str, str) to parameters
-        What grid search chose for a configuration and a dataset, where it was done again.
+        The parameters that a repeated grid search chose for a configuration and a dataset.
     others : tuple of str
-        Datasets beside the paper's that are wanted and at hand.
+        Other requested datasets that are available.
     drifting_rows : int
-        Rows of a generated stream whose meaning changes.
+        The number of rows of a generated stream with concept drift.
     patient : bool
-        Whether rivals that take minutes on a small dataset take part.
+        Whether rivals that take minutes on a small dataset are included.
     words : tuple of str or None
-        The algorithms that are wanted, by key or family; None for all.
+        The requested algorithms, by key or family; None for all.
     """
 
     configurations: tuple[Configuration, ...] = CONFIGURATIONS
@@ -209,7 +209,7 @@ def search_tasks(scope: Scope) -> list[Task]:
 
 
 def with_chosen(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Scope:
-    """Return the scope with the parameters that the search found best, the first among equals."""
+    """Return the scope with the parameters that the search found best, the first one if there are ties."""
     chosen: dict[tuple[str, str], Mapping[str, Value]] = {}
     for dataset in scope.small_datasets:
         for configuration in scope.configurations:

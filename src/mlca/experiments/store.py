@@ -1,11 +1,11 @@
-"""The store: results as they come, in one SQLite file.
+"""The store: all results in one SQLite file.
 
-SQLite in WAL mode rather than Parquet parts: every result is a transaction, so a killed run leaves whole
-results and nothing else; a report can be read while a run writes; one file instead of thousands of small
-ones; and ``sqlite3 results.sqlite`` answers questions that no report foresaw. Results are small, a few
-numbers a task: the columns of Parquet would gain nothing.
+SQLite in WAL mode has advantages over Parquet files here. Every result is a transaction, so a killed run leaves no
+partial results. A report can be made while a run writes. There is one file instead of thousands of small ones, and
+``sqlite3 results.sqlite`` allows further queries. Results have only a few numbers per task, so a columnar format would
+bring no gain.
 
-Only the process that plans writes, so that there is one writer however many machines compute.
+Only the planning process writes, so there is one writer even if many machines compute.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Store:
         self._database.close()
 
     def put(self, outcome: Outcome) -> None:
-        """Keep an outcome; it replaces an earlier one of the same task and code."""
-        # NaN is no JSON: SQLite could not read the numbers beside it.
+        """Store an outcome; it replaces an earlier one of the same task and code."""
+        # JSON has no NaN: SQLite could not read the other numbers.
         measured = {name: value for name, value in outcome.values.items() if not math.isnan(value)}
         row = (
             outcome.task.key,
@@ -88,7 +88,7 @@ class Store:
             self._database.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     def get(self, tasks: Iterable[Task]) -> dict[Task, Outcome]:
-        """Return the outcomes of those tasks that have one."""
+        """Return the stored outcomes of the tasks."""
         found = {}
         for task in tasks:
             row = self._database.execute(
@@ -100,7 +100,7 @@ class Store:
         return found
 
     def period(self, tasks: Iterable[Task]) -> tuple[datetime, datetime] | None:
-        """Return when the first and the last outcome of these tasks came; None if there is none."""
+        """Return the times of the first and the last outcome of these tasks; None if there is none."""
         rows = (
             self._database.execute("SELECT finished FROM results WHERE key = ?", (task.key,)).fetchone()
             for task in tasks
@@ -109,9 +109,9 @@ class Store:
         return (min(times), max(times)) if times else None
 
     def missing(self, tasks: Iterable[Task], time_limit: float | None) -> list[Task]:
-        """Return the tasks that are to be done, each once, in their order.
+        """Return the tasks to run, without duplicates, in their order.
 
-        What failed is tried again. What took too long is tried again if there is more time now.
+        Failed tasks are repeated. Tasks that took too long are repeated if the time limit is larger now.
         """
         planned = dict.fromkeys(tasks)
         settled = {

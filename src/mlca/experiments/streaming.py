@@ -25,7 +25,7 @@ from mlca.metrics.stream.prequential import pickled_size
 
 STREAM_MEASURES = ("micro_f1", "macro_f1", "example_f1", "exact_match", "hamming_loss")
 
-# Points of a curve, and rows that each is over at least: of fewer rows chance alone would draw a drift.
+# Numbers of points of a curve, and smallest number of rows per point: with fewer rows, noise would look like drift.
 FEWEST_POINTS, MOST_POINTS = 5, 40
 POINT_ROWS = 100
 
@@ -67,7 +67,7 @@ def _generated(task: Task) -> Arranged:
 
 
 def wants_dense(model: Any) -> bool:
-    """Whether a model has to be told of zeros."""
+    """Whether a model needs explicit zeros."""
     if hasattr(model, "needs_zeros"):
         return bool(model.needs_zeros)
     return not get_tags(model).input_tags.sparse
@@ -79,8 +79,8 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
     Returns
     -------
     tuple of ndarray and float
-        The predicted labels, and the seconds of the processor that the model itself took: those of the clock would
-        count whoever else works on the machine.
+        The predicted labels, and the processor time of the model in seconds; wall-clock time would include other
+        processes.
     """
     adapter = adapter_of(model)
     predicted = np.zeros_like(stream.Y)
@@ -100,7 +100,7 @@ def test_then_train(model: Any, stream: Arranged, clock: Callable[[bool], None])
 
 
 def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Do a task of test-then-train; return its values and its curve."""
+    """Run a test-then-train task; return its values and its curve."""
     stream = stream_of(task)
     if sparse.issparse(stream.X) and wants_dense(model):
         stream = Arranged(stream.X.toarray(), stream.Y, stream.parts, stream.changes)
@@ -116,7 +116,7 @@ def measured(task: Task, model: Any, clock: Callable[[bool], None]) -> tuple[dic
 
 
 def _curve(stream: Arranged, predicted: NDArray[np.uint8]) -> dict[str, Any]:
-    """Measure over the rows up to each point; of a short stream points have rows in common."""
+    """Measure over the rows before each point; in short streams the points share rows."""
     n_rows = len(predicted)
     n_points = min(max(n_rows // POINT_ROWS, FEWEST_POINTS), MOST_POINTS)
     width = min(max(n_rows // n_points, POINT_ROWS), n_rows)

@@ -1,4 +1,4 @@
-"""Tasks: the smallest pieces of work, each with a key that says what its result depends on.
+"""Tasks: the smallest units of work, each with a key of everything that its result depends on.
 
 A result depends on the task and on the code. The fingerprint of the code is a hash of the package's
 sources, not its version: a version stays while code changes, and results of different code must never
@@ -26,10 +26,10 @@ Work: TypeAlias = Literal["stream", "fold", "growth", "prequential"]
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
-# What the classes of River's learners are called by, in `rivals`.
+# Prefix of the class names of River's learners in `rivals`.
 RIVER_PREFIX = "River"
 
-# Nothing in here can change the result of a task.
+# Sources that cannot change the result of a task.
 WITHOUT_INFLUENCE = (
     "cli",
     "plots",
@@ -47,9 +47,9 @@ WITHOUT_INFLUENCE = (
 
 @dataclass(frozen=True)
 class Task:
-    """One fit and what is measured of it.
+    """One fit and its measures.
 
-    Two experiments that need the same fit share the task: the experiment is no part of it.
+    Two experiments that need the same fit share the task, which does not name the experiment.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Task:
 
 
 def in_order(parameters: Mapping[str, Value]) -> tuple[tuple[str, Value], ...]:
-    """Return parameters as a task holds them.
+    """Return parameters in the form of a task, sorted by name.
 
     Examples
     --------

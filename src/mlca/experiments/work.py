@@ -1,4 +1,4 @@
-"""Execution of a task in this process: from a task to numbers."""
+"""Execution of a task in this process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def do(task: Task, clock: Callable[[bool], None]) -> Findings:
         The measures, and data for plots.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as labels without training rows: the measures show it
+        warnings.simplefilter("ignore")  # such as those for labels without training rows, which the measures show
         return WORKS[task.work](task, clock)
 
 
@@ -89,7 +89,7 @@ def _in_unit_square(X: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _three_columns(Y: Any) -> NDArray[np.uint8]:
-    """Add empty columns for labels that are not known yet: the paper divides by three from the start."""
+    """Add empty columns for labels that are not known yet: because the paper always divides by three."""
     known = np.asarray(Y, dtype=np.uint8)
     return np.pad(known, ((0, 0), (0, N_DISCS - known.shape[1])))
 
@@ -158,7 +158,7 @@ def _warm_up(algorithm: str, parameters: Mapping[str, Any], X: Any, Y: NDArray[n
     kind = (algorithm, *(parameters.get(name) for name in ("published", "vote")), sparse.issparse(X))
     if kind in _warm or algorithm in rivals.__all__:
         return
-    with suppress(ValueError):  # errors on such few rows say nothing about all of them
+    with suppress(ValueError):  # errors on a few rows do not matter
         rows = slice(0, _WARM_UP_ROWS)
         make(algorithm, parameters, seed=0).fit(X[rows], Y[rows]).predict(X[rows])
     _warm.add(kind)

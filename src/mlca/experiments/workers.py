@@ -1,14 +1,13 @@
 """Workers: processes that run tasks one after another, and can be killed during one.
 
-A fit may sit in compiled code for hours, where no signal handler and no thread can stop it, and a wrong
-one may take its process down. So no task is done where results are kept. Whoever wants one done, the
-serial run, a thread of joblib or a process of Dask, takes a worker that is free, or starts one, sends it the
-task and listens:
+A fit may spend hours in compiled code, where no signal handler or thread can stop it, and a faulty one may crash its
+process. So tasks never run in the process that stores results. The serial run, a thread of joblib or a process of Dask
+takes a free worker, or starts one, sends it the task and reads its messages:
 
-    begins, ends, begins, ends, ...     around every fit; the clock of the time limit runs in between
+    begins, ends, begins, ends, ...     around every fit; the time limit applies in between
     an Outcome                          the worker is free again
 
-A worker that exceeds the limit is killed, and one that dies is a failed task, not a failed run. If the pipe to its
+A worker that exceeds the limit is killed, and one that crashes fails its task, not the run. If the pipe to its
 parent closes, even by ``kill -9``, a worker ends at once.
 
 Every worker uses one thread: the number of jobs is the number of busy cores, and timings do not depend on the threads
@@ -56,7 +55,7 @@ def attempt(task: Task, code: str, time_limit: float | None) -> Outcome:
     Returns
     -------
     Outcome
-        The outcome, also of a failure: nothing is raised.
+        The outcome; failures are outcomes as well, and nothing is raised.
     """
     try:
         worker = _free.pop()
@@ -72,7 +71,7 @@ class Worker:
     """The parent's end of the pipe to a process that runs tasks."""
 
     def __init__(self) -> None:
-        # Not multiprocessing, because Dask's workers are daemons, which may not have children there.
+        # Not multiprocessing: Dask's workers are daemons, which may not have children in multiprocessing.
         self._process = subprocess.Popen(
             [sys.executable, "-m", "mlca.experiments.workers"],
             stdin=subprocess.PIPE,
@@ -85,7 +84,7 @@ class Worker:
         self._news: IO[bytes] = self._process.stdout
 
     def is_alive(self) -> bool:
-        """Whether it can take another task."""
+        """Whether the worker can take another task."""
         return self._process.poll() is None
 
     def do(self, task: Task, code: str, time_limit: float | None) -> Outcome:
@@ -128,7 +127,7 @@ class Worker:
 
 @contextmanager
 def closing_workers() -> Iterator[None]:
-    """End all free workers afterwards; within a run they stay, because starting one takes seconds."""
+    """End all free workers afterwards; they are reused within a run, because starting one takes seconds."""
     try:
         yield
     finally:
@@ -137,7 +136,7 @@ def closing_workers() -> Iterator[None]:
 
 
 def main() -> None:
-    """Run tasks until the pipe is closed: the worker's end."""
+    """Run tasks in the worker until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
     news = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of libraries must not mix with the pickles

@@ -1,4 +1,4 @@
-"""Why a row was given its labels: the nodes that voted, and every number up to the probabilities."""
+"""The explanation of a row's predicted labels: the nodes that voted, and every number up to the probabilities."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from mlca.options import Objective
 # Kinds of features of the linear models, as in src/kernels/decision/linear_features.hpp: 0 a number, 1 to 8 its cells.
 _MISSING = 9
 
-# The term of a linear model that every row has.
+# Name of the constant term of a linear model.
 _BIAS = "bias"
 
-# Probabilities as `predict_proba` has them: nothing is certain.
+# Bounds of probabilities, as in `predict_proba`: never exactly 0 or 1.
 _POSSIBLE = (5e-324, float(np.nextafter(1.0, 0.0)))
 
 
@@ -32,7 +32,7 @@ def _nothing() -> NDArray[Any]:
 
 
 class FeatureNaming(Protocol):
-    """What names features, and the terms that linear models see of them."""
+    """An object that names features and their terms in linear models."""
 
     def name(self, feature: int) -> str:
         """Return the name of a feature."""
@@ -65,8 +65,8 @@ class Explanation:
     that has nothing in common with any node, there are no contributions.
 
     With `decision="calibrated"` the voters' label shares are averaged with their weights (`shares`). The observed
-    frequency of such shares is `calibrated`. Nine parts of the mean of both and one part of the linear `background` are
-    the opinion of expert 0 (`opinions`). Several experts are mixed by `expert_weights`. A row that has nothing in
+    frequency of such shares is `calibrated`. The probability of expert 0 (`opinions`) is 0.9 times the mean of both
+    plus 0.1 times the linear `background`. Several experts are mixed by `expert_weights`. A row that has nothing in
     common with any node (`far`) gets the labels' frequencies.
 
     Attributes
@@ -241,8 +241,8 @@ class Explanation:
         -------
         tuple of (str, float)
             With `decision="mixed"` what each word, category, range and missing value, the nearest nodes and recent
-            labels add to the logit; the baseline is the same for all rows. Together they are the logit. Otherwise
-            what part of the votes for the label each node has.
+            labels add to the logit; the baseline is the same for all rows. The reasons add up to the logit. Otherwise
+            the share of the label's votes that each node has.
 
         Examples
         --------
@@ -265,17 +265,17 @@ class Explanation:
 
     def _added(self, slot: int) -> tuple[tuple[str, float], ...]:
         terms = self.linear_none if slot == 0 else self.linear[self.labels[slot - 1]]
-        said = [(name, added) for name, added in terms if name != _BIAS]
+        named = [(name, added) for name, added in terms if name != _BIAS]
         nodes, linear, prior, constant, *recent = self.contributions[slot].tolist()
         # The part that is the same for all rows: prior, constant, and of the linear model its bias and its share of the
         # prior.
-        baseline = prior + constant + linear - sum(added for _, added in said)
+        baseline = prior + constant + linear - sum(added for _, added in named)
         recent_named = zip(self.inputs[4:], recent, strict=True)
-        return _by_size([("nearest nodes", nodes), ("baseline of the label", baseline), *recent_named, *said])
+        return _by_size([("nearest nodes", nodes), ("baseline of the label", baseline), *recent_named, *named])
 
     def _voted(self, slot: int) -> tuple[tuple[str, float], ...]:
         counts = self.unlabelled if slot == 0 else self.label_counts[:, slot - 1]
-        # By Bayes' rule nodes vote with their label counts, otherwise with their weight.
+        # With Bayes' rule nodes vote with their label counts, otherwise with weighted shares.
         votes = self.weights * counts / np.maximum(self.counts, 1) if len(self.weights) else counts
         shares = votes / max(float(votes.sum()), 1e-300)
         return _by_size(
@@ -300,7 +300,7 @@ class Explanation:
         }
 
     def to_frame(self) -> Any:
-        """Return the reasons for each label as a DataFrame, by probability and size.
+        """Return the reasons for each label as a DataFrame, sorted by probability and size.
 
         Returns
         -------
@@ -354,7 +354,7 @@ def experts_of(recency: bool, drift: str) -> tuple[str, ...]:
 
 
 def inputs_of(recency: bool) -> tuple[str, ...]:
-    """Return what is mixed with `decision="mixed"`, in the order of the contributions."""
+    """Return the names of the mixer's inputs with `decision="mixed"`, in the order of the contributions."""
     recent = tuple(f"recent labels, half-life {rows}" for rows in (1, 4, 16, 64)) if recency else ()
     return ("nodes", "linear model", "prior", "constant", *recent)
 

@@ -2,16 +2,16 @@
 
 The path of a row:
 
-1. It enters the *window*, a buffer of the latest rows. The first `window` of a stream wait there until the window
-   is full; from then on each row is learned as it comes.
+1. It enters the *window*, a buffer of the latest rows. The first `window` rows of a stream wait there until it is
+   full; from then on each row is learned when it arrives.
 2. Its *distance* to every node is computed, the paper's similarity (small is similar): the correntropy-induced metric
    with one bandwidth for all features (MLCA), one per feature and node (MLCA-I), or one per group of features (MLCA-C).
 3. The *vigilance* test: if even the nearest node is further than the vigilance allows, the row becomes
    a node, with the bandwidth of its window. Otherwise it moves the nearest node, and perhaps the second.
    Nodes are never deleted.
-4. The *labels*: each node counts the labels of the rows that it won. The counts of the nearest nodes put every
-   label into a bin, and counters remember how often labels in that bin belonged to the row; prior, likelihoods and
-   posterior come from them.
+4. The *labels*: each node counts the labels of the rows that joined it. The counts of the nearest nodes put every
+   label into a bin, and counters record how often labels in that bin belonged to the row. Prior, likelihoods and
+   posterior are computed from these counters.
 
 Prediction consists of step 2 and the bins of step 4, which give each label's posterior.
 
@@ -19,7 +19,7 @@ All of it is compiled (src/kernels), in a C++ object that holds the model's memo
 `parameters` has its settings, `checking` converts it to plain arrays and back, `replay` combines several learners,
 `widening` adds late features. Labels are numbers here; the classifier knows their names.
 
-Names beside the paper (Masuyama et al. 2023):
+Symbols of the paper (Masuyama et al. 2023) and their names in the code:
 
 =================================  =====================  ============================================================
 paper                              in Python              in src/kernels

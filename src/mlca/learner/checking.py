@@ -1,8 +1,8 @@
 """A learner's state in canonical form: its invariants, and the conversion between learner and state.
 
 A state is a dict of plain arrays without spare capacity (see `state_schema`). Compiled code does not check its indices,
-and a file may hold anything. So each array is compared with the others here, and each count with what it counts, before
-`restore` builds a learner from them.
+and a file may contain anything. So all arrays are checked for consistency here before `restore` builds a learner from
+them.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
     n_features, n_labels : int
         The numbers of features and labels.
     sparse_nodes : bool
-        Whether nodes are kept sparse.
+        Whether nodes are stored sparse.
     state : dict of ndarray
         Arrays with the names, dtypes and numbers of dimensions of `state_schema`.
     """
@@ -198,7 +198,7 @@ def check_state(parameters: Parameters, n_features: int, n_labels: int, sparse_n
 
 
 def require_countable(n_rows: int, parameters: Parameters) -> None:
-    """Raise ValueError if a model would have so many rows that `check_state` rejects it."""
+    """Raise ValueError if a model would have more rows than `check_state` accepts."""
     most = _most_rows(parameters)
     if n_rows >= most:
         raise ValueError(f"the model would have {n_rows:,} rows, more than can be counted exactly ({most - 1:,})")
@@ -289,7 +289,7 @@ def _check_unlabelled(state: State, tally: _Tally) -> None:
 
 
 def _check_similarity(state: State, tally: _Tally) -> None:
-    """Check when the learned similarity is recomputed, and that it exists; its owner checks the rest."""
+    """Check that the learned similarity exists and when it is recomputed; compiled code checks the rest."""
     _check_shape(state, "similarity.tally", (5,))
     due, known = int(state["similarity.tally"][0]), int(state["similarity.tally"][4])
     _require(known == (tally.nodes > 0), "similarity.tally", "has no similarity for the nodes, or no nodes")
@@ -301,7 +301,7 @@ def _check_similarity(state: State, tally: _Tally) -> None:
 
 
 def _check_mixture(state: State, tally: _Tally) -> None:
-    """Check the shapes of the linear models; their owner checks the values of the weights."""
+    """Check the shapes of the linear models; compiled code checks the values of the weights."""
     n_features, n_models = len(state["linear.features"]), len(state["decision.arrived"]) + 2
     for name in ("linear.kinds", "linear.values"):
         _check_shape(state, name, (n_features,))
@@ -312,7 +312,7 @@ def _check_mixture(state: State, tally: _Tally) -> None:
 
 
 def _check_counters(state: State, tally: _Tally, n_labels: int, n_neighbors: int) -> None:
-    """Check the bin counts of labels: every update counts each label once, with or without."""
+    """Check the bin counts of labels: every update counts each label once, as present or absent."""
     updates = tally.voted + tally.voted_alone
     for name in ("with", "without"):
         _check_shape(state, name, (n_labels, n_neighbors + 1))
@@ -376,7 +376,7 @@ def _check_values_or_gaps(state: State, name: str, largest: float) -> None:
 
 
 def _range(values: NDArray[np.float64], within: float) -> tuple[float, float]:
-    """Return the smallest and largest value; `within` if there is none, NaN if there is one. Needs no memory."""
+    """Return the smallest and largest value, without temporary arrays: `within` if empty, NaN if there is a NaN."""
     return float(values.min(initial=within)), float(values.max(initial=within))
 
 
@@ -432,8 +432,8 @@ def restore(
     Raises
     ------
     ValueError
-        If the arrays contradict each other or could not have come from a learner. Compiled code does
-        not check its indices, so nothing unchecked may reach it.
+        If the arrays are inconsistent or could not have come from a learner. Compiled code does not check its indices,
+        so it must not receive unchecked arrays.
     """
     check_state(parameters, n_features, n_labels, sparse_nodes, state)
     arrays = dict(state)

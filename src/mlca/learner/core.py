@@ -1,4 +1,4 @@
-"""The learner: a stream of rows and labels in, a model that can predict out."""
+"""The learner: learns numbered labels row by row, and predicts them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlca.options import CELL_LIMITS, CellLimits, Objective
 # The matrices of an explanation.
 _SHOWN_ROWS = ("voters", "ordinary")
 
-# Cells of a number, as in src/kernels/decision/linear_features.hpp.
+# Number of cells of a numeric feature, as in src/kernels/decision/linear_features.hpp.
 N_CELLS = 8
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -26,21 +26,21 @@ OfNodes: TypeAlias = Literal["all", "none", "weights", "counts", "bandwidths", "
 
 
 class Answers(NamedTuple):
-    """What a learner predicts of rows.
+    """The predictions of a learner for some rows.
 
     Attributes
     ----------
     probabilities : ndarray of shape (n_rows, n_labels)
         The probability of each label.
     none : ndarray of shape (n_rows,) or None
-        The probability of having no label; None where Bayes' rule decides.
+        The probability of having no label; None with Bayes' rule.
     fallback : ndarray of shape (n_rows,) or None
-        The label of a row if no label is likely, -1 if it then has none; None where Bayes' rule decides.
+        The label to predict if no label is likely, -1 for none; None with Bayes' rule.
     f1_threshold : ndarray of shape (n_rows,) or None
-        The threshold of the best example F1 so far, 0.5 unless `decision="mixed"`; None where Bayes' rule decides.
-        It differs between rows only while another thread learns.
+        The threshold with the best example F1 so far, 0.5 unless `decision="mixed"`; None with Bayes' rule. It differs
+        between rows only while another thread learns.
     novelty : ndarray of shape (n_rows,) or None
-        How unlike everything learned the row is; None where it was not requested.
+        How unusual each row is, from 0 to 1; None if it was not requested.
     """
 
     probabilities: NDArray[np.float64]
@@ -50,16 +50,16 @@ class Answers(NamedTuple):
     novelty: NDArray[np.float64] | None
 
     def between(self, start: int, stop: int) -> Answers:
-        """Return the answers of some of the rows."""
+        """Return the predictions for some of the rows."""
         return Answers._make(part[start:stop] if isinstance(part, np.ndarray) else part for part in self)
 
     def chosen(
         self, objective: Objective = "exact", threshold: float | NDArray[np.float64] | None = None
     ) -> NDArray[np.bool_]:
-        """Choose the labels of each row: the likely ones, for the objective.
+        """Choose the labels of each row for an objective.
 
-        A row that has none gets the likeliest, unless it is likelier to have none (where that is known); of equals the
-        label that came first. A threshold, or one per label, replaces the objective's; there is no fallback then.
+        Labels above the objective's threshold are chosen. If there are none, the `fallback` label is chosen. A given
+        threshold, or one per label, replaces that of the objective, and there is no fallback then.
         """
         if threshold is not None or objective == "hamming":
             return self.probabilities > (0.5 if threshold is None else threshold)
@@ -75,15 +75,15 @@ class Answers(NamedTuple):
 
 
 def _count(name: str, doc: str) -> Any:
-    """Return a property that reads a number of the compiled learner, without a Python call of its own."""
+    """Return a property that reads a number from the compiled learner without the cost of a Python call."""
     return property(attrgetter(f"_compiled.{name}"), doc=doc)
 
 
 class Learner:
     """MLCA, MLCA-I or MLCA-C over numbered labels.
 
-    Any number of threads may ask while one learns; each answer is that of the model after some whole row. Learners
-    take turns.
+    Any number of threads may predict while one learns; each result is that of the model after some whole row. Threads
+    that learn wait for each other.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ class Learner:
     n_features : int
         The number of features.
     sparse_nodes : bool
-        Whether nodes are stored and shown sparse.
+        Whether nodes are stored and returned as sparse matrices.
     screen_from : int
-        From how many nodes on they are screened; it never changes a result.
+        The number of nodes from which they are screened; it never changes a result.
     cell_limits : CellLimits
-        When nodes are kept in cells; tests pass small numbers.
+        The numbers of nodes from which cells are used; tests pass small numbers.
 
     Notes
     -----
-    Rows may be dense or sparse, with NaN where a value is missing. Where features are categories, and from the first
-    missing value that is learned on, nodes are stored sparse whatever they are shown as: the same numbers, more slowly.
+    Rows may be dense or sparse, with NaN for missing values. With categorical features, and from the first missing
+    value on, nodes are stored sparse internally, whatever form is returned. The numbers are the same; it is slower.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class Learner:
 
     n_nodes: int = _count("n_nodes", "The number of nodes.")
     n_labels: int = _count("n_labels", "The number of labels.")
-    n_seen: int = _count("n_seen", "The number of rows that have come, whether learned or waiting.")
+    n_seen: int = _count("n_seen", "The number of rows received, including those that wait for the first window.")
 
     @property
     def vigilance(self) -> float | None:
-        """The vigilance as it was given, or found from the first window; None before that is full."""
+        """The vigilance: as given, or estimated from the first window; None until that is full."""
         vigilance = float(self._compiled.vigilance) if self.parameters.vigilance is None else self.parameters.vigilance
         return None if vigilance < 0 else vigilance
 
@@ -168,8 +168,8 @@ class Learner:
     ) -> None:
         """Learn rows in order; row j has the labels `labels[indptr[j]:indptr[j + 1]]`.
 
-        At least `n_labels` labels are known afterwards. Several threads look ahead together; the model does not depend
-        on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
+        At least `n_labels` labels are known afterwards. Several threads search the nodes for upcoming rows; the model
+        does not depend on their number. An interrupt or a failure leaves the model of the rows that `n_seen` counts.
         """
         if isinstance(rows, np.ndarray):
             self._compiled.learn_dense(rows, indptr, labels, n_labels, n_jobs)
@@ -177,16 +177,16 @@ class Learner:
             self._compiled.learn_sparse(*_csr_parts(rows), indptr, labels, n_labels, n_jobs)
 
     def settled(self) -> Learner:
-        """Return a learner in which every row that came is learned: this one, or one that must not learn.
+        """Return a learner that has learned all rows received: this one, or a copy that must not learn.
 
-        Before the first window is full, its window is all that has come.
+        Before the first window is full, the copy uses the rows received so far as its window.
         """
         if not self._compiled.waits:
             return self
         return self._sibling(self._compiled.settled())
 
     def copy(self) -> Learner:
-        """Return a learner that goes on by itself from here."""
+        """Return an independent copy."""
         return self._sibling(self._compiled.copy())
 
     def answers(
@@ -196,7 +196,7 @@ class Learner:
         novelty: bool = False,
         probabilities: bool = True,
     ) -> Answers:
-        """Return what is predicted for every row. The learner must be settled."""
+        """Return the predictions for every row. The learner must be settled."""
         wanted = (self.n_labels if probabilities else 0, n_jobs, probabilities, novelty)
         if isinstance(rows, np.ndarray):
             found = self._compiled.predict_dense(rows, *wanted)
@@ -205,7 +205,7 @@ class Learner:
         return Answers._make(found)
 
     def novelty(self, rows: Any, n_jobs: int = 1) -> NDArray[np.float64]:
-        """Return how unlike everything learned every row is. The learner must be settled."""
+        """Return how unusual each row is, from 0 to 1. The learner must be settled."""
         novelty = self.answers(rows, n_jobs, novelty=True, probabilities=False).novelty
         assert novelty is not None
         return novelty
@@ -213,15 +213,16 @@ class Learner:
     def explain(self, x: NDArray[np.float64]) -> dict[str, Any]:
         """Return the nodes that vote on one row, nearest first, and every number up to the probabilities.
 
-        Also what those nodes are (`voters`), and some of all nodes, which show what is ordinary (`ordinary`): matrices.
+        Two matrices are included: the positions of those nodes (`voters`), and those of a sample of all nodes, as a
+        comparison (`ordinary`).
         """
-        said = self._compiled.explain(np.ascontiguousarray(x[None, :]))
-        return {name: said[name] for name in said if not name.startswith(_SHOWN_ROWS)} | {
-            name: rows_in(said, name, self) for name in _SHOWN_ROWS
+        parts = self._compiled.explain(np.ascontiguousarray(x[None, :]))
+        return {name: parts[name] for name in parts if not name.startswith(_SHOWN_ROWS)} | {
+            name: rows_in(parts, name, self) for name in _SHOWN_ROWS
         }
 
     def cell_edges(self) -> NDArray[np.float64]:
-        """Return the values between which the cells of the linear models lie: eight cells of each feature."""
+        """Return the edges of the linear models' eight cells for each feature."""
         state = self.state("none")
         n_knots, starts = int(state["similarity.tally"][1]), state["similarity.knot_starts"].tolist()
         edges = np.zeros((self.n_features, N_CELLS + 1))
@@ -234,9 +235,9 @@ class Learner:
         return edges
 
     def segments(self) -> tuple[tuple[int, float], ...]:
-        """Return the node that each segment of the past begins with and its trust, 0 to 1; nothing if none is followed.
+        """Return the first node of each segment of the past, and its trust from 0 to 1; empty without drift handling.
 
-        Nodes are counted in the order of their making. Segments with .7 of the highest trust vote.
+        Nodes are numbered in the order of their creation. Segments with at least 0.7 of the highest trust vote.
         """
         if self.parameters.drift != "follow":
             return ()
@@ -244,7 +245,7 @@ class Learner:
         return tuple(zip(state["drift.first"].tolist(), state["drift.trust"].tolist(), strict=True))
 
     def with_sparse_nodes(self) -> Learner:
-        """Return a learner that knows the same and has sparse nodes: every result stays the same, to the last bit."""
+        """Return the same learner with sparse nodes; every result stays the same, to the last bit."""
         if self.sparse_nodes:
             return self
         state = self.state()
@@ -253,14 +254,14 @@ class Learner:
     def absorb(self, other: Learner, columns: NDArray[np.int32], n_labels: int, append: bool = False) -> None:
         """Replay the nodes of another learner of the same kind, or append them; both must be settled.
 
-        After nodes were appended the learned similarity is due: `learn`, with rows or without, computes it.
+        After nodes were appended, the learned similarity must be recomputed: `learn` does this, even without rows.
         """
         self._compiled.absorb(other._compiled, columns, n_labels, append)
 
     def state(self, of_nodes: OfNodes = "all") -> Arrays:
-        """Return everything that this learner knows as arrays of its own (see `mlca.learner.checking`).
+        """Return the full state of this learner as copied arrays (see `mlca.learner.checking`).
 
-        Of what grows with the nodes, one array may be enough, or none: that takes less time and memory.
+        `of_nodes` limits the arrays that grow with the number of nodes to one or none, which saves time and memory.
         """
         arrays: Arrays = self._compiled.state(of_nodes)
         return arrays
@@ -274,7 +275,7 @@ class Learner:
         return self.copy()
 
     def __sizeof__(self) -> int:
-        """Return the bytes of what is learned as well, which Python does not see; River's measure of memory asks."""
+        """Return the size with the compiled state, which Python does not see; River's memory measure uses it."""
         return object.__sizeof__(self) + sum(array.nbytes for array in self.state().values())
 
 
@@ -292,7 +293,7 @@ def _with_sparse_rows(state: Arrays) -> Arrays:
 
 
 def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:
-    """Return the rows that some of a learner's arrays are, dense or sparse as its nodes are."""
+    """Return the rows in some of a learner's arrays, dense or sparse like its nodes."""
     if not learner.sparse_nodes:
         return arrays[name]
     indptr, indices, data = (arrays[f"{name}.{part}"] for part in ("indptr", "indices", "data"))
@@ -300,14 +301,14 @@ def rows_in(arrays: Mapping[str, Any], name: str, learner: Learner) -> Any:
 
 
 def n_labels_of(state: Arrays) -> int:
-    """Return how many labels a state knows."""
+    """Return the number of labels of a state."""
     return len(state["with"]) if "with" in state else len(state["decision.totals"]) - 1
 
 
 class _Rounds:
     """The order of the features in each round of MLCA-C's grouping.
 
-    It is random, but drawn from a generator of its own for each round, so that nothing else can advance it.
+    It is random. Each round has its own generator, so the order does not depend on earlier rounds.
     """
 
     def __init__(self, seed: int, n_features: int) -> None:

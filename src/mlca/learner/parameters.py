@@ -27,7 +27,7 @@ SCREEN_FROM = 32
 
 @dataclass(frozen=True)
 class Parameters:
-    """The parameters of the algorithm as it uses them, checked. See `mlca.MLCA`.
+    """Checked parameters of the algorithm; see `mlca.MLCA`.
 
     Defaults are the paper's. A vigilance of None is estimated from the first window.
     """
@@ -53,7 +53,7 @@ class Parameters:
 
     @property
     def has_cells(self) -> bool:
-        """Whether many nodes are kept in cells."""
+        """Whether nodes are grouped into cells once there are many."""
         return self.search != "exact" and self.similarity == "learned" and self.drift == "off"
 
     def settings(self, n_features: int, screen_from: int = SCREEN_FROM, cell_limits: CellLimits = CELL_LIMITS) -> Any:

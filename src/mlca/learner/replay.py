@@ -2,7 +2,7 @@
 
 The first learner receives the contents of each other one, in order:
 
-1. Rows that still wait for a first window are learned unchanged: nothing is lost.
+1. Rows that still wait for the first window to fill are learned unchanged, without any loss.
 2. Otherwise its nodes are replayed, oldest first, as prototypes with their count, label counts and bandwidths
    (src/kernels/learner/model.hpp: one learning step for many rows at one position). A prototype that passes the
    vigilance test joins a node; any other becomes a node. With "append", nodes are added without a search, and the
@@ -36,7 +36,7 @@ def merged(
         In the order of their parts of the stream. All have the same parameters and features. They are consumed: pass
         copies, so that no other thread changes them meanwhile.
     columns : sequence of ndarray
-        For each learner, the number that each of its labels has in the result; those of the first keep theirs.
+        For each learner, the number of each of its labels in the result. The first learner's labels keep their numbers.
     n_labels : int
         The number of labels in the result.
     append : bool
@@ -83,7 +83,7 @@ def _no_rows(learner: Learner) -> Any:
 
 
 def _as_kind(learner: Learner, sparse_nodes: bool) -> Learner:
-    """Return the learner, or one with the same nodes in the other form."""
+    """Return the learner, or one with the same nodes stored as `sparse_nodes` says."""
     if learner.sparse_nodes == sparse_nodes:
         return learner
     state = learner.state()

@@ -1,9 +1,9 @@
-"""Which rows are behind each node, by ids that the user gave: for explanations, never for predictions.
+"""The rows behind each node, by the user's IDs: used in explanations, not in predictions.
 
-The learner counts the rows of a node but does not list them. So rows with ids are learned one by one: if there is a
-node more afterwards, the row has become it; otherwise the node that has counted one row more has taken it in. The first
-window is learned at once when it is full. Its rows are therefore learned once more by a learner of its own, with
-the number of each row as its label: nodes do not depend on labels.
+The learner counts the rows of a node but does not list them. So rows with IDs are learned one by one. If there is a new
+node afterwards, the row has become that node; otherwise it has joined the node whose count has increased. The first
+window is learned at once when it is full. To find its nodes, a separate learner learns the same rows with the number of
+each row as its label; this works because nodes do not depend on labels.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mlca.learner.core import Learner, rows_in
 
 RowId: TypeAlias = str | int
 
-# Of a node that stands for more rows, the first ids are kept.
+# Largest number of IDs kept per node; those of its first rows are kept.
 MOST_PER_NODE = 100
 
 
 class RowIds:
-    """The ids of the rows behind each node, which is known by its number among all nodes ever made.
+    """The IDs of the rows behind each node; nodes are numbered in the order in which they were created.
 
     Examples
     --------
@@ -43,7 +43,7 @@ class RowIds:
         return bool(self._waiting)
 
     def copy(self) -> RowIds:
-        """Return ids that are kept apart from here on."""
+        """Return an independent copy."""
         copied = RowIds()
         copied._of_node = {node: ids.copy() for node, ids in self._of_node.copy().items()}
         copied._waiting = self._waiting.copy()
@@ -52,7 +52,7 @@ class RowIds:
     def learn(
         self, learner: Learner, rows: Any, indptr: Any, labels: Any, n_labels: int, ids: Sequence[RowId | None]
     ) -> None:
-        """Let a learner learn rows, as its own method does, and note which nodes they belong to."""
+        """Let a learner learn rows, as `Learner.learn` does, and record which nodes they belong to."""
         counts: dict[int, int] | None = None
         for row, (row_id, (start, stop)) in enumerate(zip(ids, pairwise(indptr.tolist()), strict=True)):
             n_nodes, n_seen = learner.n_nodes, learner.n_seen
@@ -71,11 +71,11 @@ class RowIds:
             else:
                 before, counts = counts, _counts_by_node(learner)
                 taken_in = (node for node, count in counts.items() if count != before.get(node))
-                for node in taken_in:  # none, where a full model passes by the row
+                for node in taken_in:  # none if a model with `max_nodes` drops the row
                     self._note(node, row_id)
 
     def behind(self, learner: Learner, nodes: Sequence[int]) -> tuple[tuple[RowId, ...], ...]:
-        """Return the ids of the rows behind some nodes, given by their place among those that `learner` shows."""
+        """Return the IDs of the rows behind some nodes, which are given by their positions in `learner`."""
         of_node: Mapping[int, Sequence[RowId]] = self._of_node
         settled = learner.settled()
         if self._waiting:
@@ -84,7 +84,7 @@ class RowIds:
         return tuple(tuple(of_node.get(numbers[node], ())) for node in nodes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the ids as JSON has them."""
+        """Return the IDs as JSON."""
         return {
             "nodes": [[node, *ids] for node, ids in sorted(self._of_node.copy().items())],
             "waiting": [list(waiting) for waiting in sorted(self._waiting.copy().items())],
@@ -107,7 +107,7 @@ class RowIds:
 
 
 def row_ids_from_json(plain: Any) -> RowIds:
-    """Read what `RowIds.to_json` gave; ValueError if it is something else."""
+    """Read the result of `RowIds.to_json`; ValueError if it is invalid."""
     read = RowIds()
     try:
         for node, *ids in plain["nodes"]:
@@ -119,7 +119,7 @@ def row_ids_from_json(plain: Any) -> RowIds:
 
 
 def _counts_by_node(learner: Learner) -> dict[int, int]:
-    """Return how many rows each node stands for, by its number among all nodes ever made."""
+    """Return how many rows each node stands for, by its number in the order of creation."""
     state = learner.state("counts")
     counts = state["counts"].tolist()
     numbers = state["reservoir.births"].tolist() if learner.parameters.max_nodes is not None else range(len(counts))

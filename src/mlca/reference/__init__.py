@@ -5,16 +5,14 @@ predicts (`tests/learner/test_reference.py`).
 
 One row, x with its labels, goes through `algorithm.MLCA`:
 
-1. The first `window` rows wait until there are that many; then each row is learned as it comes.
+1. The first `window` rows wait until there are that many; then each row is learned when it arrives.
 2. *Nearest nodes.* The paper's distance (`paper.Memory.distances`) decides which node the row belongs to. The nodes
-that
-   vote are the nearest by the learned similarity (`similarity.LearnedSimilarity.distances`): differences of ranks,
-   features weighed by how well they tell labels apart.
-3. *Prediction.* The votes of these nodes give each label a share, and shares become probabilities
-   by how often such shares came true (`decision.Calibrated`). A tenth of each probability comes from a linear score of
-   the label. A mixer adds the logits of these votes, of a linear model per label and of the label's frequency
-   (`mixed.Mixer`). Now that the labels are known, the decision counts how right it was, and the mixer learns how much
-   each input counts.
+   that vote are the nearest by the learned similarity (`similarity.LearnedSimilarity.distances`): differences of
+   ranks, where features that separate labels weigh more.
+3. *Prediction.* The votes of these nodes give each label a share, and shares become probabilities by the observed
+   frequency of such shares (`decision.Calibrated`). A tenth of each probability comes from a linear score of the label.
+   A mixer adds the logits of these votes, of a linear model per label and of the label's frequency (`mixed.Mixer`).
+   Then the labels are used: the decision updates its calibration, and the mixer updates its weights.
 4. *The node.* If even the nearest node is further away than the vigilance allows, the row becomes a node; else the
    nearest node moves towards it, and counts its labels (`paper.Memory.learn`).
 5. *The linear models* take one step on the row and one on each of four nodes (`mixed.LinearModels`), from the 50th
@@ -22,13 +20,13 @@ that
 6. *The similarity* is a function of the nodes. It is recomputed after each of the first 50 rows, and then whenever a
    quarter more rows have been learned.
 
-A prediction is steps 2 and 3 without the counting: labels above 0.5, or else the likeliest if it exceeds "no label" by
-a factor that has been right most often. With `decision="calibrated"` there are no linear models and no mixer. With
-`decision="bayes"` the label counters of the paper replace
-step 3 (`paper.LabelCounters`); with `similarity="correntropy"` the nearest nodes by the paper's distance vote.
+A prediction is steps 2 and 3 without the updates: labels above 0.5, or else the likeliest if it exceeds "no label" by
+the factor that has been right most often. With `decision="calibrated"` there are no linear models and no mixer. With
+`decision="bayes"` the label counters of the paper (`paper.LabelCounters`) replace step 3. With
+`similarity="correntropy"` the nearest nodes by the paper's distance vote.
 
-Read `paper`, `similarity`, `decision`, `mixed` and `algorithm` in this order. `arithmetic` says why every bit is
-defined: sums over features and labels are sums of whole numbers, which no order can change.
+Read `paper`, `similarity`, `decision`, `mixed` and `algorithm` in this order. `arithmetic` describes why every bit is
+defined: sums over features and labels are sums of whole numbers, which do not depend on the order.
 """
 
 from __future__ import annotations

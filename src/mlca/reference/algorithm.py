@@ -39,7 +39,7 @@ class MLCA:
     """The algorithm of `mlca.MLCA` in plain Python: slow, readable, and equal to it bit for bit.
 
     Parameters are those of `mlca.MLCA`, with the same defaults. `categorical_features` lists numbers of columns;
-    `cell_limits` says when there are cells.
+    `cell_limits` are the numbers of nodes from which cells are used.
 
     Examples
     --------
@@ -83,11 +83,11 @@ class MLCA:
         self.waiting_: list[tuple[Floats, list[int]]] | None = []  # the first window's rows; None once it is full
         self.recent_: list[Floats] = []  # the window
         self.similarity_: LearnedSimilarity | None = None
-        self.due_ = 1  # after this row the similarity is computed
+        self.due_ = 1  # the similarity is computed after this row
         self.node_ids_: set[int] = set()  # the nodes that it was computed from
         self.cells_: NodeCells | None = None
 
-    # ---- rows in, answers out
+    # ---- public methods
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn rows in order; y is an indicator matrix, or one list of label names per row."""
@@ -113,7 +113,7 @@ class MLCA:
         return np.array([[int(i + 1 in slots) for i in range(model.n_labels_)] for slots in chosen])
 
     def novelty(self, X: Any) -> Floats:
-        """Return, for each row, the share of learned rows that were nearer to what had been learned before them."""
+        """Return, for each row, the share of learned rows that were nearer to their nearest node when they arrived."""
         model = self.settled()
         found = map(model.distances, _dense(X))
         return np.array([model.decision_.novelty.of(each.of(each.keys[each.nearest()[0]])) for each in found])
@@ -131,7 +131,7 @@ class MLCA:
     # ---- the first window
 
     def _receive(self, x: Floats, own: list[int]) -> None:
-        """Take a row: the first `window` rows wait until their window is full."""
+        """Receive a row: the first `window` rows wait until the window is full."""
         if self.waiting_ is None:
             self.recent_ = [*self.recent_[1:], x]
             self._learn(x, own)
@@ -141,7 +141,7 @@ class MLCA:
             self._begin()
 
     def _begin(self) -> None:
-        """Learn the rows that wait; their window is all of them."""
+        """Learn the waiting rows, which form the first window."""
         waiting, self.waiting_ = self.waiting_ or [], None
         self.recent_ = [x for x, _ in waiting]
         self.vigilance_ = self._auto_vigilance() if self.vigilance == "auto" else self.vigilance
@@ -157,7 +157,7 @@ class MLCA:
             self._learn(x, own)
 
     def settled(self) -> Self:
-        """Return a model that has learned every row: this one, or a copy that does not wait for a full window."""
+        """Return a model that has learned all rows: this one, or a copy that does not wait for a full window."""
         if self.waiting_ is None:
             return self
         twin = copy.copy(self)
@@ -208,17 +208,17 @@ class MLCA:
         return self.memory_.distances(x, predicting)
 
     def _learn(self, x: Floats, own: Collection[int]) -> None:
-        """Learn one row; `own` are the slots of its labels."""
+        """Learn one row; `own` holds the slots of its labels."""
         memory, number = self.memory_, self.memory_.n + 1
         if self.attributes == "clustered" and (number == 1 or number % self.window == 0):
             self._group_features(memory, number)
-        # 1. The decision learns from what would have been predicted.
+        # 1. The decision is updated with the prediction that would have been made.
         voting = self.distances(x, predicting=False)
         if self.decision != "bayes":
             self.decision_.learn(x, own, voting, memory, self.similarity_)
         for slot in own:
             memory.totals[slot] = memory.totals.get(slot, 0) + 1
-        # 2. The row makes a node or moves one, by the paper's distance.
+        # 2. The row becomes a node or moves one, by the paper's distance.
         beta, near = dict.fromkeys(own, 1), [memory.nodes[k] for k in voting.nearest()[: self.n_neighbors]]
         node, is_new = memory.learn(x, beta, memory.distances(x), np.array(self.recent_))
         memory.n += 1
@@ -230,7 +230,7 @@ class MLCA:
             self.counters_.learn([node, *near][: self.n_neighbors] if near and node and is_new else near, beta)
         else:
             self.decision_.learn_node(x, own, node, is_new, memory, self.similarity_)
-        # 4. The similarity follows from the nodes.
+        # 4. The similarity is recomputed from the nodes.
         nodes = self.decision_.counted(memory)
         if self.similarity == "learned" and self._similarity_is_due(nodes):
             self.similarity_ = LearnedSimilarity(nodes, self.categorical_features)
@@ -238,7 +238,7 @@ class MLCA:
             self.cells_ = self._new_cells(self.similarity_)
 
     def _new_cells(self, similarity: LearnedSimilarity) -> NodeCells | None:
-        """Return the cells of the nodes, where there are so many that cells are used."""
+        """Return the cells of the nodes if there are enough nodes to use cells, otherwise None."""
         nodes = self.memory_.nodes
         if self.search == "exact" or self.drift == "follow" or len(nodes) <= self.cell_limits.above:
             return None
@@ -246,7 +246,7 @@ class MLCA:
         return None if has_none else NodeCells(nodes, similarity, self.cell_limits)
 
     def _similarity_is_due(self, nodes: Sequence[Node]) -> bool:
-        """Return whether enough rows came; or, where drift is followed, whether a quarter of the nodes changed."""
+        """Return whether enough rows arrived or, with `drift="follow"`, whether a quarter of the nodes changed."""
         if self.memory_.n >= self.due_:
             return True
         follows = self.decision == "mixed" and self.drift == "follow"

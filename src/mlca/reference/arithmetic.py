@@ -38,19 +38,19 @@ POWER_COEFFICIENTS = tuple(
     )
 )
 
-# 2^-64 is lost when it is subtracted from 1, so larger exponents change nothing.
+# Subtracting 2^-64 from 1 gives 1, so larger exponents change nothing.
 LARGEST_EXPONENT = 64.0
 
 
 def exact_sum(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return a + b rounded, and what the rounding lost (Knuth's TwoSum)."""
+    """Return the rounded sum a + b and its rounding error (Knuth's TwoSum)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def exact_product(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return a * b rounded, and what the rounding lost (Dekker's product: both factors are cut into halves)."""
+    """Return the rounded product a * b and its rounding error (Dekker: both factors are split into halves)."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = ((high, v - high) for v, high in ((a, _high_half(a)), (b, _high_half(b))))
     return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
@@ -64,8 +64,8 @@ def _high_half(v: Any) -> Any:
 def fma(a: Floats, b: Floats, c: Any) -> Floats:
     """Return a * b + c rounded once (Boldo and Melquiond, 2008).
 
-    The last addition rounds correctly if what is lost below it is rounded to odd: an inexact sum keeps an odd last bit,
-    so it is never taken for the middle between two numbers.
+    The last addition rounds correctly if the error terms were added with rounding to odd: an inexact sum then has an
+    odd last bit, so it is never mistaken for the midpoint of two numbers.
     """
     product, lost = exact_product(a, b)
     sum_high, sum_low = exact_sum(c, lost)
@@ -109,7 +109,7 @@ def ln(x: float) -> float:
 
 
 def clipped(p: float, margin: float) -> float:
-    """Return a probability that keeps a distance from 0 and 1."""
+    """Return a probability limited to a distance from 0 and 1."""
     return min(max(p, margin), 1.0 - margin)
 
 
@@ -125,7 +125,7 @@ def in_units(terms: Floats) -> Integers:
 
 
 def rounded(numerator: int, denominator: int) -> int:
-    """Return the whole number next to a quotient of whole numbers, the larger of two."""
+    """Return a quotient of whole numbers, rounded to the nearest whole number, halves upwards."""
     return (2 * numerator + denominator) // (2 * denominator)
 
 
@@ -138,7 +138,7 @@ def sum_in_order(values: Iterable[float]) -> float:
 
 
 def splitmix64(x: int) -> int:
-    """Return a number that looks random, from a counter (Steele, Lea and Flood, 2014)."""
+    """Return a pseudo-random number from a counter (Steele, Lea and Flood, 2014)."""
     word = 2**64 - 1
     x = (x + 0x9E3779B97F4A7C15) & word
     x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & word

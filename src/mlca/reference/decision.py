@@ -1,7 +1,8 @@
 """The calibrated decision: from the nearest nodes to probabilities, and from probabilities to a label set.
 
-Before a row is learned, the model predicts it. The decision learns from how often such predictions came true. Sums over
-labels and over rows are of whole numbers, and sums over voters are taken nearest first, so no order is left open.
+Before a row is learned, the model predicts it. The decision is calibrated by how often such predictions were correct.
+Sums over labels and over rows are of whole numbers, and sums over voters are taken nearest first, so every order of
+summation is defined.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from mlca.reference.similarity import LearnedSimilarity
 
 # Slot -> a number: shares of the votes, or probabilities.
 BySlot: TypeAlias = dict[int, float]
-# What a node votes with: its number of rows, and slot -> rows.
+# Returns the votes of a node: its number of rows, and slot -> rows.
 Ballot: TypeAlias = Callable[[Node], tuple[float, Mapping[int, float]]]
 
 FEWEST_VOTERS, FEWEST_ROWS, MOST_VOTERS = 10, 50, 100
 CELLS = 10  # shares are calibrated at 0, 0.1, ..., 1
 PER_COUNT = 2**20  # a row counts for two neighbouring cells, in parts of 2^-20: n * 2^20 <= 2^60
-PRIOR_ROWS = 3.0  # each cell begins as if so many rows had come true as often as they were voted
+PRIOR_ROWS = 3.0  # number of prior rows per cell, in which labels were as frequent as voted
 PER_NAT = 2**32  # log-likelihoods are whole numbers of 2^-32: at most 7 * 2^32 per label, for 2^28 labels
-HALF_LIVES = (1, 4, 16, 64)  # of the counts that recency goes by, in rows
+HALF_LIVES = (1, 4, 16, 64)  # of the recent label counts, in rows
 NOVELTY_BINS = 64
 SEGMENT, MOST_SEGMENTS = 64, 16  # drift: nodes of a segment of the past, and how many segments are kept
-SPEED = 0.1  # drift: how fast the trust in a segment follows
+SPEED = 0.1  # drift: step of the trust towards its new value
 LATEST = 512  # drift: nodes whose label counts fade
 TRUSTED = 0.7  # drift: the share of the largest trust that a segment needs to vote
 FADING = 0.8
@@ -39,7 +40,7 @@ FADING = 0.8
 
 
 def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list[tuple[Node, float]]:
-    """Return the nodes that vote and their weights: the nearest 10 or more that stand for 50 rows, and all tied."""
+    """Return the voting nodes and their weights: the 10 nearest, more until they stand for 50 rows, and ties."""
     k = rows = 0
     most = min(len(near), MOST_VOTERS)
     while k < most and (k < FEWEST_VOTERS or rows < FEWEST_ROWS):
@@ -60,7 +61,7 @@ def voters(found: Distances, near: Sequence[int], nodes: Sequence[Node]) -> list
 
 
 def all_rows(node: Node) -> tuple[float, Mapping[int, float]]:
-    """Return what a node votes with: all rows that it stands for."""
+    """Return the votes of a node: all rows that it stands for."""
     return node.alpha, node.beta
 
 
@@ -85,7 +86,7 @@ def shares_of(
 
 
 class Calibration:
-    """How often a share of the votes came true. A label that no row has had is absent in all rows of cell 0."""
+    """How often labels with a given share of the votes were present. An unseen label counts as absent in cell 0."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -98,12 +99,12 @@ class Calibration:
 
     @staticmethod
     def place(share: float) -> tuple[int, float]:
-        """Return the cell below a share, and how far the share is on the way to the next."""
+        """Return the cell below a share, and the fraction of the way to the next cell."""
         cell = min(int(share * CELLS), CELLS - 1)
         return cell, share * CELLS - cell
 
     def probability(self, slot: int, share: float) -> float:
-        """Return the mean of the share and of how often such shares came true."""
+        """Return the mean of the share and of the observed frequency of such shares."""
         cell, f = self.place(share)
         total, present = self.of(slot)
         low, high = (
@@ -113,7 +114,7 @@ class Calibration:
         return 0.5 * share + 0.5 * ((1.0 - f) * low + f * high)
 
     def learn(self, shares: BySlot, own: Collection[int]) -> None:
-        """Count a row whose labels were voted these shares and are `own`."""
+        """Count a row with these shares of the votes and the labels `own`."""
         self.cells.update({slot: self.of(slot) for slot in {**shares, **dict.fromkeys(own)}})
         self.rows += 1
         for slot, (total, present) in self.cells.items():
@@ -125,7 +126,7 @@ class Calibration:
 
 
 def background(similarity: LearnedSimilarity | None, x: Floats, memory: Memory, slots: Iterable[int]) -> BySlot | None:
-    """Return slot -> probability by the label's linear score and its frequency, or None where there is no score yet."""
+    """Return slot -> probability by the label's linear score and its frequency, or None if there is no score yet."""
     if similarity is None or similarity.background is None:
         return None
     of_traits, slots = similarity.in_traits(x), list(slots)
@@ -140,26 +141,26 @@ def background(similarity: LearnedSimilarity | None, x: Floats, memory: Memory, 
 
 
 def blended(p: float, slot: int, of_background: BySlot | None) -> float:
-    """Return a probability with a tenth of the background, which tells labels apart that no voter has."""
+    """Return a probability with a tenth of the background, which distinguishes labels that no voter has."""
     return p if of_background is None else 0.9 * p + 0.1 * of_background[slot]
 
 
 def frequency(memory: Memory, slot: int) -> float:
-    """Return the share of rows that had a label, as if one more had and one more had not."""
+    """Return the share of rows that had a label, with one row added for present and one for absent."""
     return (memory.totals.get(slot, 0) + 1) / (memory.n + 2)
 
 
 def predicted(p: BySlot, arrived: Sequence[int]) -> set[int]:
-    """Return the labels more likely than not; if there are none, the likeliest, unless "no label" is as likely."""
+    """Return the labels above 0.5; if there are none, the most likely, unless "no label" is at least as likely."""
     likely = {slot for slot in arrived if p[slot] > 0.5}
     if likely or not arrived:
         return likely
-    best = max(arrived, key=lambda slot: p[slot])  # of equals, the label that came first
+    best = max(arrived, key=lambda slot: p[slot])  # ties: the label that arrived first
     return {best} if p[best] > p[NONE] else set()
 
 
 class Novelty:
-    """How far rows were from their nearest node before they were learned."""
+    """A histogram of the distances of rows to their nearest node before they were learned."""
 
     def __init__(self) -> None:
         self.rows = [0] * NOVELTY_BINS
@@ -169,7 +170,7 @@ class Novelty:
         self.rows[min(int(NOVELTY_BINS * distance), NOVELTY_BINS - 1)] += 1
 
     def of(self, distance: float) -> float:
-        """Return the share of rows that were nearer; rows of the same bin are spread evenly in it."""
+        """Return the share of rows that were nearer; rows are assumed to be spread evenly within a bin."""
         if sum(self.rows) == 0:
             return 1.0 if distance > 0 else 0.0
         x = NOVELTY_BINS * distance
@@ -181,13 +182,13 @@ class Novelty:
 
 
 class Experts:
-    """Probabilities of several experts are mixed; an expert that was right weighs more."""
+    """A weighted mean of several experts' probabilities; experts that were right get more weight."""
 
     def __init__(self, n: int) -> None:
         self.log_weights = [ln(0.9)] + [ln(0.1 / (n - 1))] * (n - 1)
 
     def weights(self) -> list[float]:
-        """Return the weights; none is below 0.001 / n, so that every expert can come back."""
+        """Return the weights; each is at least 0.001 / n, so that it can increase again."""
         raw = exp_of_minus(max(self.log_weights) - np.array(self.log_weights)).tolist()
         together = sum_in_order(raw)
         return [0.999 * v / together + 0.001 / len(raw) for v in raw]
@@ -201,7 +202,7 @@ class Experts:
         }
 
     def learn(self, opinions: Mapping[int, list[float]], own: Collection[int]) -> None:
-        """Weigh each expert by half of the log-likelihood of its probabilities."""
+        """Update the weights by half of the log-likelihood of each expert's probabilities."""
         losses = [0] * len(self.log_weights)
         for slot, said in opinions.items():
             for e, p in enumerate(clipped(p, 1e-3) for p in said):
@@ -219,7 +220,7 @@ class Recency:
         self.counts: dict[int, list[float]] = {}  # slot -> rows with the label
 
     def opinions(self, slot: int, p: float, prior: float) -> list[float]:
-        """Return a probability, and what it is if the label's frequency is that of the recent past."""
+        """Return a probability, and the same adjusted to the label's recent frequencies."""
         result = [p]
         for count, rows in zip(self.counts.get(slot, [0.0] * len(HALF_LIVES)), self.rows, strict=True):
             o = odds(p) * odds((count + 0.5 * prior) / (rows + 0.5)) / odds(prior)
@@ -236,14 +237,14 @@ class Recency:
 
 
 class Segments:
-    """Drift: runs of 64 consecutive nodes, each trusted as far as its labels still agree with those of new rows."""
+    """Drift: runs of 64 consecutive nodes; trust measures how well their labels still agree with new rows."""
 
     def __init__(self, speed: float, most: float) -> None:
         self.speed, self.most = speed, most
-        self.segments: list[list[Any]] = []  # [first node, how many segments it was made of, trust]
+        self.segments: list[list[Any]] = []  # [first node, number of merged segments, trust]
 
     def spans(self, memory: Memory) -> list[list[int]]:
-        """Return the nodes of each segment: those made from its first node on, up to the next segment's."""
+        """Return the nodes of each segment: from its first node up to that of the next segment."""
         bounds = pairwise([*(first for first, _, _ in self.segments), memory.made])
         return [[k for k, node in enumerate(memory.nodes) if low <= node.node_id < high] for low, high in bounds]
 
@@ -263,20 +264,20 @@ class Segments:
                 segment[2] += self.speed * (overlap - segment[2])
 
     def add_node(self, node: Node) -> None:
-        """Open a segment with every 64th node; of too many, the two neighbours with the closest trust become one."""
+        """Start a segment at every 64th node; with too many, merge the two neighbours with the closest trust."""
         if node.node_id % SEGMENT:
             return
         self.segments.append([node.node_id, 1, self.segments[-1][2] if self.segments else 0.5])
         if len(self.segments) <= self.most:
             return
         trusts = [trust for _, _, trust in self.segments]
-        i = min(range(len(trusts) - 2), key=lambda i: abs(trusts[i] - trusts[i + 1]))  # the oldest pair of equals
+        i = min(range(len(trusts) - 2), key=lambda i: abs(trusts[i] - trusts[i + 1]))  # ties: the oldest pair
         (_, size, trust), (_, other_size, other_trust) = self.segments[i], self.segments.pop(i + 1)
         self.segments[i][1:] = size + other_size, (size * trust + other_size * other_trust) / (size + other_size)
 
 
 class FadingCounts:
-    """Drift: label counts of nodes that fade with every row a node takes."""
+    """Drift: label counts of nodes that decay with every row that the node receives."""
 
     def __init__(self) -> None:
         self.counts: dict[int, tuple[float, dict[int, float]]] = {}  # id of a node -> its rows, slot -> rows
@@ -287,7 +288,7 @@ class FadingCounts:
         return [k for k, node in enumerate(memory.nodes) if node.node_id >= memory.made - LATEST]
 
     def ballot(self, node: Node) -> tuple[float, Mapping[int, float]]:
-        """Return what a node votes with."""
+        """Return the votes of a node."""
         return self.counts[node.node_id]
 
     def learn(self, node: Node, own: Collection[int]) -> None:
@@ -301,10 +302,10 @@ class FadingCounts:
 
 
 class Calibrated:
-    """Votes, calibration and background; with recency and drift, several experts of them.
+    """Votes, calibration and background; with recency and drift there are several experts.
 
-    Expert 0 uses all nodes, and is followed by the experts of recency. Drift adds two: one uses the nodes of trusted
-    segments, one the latest nodes, with label counts that fade. Each of the three has its own calibration.
+    Expert 0 uses all nodes; the experts of recency follow. Drift adds two: one uses the nodes of trusted segments, one
+    the latest nodes, with label counts that decay. Each of the three has its own calibration.
     """
 
     def __init__(self, recency: bool, drift: bool) -> None:
@@ -317,7 +318,7 @@ class Calibrated:
         self.experts = Experts(n_experts) if n_experts > 1 else None
 
     def votes(self, found: Distances, memory: Memory) -> list[tuple[BySlot, bool]]:
-        """Return the shares of the votes by each choice of nodes."""
+        """Return the shares of the votes for each set of nodes."""
         votes = [shares_of(found, memory)]
         if self.segments and self.fading:
             votes.append(shares_of(found, memory, self.segments.trusted(memory)))
@@ -331,7 +332,7 @@ class Calibrated:
         result = {}
         for slot in slots:
             first, *others = (
-                # A row far from every node has the labels' frequencies.
+                # A row that is far from every node gets the labels' frequencies.
                 shares.get(slot, 0.0)
                 if far
                 else blended(calibration.probability(slot, shares.get(slot, 0.0)), slot, of_background)
@@ -353,7 +354,7 @@ class Calibrated:
     def learn(
         self, x: Floats, own: Collection[int], found: Distances, memory: Memory, similarity: LearnedSimilarity | None
     ) -> None:
-        """Learn from what would have been predicted, before the row is learned."""
+        """Update the decision by the prediction for a row, before the row is learned."""
         votes = self.votes(found, memory)
         if self.experts:
             slots = {**memory.totals, **dict.fromkeys(own), NONE: 0}
@@ -377,7 +378,7 @@ class Calibrated:
         memory: Memory,
         similarity: LearnedSimilarity | None,
     ) -> None:
-        """Learn from the node that the row has made or joined; None if the row was dropped."""
+        """Update the decision by the node that the row created or joined; None if the row was dropped."""
         if self.segments and self.fading and node:
             if is_new:
                 self.segments.add_node(node)

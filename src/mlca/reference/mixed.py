@@ -2,7 +2,7 @@
 
 The calibrated decision gives each label a probability p0. A logistic regression per label gives a score. Both, with the
 label's frequency, and on request its recent frequency, are inputs of one more logistic regression: the mixer, whose
-weights all labels share. Its step is Newton's, so it needs no learning rate.
+weights all labels share. It is trained by Newton steps, so it needs no learning rate.
 
 Sums over features and labels are of whole numbers:
 
@@ -37,7 +37,7 @@ from mlca.reference.decision import (
 from mlca.reference.paper import NONE, Distances, Memory, Node
 from mlca.reference.similarity import WIDTH, LearnedSimilarity
 
-# What a weight belongs to: (feature, kind) or (feature, kind, value).
+# The key of a weight: (feature, kind) or (feature, kind, value).
 Key: TypeAlias = tuple[Any, ...]
 
 BIAS: Key = ()
@@ -45,9 +45,9 @@ UNSEEN = -1  # the slot of the model that is trained as if its label never occur
 FIRST_ROWS = 50  # rows learned before the first step of the linear models; mixing begins after one more
 LARGEST_FEATURE, LARGEST_WEIGHT = 1024.0, 64.0
 RATE = 0.1
-REHEARSED = 4  # nodes that are learned again after each row
+REHEARSED = 4  # number of nodes that the linear models learn again after each row
 CELLS_FROM, MOST_CELLED, FEATURE_CELLS = 2000, 64, 8  # rows, numeric features, and cells per feature
-MANY, LEAST_GRADIENT = 200_000, 0.002  # beyond so many features times labels, small gradients are skipped
+MANY, LEAST_GRADIENT = 200_000, 0.002  # above this number of features times labels, small gradients are skipped
 RARE = 20.0  # rows that a label needs for its linear model to count half
 MARGINS = (1.0, 1.25, 1.5, 2.0, 3.0, math.inf)  # how much likelier than "no label" the fallback must be
 THRESHOLDS = tuple((6 + i) / 40.0 for i in range(19))  # 0.15 to 0.6
@@ -77,7 +77,7 @@ def limited(value: float, most: float) -> float:
 
 
 def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict[Key, float]:
-    """Return the features of a row that are not 0, as the linear models see them after `rows` rows."""
+    """Return the non-zero features of a row, in the form of the linear models after `rows` rows."""
     found: dict[Key, float] = {}
     n_numeric, one = len(x) - len(similarity.nominal), similarity.one
     for j, value in enumerate(x.tolist()):
@@ -101,8 +101,8 @@ def linear_features(similarity: LearnedSimilarity, x: Floats, rows: int) -> dict
 class LinearModels:
     """A logistic regression per label, one for "no label" and one for labels that no row has had.
 
-    All take the same steps (AdaGrad with weight decay), so a new label starts as a copy of the last one, with the model
-    that it would have had from the start. Weights W and sums of squared gradients G are float32.
+    All take the same steps (AdaGrad with weight decay). So a new label starts as a copy of the model for unseen labels,
+    which is the model that it would have had from the start. Weights W and sums of squared gradients G are float32.
     """
 
     def __init__(self) -> None:
@@ -111,21 +111,21 @@ class LinearModels:
         self.W, self.G = np.zeros((2, 1), np.float32), np.ones((2, 1), np.float32)
 
     def admit(self, slots: Collection[int]) -> None:
-        """Let labels begin as copies of "unseen"."""
+        """Add labels as copies of the model for unseen labels."""
         for slot in slots:
             if slot not in self.rows:
                 self.rows[slot] = len(self.rows)
                 self.W, self.G = (np.vstack([weights, weights[self.rows[UNSEEN]]]) for weights in (self.W, self.G))
 
     def scores(self, features: Mapping[Key, float]) -> Floats:
-        """Return the score of each model; features that no step has met have weight 0."""
+        """Return the score of each model; features that are new have weight 0."""
         columns, f = self._known(features)
         terms = np.rint((f * self.W[:, columns].astype(np.float64)) * 2.0**24).astype(np.int64)
         result: Floats = terms.sum(axis=1) * 2.0**-24
         return result
 
     def step(self, features: Mapping[Key, float], targets: Mapping[int, float], n: int, skips: bool) -> None:
-        """Take a step towards the targets, slot -> 0 to 1, after n rows; if `skips`, not where gradients are small."""
+        """Take a step towards the targets (slot -> 0 to 1) after n rows; `skips` leaves out small gradients."""
         new = [key for key in features if key not in self.columns]
         self.columns |= {key: len(self.columns) + i for i, key in enumerate(new)}
         room = ((0, 0), (0, len(new)))
@@ -177,7 +177,9 @@ class Mixer:
 
     def __init__(self, n_recent: int) -> None:
         self.w = [0.9, 0.2, 0.1, 0.0] + [0.0] * n_recent
-        self.H = np.diag([30.0] * 4 + [200.0] * n_recent)  # as if so much had been seen; recency must prove its worth
+        self.H = np.diag(
+            [30.0] * 4 + [200.0] * n_recent
+        )  # prior curvature; larger for recency, which gets weight slowly
 
     def mix(self, inputs: Mapping[int, list[float]]) -> BySlot:
         """Return slot -> probability."""
@@ -185,7 +187,7 @@ class Mixer:
         return dict(zip(inputs, sigmoid(np.array(sums)).tolist(), strict=True))
 
     def learn(self, inputs: Mapping[int, list[float]], p: BySlot, own: Collection[int]) -> None:
-        """Take a step, for labels that some earlier row had."""
+        """Take a step for the labels of earlier rows."""
         Z, P = np.array(list(inputs.values())), np.array([[p[slot]] for slot in inputs])
         slopes = (P - np.array([[float(slot in own)] for slot in inputs])) * Z
         bends = (P * (1.0 - P) * Z)[:, :, None] * Z[:, None, :]
@@ -200,29 +202,29 @@ class Mixer:
 
 
 def chosen(p: BySlot, arrived: Sequence[int], threshold: float, margin: float) -> set[int]:
-    """Return the labels above a threshold; if there are none, the likeliest, if likely enough beside "no label"."""
+    """Return the labels above a threshold; if there are none, the most likely, if it exceeds "no label" enough."""
     likely = {slot for slot in arrived if p[slot] > threshold}
     if likely or not arrived:
         return likely
-    best = max(arrived, key=lambda slot: p[slot])  # of equals, the label that came first
+    best = max(arrived, key=lambda slot: p[slot])  # ties: the label that arrived first
     return {best} if p[best] > (margin * p[NONE] if p[NONE] > 0.0 else 0.0) else set()
 
 
 class Mixed(Calibrated):
-    """Calibrated votes, linear models and the mixer, and which margin and threshold have been best so far."""
+    """Calibrated votes, linear models and the mixer, with the best margin and threshold so far."""
 
     def __init__(self, recency: bool, drift: bool, objective: str) -> None:
-        super().__init__(recency=False, drift=False)  # recency and drift enter otherwise
+        super().__init__(recency=False, drift=False)  # both are handled in this class
         self.objective = objective
         self.linear = LinearModels()
         self.recent = Recency() if recency else None
         self.mixer = Mixer(len(HALF_LIVES) if recency else 0)
         self.trust = Segments(DRIFT_SPEED, math.inf) if drift else None
-        self.hits = [0] * len(MARGINS)  # rows on which each margin would have been exactly right
-        self.f1 = [0] * len(THRESHOLDS)  # example F1 that each threshold would have had
+        self.hits = [0] * len(MARGINS)  # number of rows that each margin would have predicted exactly
+        self.f1 = [0] * len(THRESHOLDS)  # total example F1 that each threshold would have reached
 
     def votes(self, found: Distances, memory: Memory) -> list[tuple[BySlot, bool]]:
-        """Return the shares of the votes; where drift is followed, of trusted nodes."""
+        """Return the shares of the votes; with `drift="follow"`, those of trusted nodes."""
         return [shares_of(found, memory, self._trusted(memory))]
 
     def _trusted(self, memory: Memory) -> list[int]:
@@ -243,7 +245,7 @@ class Mixed(Calibrated):
         similarity: LearnedSimilarity | None,
         slots: Sequence[int],
     ) -> tuple[BySlot, dict[int, list[float]]]:
-        """Return slot -> probability, and the inputs of the mixer; without inputs where the row is not mixed."""
+        """Return slot -> probability, and the inputs of the mixer; without inputs if the row is not mixed."""
         of_background = background(similarity, x, memory, slots)
         opinions = self.opinions(votes, memory, of_background, slots)
         p0 = {slot: said[0] for slot, said in opinions.items()}
@@ -277,11 +279,11 @@ class Mixed(Calibrated):
         return chosen(p, arrived, self.threshold() if self.objective == "f1" else 0.5, self.margin())
 
     def margin(self) -> float:
-        """Return the margin that has been right most often, the smallest of equals."""
+        """Return the margin that has been right most often; of several, the smallest."""
         return MARGINS[self.hits.index(max(self.hits))]
 
     def threshold(self) -> float:
-        """Return the threshold of the best F1 so far; of equals the nearest to one half, then the smaller."""
+        """Return the threshold with the best F1 so far; of several, the nearest to 0.5, then the smaller."""
         best = min(range(len(THRESHOLDS)), key=lambda i: (-self.f1[i], abs(i - THRESHOLDS.index(0.5)), i))
         return THRESHOLDS[best]
 
@@ -290,7 +292,7 @@ class Mixed(Calibrated):
     def learn(
         self, x: Floats, own: Collection[int], found: Distances, memory: Memory, similarity: LearnedSimilarity | None
     ) -> None:
-        """Learn from what would have been predicted, before the row is learned."""
+        """Update the decision by the prediction for a row, before the row is learned."""
         p, inputs = self.mixed(x, self.votes(found, memory), memory, similarity, [*{NONE: 0, **memory.totals}])
         if inputs:
             self._count(p, [slot for slot in memory.totals if slot != NONE], set(own) - {NONE})

@@ -1,8 +1,8 @@
-"""Cells: groups of similar nodes, of which a search visits the nearest (`search="cells"`).
+"""Cells: groups of similar nodes; a search visits only the nearest groups (`search="cells"`).
 
-Every number is whole. A row's place has one coordinate per feature, its rank less the middle rank, times the root of
-the feature's share of the weight. Squared distances of places are then close to multiples of the learned distance
-between rows that are alike.
+All numbers are whole. A row's place has one coordinate per feature: its rank minus the middle rank, times the square
+root of the feature's share of the weight. For similar rows, squared distances of places are then nearly proportional to
+the learned distance.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from mlca.reference.similarity import LearnedSimilarity
 
 REACH = 2048  # the length of a place whose ranks are all as far from the middle as ranks can be
 ROUNDS = 4  # of k-means
-PER_CENTRE = 32  # nodes that each centre is improved by
-MOST_FEATURES = 2**14  # with more of them places would be too coarse
+PER_CENTRE = 32  # number of sampled nodes per centre
+MOST_FEATURES = 2**14  # with more features, places would be too coarse
 
 
 class NodeCells:
@@ -43,7 +43,7 @@ class NodeCells:
         self.cells = {node.node_id: self.by_distance(place)[0] for node, place in zip(nodes, places, strict=True)}
 
     def place(self, x: Floats) -> Integers:
-        """Return the place of a row. A missing value counts as a middle rank, and a category as nothing."""
+        """Return the place of a row. A missing value counts as the middle rank; categories are left out."""
         one, known = self.similarity.one, ~np.isnan(x)
         ranks = [rank.from_lowest(v) for rank, v in zip(self.similarity.ranks, np.where(known, x, 0.0), strict=True)]
         from_middle = np.clip(np.array(ranks) - 0.5 * one, -one, one)
@@ -51,13 +51,13 @@ class NodeCells:
         return place
 
     def by_distance(self, place: Integers) -> list[int]:
-        """Return the cells, those with the nearest centres first."""
+        """Return the cells, sorted by the distance of their centres."""
         scores = (self.centres * self.centres).sum(axis=1) - 2 * self.centres @ place
         order: list[int] = np.argsort(scores, kind="stable").tolist()
         return order
 
     def join(self, node: Node) -> None:
-        """Let a new node join the cell with the nearest centre; it stays there until centres are computed again."""
+        """Add a new node to the cell with the nearest centre, where it stays until centres are recomputed."""
         self.cells[node.node_id] = self.by_distance(self.place(node.y))[0]
 
     def visited(self, x: Floats, nodes: Sequence[Node]) -> list[int]:

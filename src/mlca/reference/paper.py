@@ -63,7 +63,7 @@ class Node:
 class Distances:
     """Distances of a row from all nodes as whole numbers, the oldest node first.
 
-    A whole number `key` stands for the distance key / unit, or for the root of that. `far` is the key of a node that
+    A whole number `key` stands for the distance key / unit, or for its square root. `far` is the key of a node that
     has nothing in common with the row, and `threshold` that of the vigilance. Only `visited` nodes are ever listed, or
     all nodes if that is None.
     """
@@ -86,7 +86,7 @@ class Distances:
         return math.sqrt(key / self.unit) if self.squared else key / self.unit
 
     def tied(self, key: int) -> int:
-        """Return the largest key that counts as equal: its distance is larger by 5e-7 of itself at most."""
+        """Return the largest key that counts as tied: its distance is larger by a factor of at most 1 + 5e-7."""
         return key + key // (10**6 if self.squared else 2 * 10**6)
 
 
@@ -129,7 +129,7 @@ def common_bandwidth(window: Floats, nominal: Collection[int] = ()) -> float:
 
 
 class FeatureGroups:
-    """A one-dimensional MLCA of its own learns the features' means; a value belongs to the nearest centre."""
+    """A separate one-dimensional MLCA learns the features' means; a value belongs to the nearest centre."""
 
     def __init__(self, vigilance: float, window: int) -> None:
         self.V, self.window = vigilance, window
@@ -145,7 +145,7 @@ class FeatureGroups:
             self.learn_value(mean, 1, bandwidths(own_window)[0])
 
     def learn_value(self, value: float, count: int, sigma: float) -> None:
-        """Make a centre of a value, or move the nearest centre; `count` values at once where models are merged."""
+        """Turn a value into a centre, or move the nearest centre; merging learns `count` equal values at once."""
         if self.centres:
             s = sum_in_order(centre[2] for centre in self.centres) / len(self.centres)
             sums = [int(v) for v in dissimilarity(value - np.array([centre[0] for centre in self.centres]), s)]
@@ -181,7 +181,7 @@ def dissimilarity(difference: Floats, sigma: Any) -> Integers:
 
 
 def in_full(total: int, compared: int, parts: int) -> int:
-    """Return what a sum over the parts compared would be over all; with none compared, the largest sum there is."""
+    """Return a sum over the compared parts, scaled to all parts; if none was compared, the largest possible sum."""
     if compared == parts:
         return total
     return rounded(total * parts, compared) if compared else parts * 2**40
@@ -191,7 +191,7 @@ def in_full(total: int, compared: int, parts: int) -> int:
 
 
 class Memory:
-    """The nodes, how a row makes or moves one, and how many rows had each label.
+    """The nodes, their updates, and the number of rows with each label.
 
     Parameters are those of `mlca.MLCA`; `nominal` are the numbers of the nominal features.
     """
@@ -212,7 +212,7 @@ class Memory:
         self.groups = FeatureGroups(vigilance, window)
         self.n = 0  # rows learned
         self.totals: dict[int, int] = {}  # slot -> rows that had the label, in the order of arrival
-        self.made = self.candidates = 0  # nodes made, and rows that would have become one
+        self.made = self.candidates = 0  # nodes created, and rows that passed the test to become one
 
     # ---- CIM: eqs. (4), (28) and (31)
 
@@ -253,7 +253,7 @@ class Memory:
         terms[:, self.nominal] = (difference[:, self.nominal] != 0.0) * 2**40
         return terms
 
-    # ---- the vigilance test and what follows from it
+    # ---- the vigilance test and its consequences
 
     def learn(
         self,
@@ -264,9 +264,9 @@ class Memory:
         count: int = 1,
         sigma: Any = 0,
     ) -> tuple[Node | None, bool]:
-        """Let a row make or move a node; return the node that stands for the row and whether it is new.
+        """Let a row create or move a node; return the node that stands for the row and whether it is new.
 
-        Where models are merged, a node with `count` rows and bandwidth `sigma` takes the place of the row.
+        When models are merged, `x` is a node with `count` rows and bandwidth `sigma`.
         """
         near = [self.nodes[k] for k in found.nearest()[: self.N_y]]
         keys = sorted(found.keys)[:2]
@@ -282,17 +282,17 @@ class Memory:
             if self.rule == "text":  # eq. (19) as it is printed
                 for neighbour in near[1:]:
                     self._move(neighbour, winner.y, self.N_y * neighbour.alpha, count)
-            else:  # the programs move the second winner alone, and towards the row
+            else:  # both programs move only the second winner, and towards the row
                 share = 10 if self.rule == "released" else self.N_y
                 self._move(near[1], x, share * near[1].alpha, count)
         return winner, False
 
     def bandwidth(self, window: Floats) -> Any:
-        """Return the bandwidth of a node that is made now: eq. (8), or eq. (30) for MLCA-I and MLCA-C."""
+        """Return the bandwidth of a new node: eq. (8), or eq. (30) for MLCA-I and MLCA-C."""
         return (common_bandwidth if self.attributes == "common" else bandwidths)(window, self.nominal)
 
     def _add(self, x: Floats, beta: Mapping[int, int], count: int, sigma: Any) -> tuple[Node | None, bool]:
-        """Make a node. `max_nodes` makes them a reservoir: the s-th candidate replaces a drawn node, or is dropped."""
+        """Add a node. `max_nodes` samples a reservoir: the s-th candidate replaces a drawn node or is dropped."""
         self.candidates += 1
         if len(self.nodes) == self.max_nodes:
             drawn = splitmix64(self.n) % self.candidates
@@ -304,7 +304,7 @@ class Memory:
         return self.nodes[-1], True
 
     def _move(self, node: Node, target: Floats, step: float, count: int) -> None:
-        """Move a node by 1/step of the way, eqs. (18), (19); for `count` rows at once the step is that much longer."""
+        """Move a node by 1/step of the way, eqs. (18), (19); `count` rows at once make `count` times that step."""
         step = (step + count - 1) / count
         moved = node.y + (target - node.y) / step
         # A nominal value changes if the node moves more than half of the way.
@@ -316,15 +316,15 @@ class Memory:
 
 
 class LabelCounters:
-    """How often rows whose neighbours put a label into bin j had the label, and how often they had not: c+ and c-."""
+    """The counters c+ and c-: how many rows whose neighbours put a label into bin j had the label, and had not."""
 
     def __init__(self, n_neighbors: int, smoothing: float, vote: str) -> None:
         self.N_y, self.s, self.vote = n_neighbors, smoothing, vote
         self.counters: dict[int, tuple[list[int], list[int]]] = {}  # slot -> (c+, c-) of bins 0..N_y
-        self.rows_of_several = self.rows_of_one = 0  # rows counted that had several neighbours, and one
+        self.rows_of_several = self.rows_of_one = 0  # rows counted with several neighbours, and with one
 
     def of(self, slot: int) -> tuple[list[int], list[int]]:
-        """Return (c+, c-) of a label; one that no row has had was in bin 0, or N_y, and absent, ever since."""
+        """Return (c+, c-) of a label; an unseen label counts as absent in all rows, in bin 0 or N_y."""
         absent = [self.rows_of_several, *[0] * (self.N_y - 1), self.rows_of_one]
         return self.counters.get(slot, ([0] * (self.N_y + 1), absent))
 
@@ -333,7 +333,9 @@ class LabelCounters:
         N, slots = len(neighbours), list(slots)
         if N == 1:
             return dict.fromkeys(slots, self.N_y)
-        if self.vote == "frequencies":  # ours: each neighbour votes the share of its rows that had the label
+        if (
+            self.vote == "frequencies"
+        ):  # our variant: each neighbour votes with the share of its rows that had the label
             shares = {i: sum_in_order(node.beta.get(i, 0) / node.alpha for node in neighbours) for i in slots}
             return {i: math.floor(share + 0.5) for i, share in shares.items()}
         g = {i: sum(node.beta.get(i, 0) for node in neighbours) for i in slots}
@@ -341,7 +343,7 @@ class LabelCounters:
         return {i: math.floor(N * votes / most + 0.5) if most else 0 for i, votes in g.items()}
 
     def learn(self, neighbours: Sequence[Node], beta: Mapping[int, int], count: int = 1) -> None:
-        """Count a row, eq. (21); the first row of all has no neighbours and is not counted."""
+        """Count a row, eq. (21); the very first row has no neighbours and is not counted."""
         labels = {slot: self.of(slot) for slot in [*self.counters, *beta] if slot != NONE}
         self.counters.update(labels)
         if not neighbours:

@@ -1,7 +1,7 @@
 """The learned similarity: ranks, weights from correlations with labels, and a linear background score per label.
 
-It is a function of the nodes alone, recomputed after stated rows (`due_after`). Every sum that could depend on an order
-is a sum of whole numbers; d <= 2^22 features and n <= 2^40 rows keep all of them within 64 or 128 bits:
+It is a function of the nodes alone, recomputed after certain numbers of rows (`due_after`). Every sum whose order could
+matter is a sum of whole numbers; d <= 2^22 features and n <= 2^40 rows keep all of them within 64 or 128 bits:
 
 =====================  ==========================================  ====================================================
 number                 unit                                        bound
@@ -36,20 +36,20 @@ from mlca.reference.arithmetic import SCALE, Floats, Integers, power_of_half, ro
 from mlca.reference.paper import NONE, Distances, Node
 
 MOST_KNOTS = 17
-RANK_STEP = 2**17  # half the distance of two knots
+RANK_STEP = 2**17  # half the distance between two knots
 BINARY_ONE = 2**22  # the rank of 1 where all node values are 0 or 1
 FARTHEST_RANK = 2**29
 LARGEST_VALUE = 2.0**1000  # differences of such values are finite
 WIDTH = 0.289  # of the kernel on ranks: the deviation of a uniform distribution
 WHOLE_WEIGHT = 2**50
 PER_KEY = 10**7  # distances are compared to seven decimals
-WEIGH_FROM = 20  # with fewer nodes all features weigh the same
-TOP = 32  # the background score of a label has the 32 strongest traits
+WEIGH_FROM = 20  # with fewer nodes, all features have the same weight
+TOP = 32  # number of traits in the background score of a label
 OFTEN_UNTIL = 50  # the similarity is recomputed after each of the first 50 rows
 
 
 def due_after(rows: int) -> int:
-    """Return after which row the similarity is next recomputed, if it was after `rows`."""
+    """Return the number of rows after which the similarity is recomputed next, after `rows`."""
     return rows + 1 if rows < OFTEN_UNTIL else rows + rows // 4
 
 
@@ -57,7 +57,7 @@ def due_after(rows: int) -> int:
 
 
 def knots_of(column: Floats) -> list[float]:
-    """Return the values that ranks are measured by, evenly spread over the sorted ones: one per node, 17 at most."""
+    """Return the knots of the ranks: evenly spaced quantiles of the values, one per node, at most 17."""
     values, n = sorted((column[~np.isnan(column)] + 0.0).tolist()) or [0.0], min(len(column), MOST_KNOTS)
     if n == 1:
         return values
@@ -65,7 +65,7 @@ def knots_of(column: Floats) -> list[float]:
 
 
 class FeatureRanks:
-    """The rank of a value among the nodes' values of one feature, less that of 0, as a whole number."""
+    """The rank of a value among the nodes' values of one feature, minus the rank of 0, as a whole number."""
 
     def __init__(self, knots: list[float] | None) -> None:
         self.knots = knots  # None: all node values are 0 or 1, and ranks are the values
@@ -105,7 +105,7 @@ class FeatureRanks:
 
 
 class Trait:
-    """The ranks of a feature at all nodes, or, of a nominal feature, which nodes have one of its values.
+    """The ranks of a feature at all nodes; for one value of a nominal feature, whether each node has it.
 
     Sums are over the nodes that have a value of the feature.
     """
@@ -119,7 +119,7 @@ class Trait:
         self.variance = self.n * squares - self.sum * self.sum  # times n^2
 
     def mean(self, coefficient: int) -> int:
-        """Return what a coefficient of this trait adds to a score in the mean."""
+        """Return what a coefficient of this trait adds to a score on average."""
         return rounded(coefficient * self.sum, self.n)
 
 
@@ -130,7 +130,7 @@ class Background:
         self, traits: list[Trait], slopes: list[float], counts: list[int], of_nodes: Sequence[Sequence[int | None]]
     ) -> None:
         n = sum(counts)
-        # A trait that fewer rows have is measured on the same scale.
+        # The scale is the same for traits that fewer rows have.
         sizes = [
             abs(slope) * (math.sqrt(float(trait.variance)) * (n / trait.n)) if trait.n else 0.0
             for slope, trait in zip(slopes, traits, strict=True)
@@ -139,7 +139,7 @@ class Background:
         kept = [t for t, size in enumerate(sizes) if size >= least and slopes[t] != 0]
         shift = 31 - len(kept).bit_length() - math.frexp(max((abs(slopes[t]) for t in kept), default=0.0))[1]
         self.coefficients = {t: round(math.ldexp(slopes[t], shift)) for t in kept}  # trait number -> coefficient
-        # Where a row has no value, the mean of those that have one takes its place.
+        # A missing value is replaced by the mean of the others.
         self.means = {t: traits[t].mean(b) for t, b in self.coefficients.items()}
         complete = {t: b for t, b in self.coefficients.items() if traits[t].n == n}
         self.centre = rounded(sum(b * traits[t].sum for t, b in complete.items()), n)
@@ -171,8 +171,8 @@ class LearnedSimilarity:
         columns = [np.zeros(len(Y)) if j in self.nominal else column for j, column in enumerate(Y.T)]
         self.ranks = [FeatureRanks(None if self.binary else knots_of(column)) for column in columns]
         self.one = self.ranks[0].one
-        # Two categories differ by 1 where all values are 0 or 1, else by so much that the kernel is 0. Rows that differ
-        # like that in every feature have nothing in common: their distance is `far`.
+        # Two categories differ by 1 if all values are 0 or 1, otherwise by enough to make the kernel 0. Rows that
+        # differ in this way in every feature have nothing in common: their distance is `far`.
         self.apart = BINARY_ONE if self.binary else 4 * self.one
         self.far = round(PER_KEY * float(1.0 - self._kernel(np.array([self.apart]))[0]))
         d = Y.shape[1]
@@ -180,7 +180,9 @@ class LearnedSimilarity:
         self.middles = [] if self.binary or self.sparse else self._middles_of(Y, [node.alpha for node in nodes])
         self.traits: list[Trait] = []
         self.background: dict[int, Background] | None = None  # slot -> its score
-        self._ranked: dict[int, tuple[Floats, Integers]] = {}  # node -> its weight and ranks: nodes meet every row
+        self._ranked: dict[
+            int, tuple[Floats, Integers]
+        ] = {}  # node -> its weight and ranks, which every row is compared with
         if len(nodes) >= WEIGH_FROM and any(slot != NONE for node in nodes for slot in node.beta):
             self._learn(Y, nodes)
 
@@ -212,7 +214,7 @@ class LearnedSimilarity:
         terms = self.weights * 2.0**-50 * (1.0 - self._kernel(difference))
         above = ((((6.0 + terms) - 6.0) * 2.0**50) * both).astype(np.int64).sum(axis=1)  # adding 6 rounds to 2^-50
         counted = both.copy()
-        if self.sparse:  # features that are zero in both rows do not make them alike
+        if self.sparse:  # features that are zero in both rows do not count as agreement
             counted &= (x != 0.0) | (Y != 0.0) | np.isin(np.arange(len(x)), self.nominal)
         below = (self.weights * counted).sum(axis=1)
         # Rows of zeros are equal; rows that share no feature have nothing in common.
@@ -225,7 +227,7 @@ class LearnedSimilarity:
         return power_of_half(z * z)
 
     def _learn(self, Y: Floats, nodes: Sequence[Node]) -> None:
-        """Weigh each feature by its largest squared correlation with a label, shrunk towards 0 where rows are few."""
+        """Weigh each feature by its largest squared correlation with a label, shrunk towards 0 for few rows."""
         d, counts = Y.shape[1], [node.alpha for node in nodes]
         self.traits = self._traits_of(Y, np.array(counts))
         of_nodes = [self.in_traits(y) for y in Y]

@@ -1,12 +1,11 @@
-"""The learner thread: from the newest valid snapshot, through the rest of the log, and on with every new row.
+"""The learner thread: loads the newest valid snapshot, learns the rest of the log, then every new row.
 
 When rows that the model has learned are forgotten, it is rebuilt from the last snapshot before them. Until then the old
 model still predicts but does not learn. So a model of generation g at position p has learned exactly the rows that the
 log had in generation g up to p, on any machine.
 
-A rebuild reads the log in one transaction, so it finishes whatever is forgotten meanwhile. Rows forgotten during a
-rebuild are collected for the next one. So the model makes progress with each rebuild even if rows are forgotten faster
-than a rebuild takes.
+A rebuild reads the log in one transaction, so it finishes even if more rows are forgotten meanwhile. These are removed
+by the next rebuild. So the model makes progress even if rows are forgotten faster than it can be rebuilt.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ from mlca.serve.request_errors import RequestError
 from mlca.serve.request_rows import Columns
 from mlca.serve.snapshots import Snapshots
 
-# Rows learned at a time while predictions wait: some milliseconds' worth.
+# Rows learned at a time, which takes some milliseconds; predictions wait for at most one such chunk.
 _CHUNK = 50
-# Rows read at a time, and learned at a time while no predictions wait; fewer if they are wide.
+# Rows read at a time, and learned at a time during a rebuild; fewer if they are wide.
 _CHAPTER = 1000
 _CHAPTER_BYTES = 2**24
 _TABLE_CHAPTER = 250
 # Seconds after which the log is checked without a notification.
 _POLL = 0.5
-# A snapshot is due after this many rows, or after this many seconds with any; never below the first number.
+# A snapshot is due after this many rows, or after the second number of seconds if there are new rows. Between two
+# snapshots there are at least the first number of seconds.
 _SNAPSHOT_ROWS = 10_000
 _SNAPSHOT_SECONDS = (5.0, 60.0)
 # Largest share of the time spent on saving.
@@ -63,7 +63,7 @@ class Follower:
     snapshots : Snapshots
         The snapshots.
     n_jobs : int or None
-        Threads of the model; they never change a result.
+        The number of threads of the model; it never changes a result.
     on_progress : callable
         Called after each step with the number of rows learned in it.
     on_event : callable
@@ -133,9 +133,9 @@ class Follower:
         try:
             forgotten = self._log.first_forgotten(live.facts.generation)
             if forgotten is not None and forgotten <= live.facts.position:
-                self._snapshots.drop_from(forgotten)  # nor of a model that contains rows to forget
+                self._snapshots.drop_from(forgotten)  # a model with forgotten rows must not be saved either
             elif live.facts.seen and live.facts.settled:
-                # Before that, the model does not hold the rows that decide about its columns: they are read again.
+                # Not before columns are settled: a snapshot lacks the rows from which their kinds are inferred.
                 path = self._snapshots.save(live)
                 self._saved_position = int(path.name.split("-")[0])
                 self._share(path)
@@ -158,7 +158,7 @@ class Follower:
                 self._tell_trouble(f"the log cannot be followed: {error}")
                 self._stopping.wait(_POLL)
             except Exception as error:
-                # A model that has failed is neither used nor saved any more: a restart replays the log.
+                # A model that has failed is no longer used or saved; a restart replays the log.
                 self._tell_trouble(f"learning has stopped: {error!r}; restart the service")
                 return
 
@@ -191,20 +191,20 @@ class Follower:
             followed = fits and head.generation == facts.generation
             chapter = view.read(facts.position, self._limit(head.columns)) if followed else []
         if not fits:
-            # For example after a failover to a standby that lacked the last rows: these must leave the model too.
+            # For example after a failover to a standby without the last rows, which the model must then forget.
             self._on_trouble(f"the log has gone back to position {head.position}, or has other rows; the model follows")
             self._log.go_back(head)
             self._rebuild(live)
             return True
         if not followed:
-            self._log.erasing_due.set()  # also if another service forgot it
+            self._log.erasing_due.set()  # another service may have forgotten the rows
             if forgotten is not None and forgotten <= facts.position:
                 self._on_event("forgotten", {"generation": head.generation})
                 self._snapshots.drop_from(forgotten)
                 self._saved_position = min(self._saved_position, forgotten - 1)
                 self._rebuild(live)
             else:
-                live.adopt(head.generation)
+                live.set_generation(head.generation)
                 self._on_progress(0)
             return True
         if self._watch is None:
@@ -237,15 +237,14 @@ class Follower:
     def _rebuild(self, live: LiveModel) -> None:
         """Replace the model by one built from the current log.
 
-        Rows forgotten meanwhile do not affect the view of the log, so the model of this generation is finished; the
-        next step builds the next one without them.
+        Rows forgotten meanwhile do not change the view of the log; the next step rebuilds the model without them.
         """
         with self._log.viewing() as view:
             self.rebuild = Rebuild(view.head.generation, 0, view.head.position)
             learned = self._nearest_snapshot(view) or self._beginning()
             done = self._replay(view, learned)
         if done:
-            live.become(learned)
+            live.replace(learned)
             self._saved_position = min(self._saved_position, learned.position)
             self.rebuild = None
             self._on_event("rebuilt", {"generation": learned.generation, "position": learned.position})
@@ -290,7 +289,7 @@ class Follower:
         return found
 
     def _share(self, path: Path) -> None:
-        """Save a snapshot for other machines, unless one of them has just done so."""
+        """Store a snapshot in the database for other machines, unless one of them has just done so."""
         position, generation = map(int, path.stem.split("-"))
         if not self._log.database.shared:
             return

@@ -1,8 +1,8 @@
-"""The model in use: one thread trains it, any number of threads use it.
+"""The model in use: one thread trains it, any number of threads predict with it.
 
-All that the service wants of `mlca.MLCA` is asked here. `LiveModel` guards the model by a lock that is fair: who asks
-gets in between two chunks that are learned, and never waits for a second one. The model itself could be asked at any
-time, but an answer names the position that it is of, and measures and snapshots belong to one: so all move together.
+The service calls `mlca.MLCA` only through this module. `LiveModel` protects the model by a fair lock: a request waits
+for at most one chunk of rows to be learned. The model itself would allow predictions at any time. But responses,
+measures and snapshots state the position of the log that they belong to, so all are updated together.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NOTE = "snapshot"
 
 @dataclass(frozen=True)
 class Facts:
-    """What anybody may know about the model without waiting for it; of a table, also what its columns mean.
+    """Facts about the model that can be read without waiting for it; for tables, also the columns.
 
-    `settled` tells whether the columns are decided about for good. The checksum covers the log up to the position;
-    None where a snapshot of an older version had none.
+    `settled` is whether the kinds of columns are final. The checksum covers the log up to the position; it is None if
+    the model comes from a snapshot of an older version, which had none.
     """
 
     position: int
@@ -57,12 +57,12 @@ class Facts:
 
     @property
     def checksum_text(self) -> str | None:
-        """The checksum as answers and snapshots have it."""
+        """The checksum as text, for responses and snapshots."""
         return None if self.checksum is None else self.checksum.hex()
 
 
-class _Turnstile:
-    """A lock that is given in the order of asking."""
+class _FairLock:
+    """A lock that threads get in the order in which they request it."""
 
     def __init__(self) -> None:
         self._next, self._inside = threading.Lock(), threading.Lock()
@@ -76,8 +76,8 @@ class _Turnstile:
         finally:
             self._inside.release()
 
-    def try_to_enter(self) -> bool:
-        """Go in if nobody is inside and nobody waits; who goes in so must `leave`."""
+    def try_to_acquire(self) -> bool:
+        """Take the lock if it is free and no thread waits for it; then `release` must be called."""
         if not self._next.acquire(blocking=False):
             return False
         try:
@@ -85,16 +85,16 @@ class _Turnstile:
         finally:
             self._next.release()
 
-    def leave(self) -> None:
-        """Let the next one in."""
+    def release(self) -> None:
+        """Release the lock after `try_to_acquire`."""
         self._inside.release()
 
 
 @dataclass
 class Learned:
-    """A model, its measures, and the rows that both come from: all up to a position, in a generation.
+    """A model and its measures, up to a position of the log in a generation.
 
-    The checksum is that of the log at the position; None where a snapshot of an older version had none.
+    The checksum is that of the log at the position; None after a snapshot of an older version, which had none.
     """
 
     model: MLCA
@@ -105,7 +105,7 @@ class Learned:
     table: TableLearner | None = None
 
     def __post_init__(self) -> None:
-        """Find out whether the model is one of a table."""
+        """Create the table learner of a model that was trained on a table."""
         if hasattr(self.model, "classes_"):
             recipe = recipe_of(self.model)
             if recipe is not None and isinstance(recipe.layout, TableLayout):
@@ -115,7 +115,7 @@ class Learned:
         """Learn the rows that are not forgotten; return their number."""
         here = [row for row in rows if row.x is not None]
         if here:
-            assert columns is not None  # the first row has decided on them
+            assert columns is not None  # the first row defines them
             x = unpack_rows([row.x for row in here if row.x is not None], columns)
             labels = [row.labels for row in here]
             if isinstance(x, list):
@@ -129,7 +129,7 @@ class Learned:
         return len(here)
 
     def facts(self) -> Facts:
-        """Return what anybody may know."""
+        """Return the current facts about the model."""
         if not hasattr(self.model, "classes_"):
             return Facts(self.position, self.generation, self.checksum)
         model, table = self.model, self.table
@@ -153,7 +153,7 @@ class Learned:
         return frames.explain(self.model._fitted(), self.encode(x), cells)
 
     def encode(self, x: RowsOfX) -> Any:
-        """Return rows as the model takes them."""
+        """Return rows encoded for the model."""
         if not isinstance(x, list):
             return x
         assert self.table is not None  # the model has learned rows of this kind
@@ -162,73 +162,73 @@ class Learned:
 
 
 class LiveModel:
-    """The model that answers.
+    """The model that predicts.
 
-    If learning fails, nobody can say how many of the rows the model knows: from then on it neither answers, nor learns,
-    nor is saved.
+    If learning fails, it is unknown how many of the rows the model has learned. From then on it rejects predictions,
+    learning and snapshots.
 
     Parameters
     ----------
     learned : Learned
-        What it knows at first.
+        The first model, with its measures and position.
     """
 
     def __init__(self, learned: Learned) -> None:
-        self._guard = _Turnstile()
+        self._guard = _FairLock()
         self._learned = learned
         self._failed = False
         self.facts = learned.facts()
 
     def learn(self, rows: Sequence[LoggedRow], columns: Columns | None) -> int:
-        """Learn some rows; return how many there were."""
+        """Learn some rows; return the number learned."""
         with self._guard():
             learned = self._sound()
             self._failed = True  # until it is done
             count = learned.learn(rows, columns)
-            self._tell()
+            self._update_facts()
             self._failed = False
             return count
 
-    def adopt(self, generation: int) -> None:
-        """Take notice of a forgetting that concerns no row learned so far."""
+    def set_generation(self, generation: int) -> None:
+        """Set the generation after a forgetting that affects no row learned so far."""
         with self._guard():
             self._learned.generation = generation
-            self._tell()
+            self._update_facts()
 
-    def become(self, learned: Learned) -> None:
-        """Answer by another model from now on."""
+    def replace(self, learned: Learned) -> None:
+        """Use another model from now on."""
         with self._guard():
             self._learned, self._failed = learned, False
-            self._tell()
+            self._update_facts()
 
     def predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
-        """Predict some rows; return the model's facts too, since it may change at once."""
+        """Predict some rows; return the predictions with the facts of the model that made them."""
         with self._guard():
-            return self._judge(x)
+            return self._predict(x)
 
     def try_predict(self, x: RowsOfX) -> tuple[Facts, Answers] | None:
-        """Predict some rows if that can be done at once; None while the model learns, or others wait for it."""
-        if not self._guard.try_to_enter():
+        """Predict some rows if that is possible without waiting; None while the model is in use."""
+        if not self._guard.try_to_acquire():
             return None
         try:
-            return self._judge(x)
+            return self._predict(x)
         finally:
-            self._guard.leave()
+            self._guard.release()
 
-    def _judge(self, x: RowsOfX) -> tuple[Facts, Answers]:
+    def _predict(self, x: RowsOfX) -> tuple[Facts, Answers]:
         facts, learned = self.facts, self._sound()
         if facts.width is None:
             return facts, Answers(np.zeros((len(x), 0)), None, None, None, None)
         return facts, learned.model.predict_details(learned.encode(x))
 
     def explain(self, x: RowsOfX) -> tuple[Facts, Explanation]:
-        """Tell why a row, the only one of `x`, is judged as it is."""
+        """Explain the prediction of the only row of `x`."""
         with self._guard():
             learned = self._sound()
             return self.facts, learned.explain(x)
 
     def snapshot(self, path: Path, about: dict[str, Any]) -> Facts:
-        """Save the model with a note of where it stands; return where that is."""
+        """Save the model with its position and measures; return its facts."""
         from mlca.model import set_extra
 
         with self._guard():
@@ -240,16 +240,16 @@ class LiveModel:
 
     @contextmanager
     def measures(self) -> Iterator[LogMeasures]:
-        """Look at the measures while nothing is learned."""
+        """Give access to the measures while no row is learned."""
         with self._guard():
             yield self._learned.measures
 
     def _sound(self) -> Learned:
         if self._failed:
-            raise unavailable("the model has failed while it learned", "let the operator restart the service")
+            raise unavailable("training of the model has failed", "ask the operator to restart the service")
         return self._learned
 
-    def _tell(self) -> None:
+    def _update_facts(self) -> None:
         self.facts = self._learned.facts()
         self._learned.measures.note(self.facts.position, self.facts.nodes)
 
@@ -257,7 +257,7 @@ class LiveModel:
 def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return all parameters of a new service's model: those chosen, and the defaults of this version.
 
-    All are kept in the log, since a later version may have other defaults and must replay the same model.
+    All are stored in the log, because a later version may have other defaults and must replay the same model.
     """
     from mlca.classifier import MLCA
     from mlca.options import without_effect
@@ -266,14 +266,14 @@ def new_parameters(chosen: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"{name} changes nothing without --decision bayes or --published; add one, or leave it out")
     defaults: dict[str, Any] = {"recency": chosen.get("decision") != "bayes"}
     model = MLCA(**defaults | chosen)
-    model.fit(np.zeros((1, 1)), [("checked",)])  # raises on parameters that cannot be
+    model.fit(np.zeros((1, 1)), [("checked",)])  # raises ValueError on invalid parameters
     return {name: value for name, value in model.get_params().items() if name not in ("n_jobs", "verbose")}
 
 
 def new_model(kept: dict[str, Any], n_jobs: int | None) -> MLCA:
-    """Return the model before the first row, by the parameters that a log has kept.
+    """Return the model before the first row, with the parameters stored in the log.
 
-    Logs of earlier versions lack parameters that did not exist then: these have the values of that time.
+    Logs of earlier versions lack parameters that did not exist then; these get the values of that time.
     """
     from mlca.classifier import MLCA
 

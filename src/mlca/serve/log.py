@@ -1,4 +1,4 @@
-"""The log: every acknowledged row, in the order of learning. Replaying it gives the model.
+"""The log: all acknowledged rows in the order of learning, from which the model can be rebuilt.
 
 A row is in one of three states. It *waits* (stored when it was predicted; no labels yet, no position), it is *learned*
 (it has labels and a position), or it is *forgotten* (its content is erased; ID and position stay as a tombstone, so
@@ -9,11 +9,11 @@ Forgetting raises the generation and records the first position that it affected
 generation g stays valid if no later generation affected a position up to p.
 
 Rows have chained checksums (`row_checksums`), which are verified on every read. `log_upkeep` upgrades logs of older
-versions, and repairs a log as far as its operator accepts.
+versions, and repairs damaged logs if the operator permits it.
 
-The SQL works in SQLite and PostgreSQL; their differences are in a `Database`, in `sqlite` and `postgresql`. The
-possible writes are in `log_changes`. Wall-clock times are stored for people only; nothing is ordered or decided by
-them.
+The SQL works in SQLite and PostgreSQL; `sqlite` and `postgresql` implement `Database` for their differences. The
+possible writes are in `log_changes`. Wall-clock times are stored for information only; neither order nor decisions
+depend on them.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class LogView:
         return _first_forgotten(self._session, generation)
 
     def fits(self, position: int, generation: int, checksum: bytes | None) -> bool:
-        """Return whether the log contains the rows of a model, apart from those forgotten since."""
+        """Return whether the log contains the rows of a model, except rows that were forgotten later."""
         if position > self.head.position or generation > self.head.generation:
             return False
         return checksum is None or checksum == self.checksum_at(position)
@@ -168,7 +168,7 @@ class Log:
         self.database = database
         self._moving = threading.Lock()
         self.erasing_due = threading.Event()
-        self.erasing_due.set()  # a killed service may have left some
+        self.erasing_due.set()  # a killed service may have left forgotten data on disk
         with database.reading() as session:
             version, identity, parameters, start = session.execute(
                 "SELECT version, identity, parameters, start FROM mlca_log"
@@ -202,7 +202,7 @@ class Log:
                     (head.position, head.generation, _columns_to_text(head.columns), head.checksum, VERSION),
                 )
         self._move_to(head)
-        # Also if nothing was accepted: this may be a retry, since the first commit was not confirmed.
+        # Also if nothing was accepted: this may be a retry of a change whose commit was not confirmed.
         erasing = any(isinstance(change, Forget) for change in changes)
         if erasing:
             self.erasing_due.set()
@@ -219,14 +219,14 @@ class Log:
             yield view
 
     def _move_to(self, head: Head) -> None:
-        """Record the state of the log; a view that is older than a commit does not move it back."""
+        """Record the state of the log, unless a newer one is recorded already."""
         with self._moving:
             older = (head.position, head.generation) < (self.head.position, self.head.generation)
             if not older and (head.columns is not None or self.head.columns is None):
                 self.head = head
 
     def go_back(self, head: Head) -> None:
-        """Record the state of a log that has lost its end, such as a restored database."""
+        """Record an earlier state, after the log has lost its last rows, for example in a restored database."""
         with self._moving:
             self.head = head
 

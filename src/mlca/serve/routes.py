@@ -38,7 +38,7 @@ from mlca.validation import check_objective, read_threshold
 
 # Approximate sizes of a row in a response, and of a probability in it.
 _ROW_BYTES, _PROBABILITY_BYTES = 100, 30
-# Characters of an error that quotes the request, which may hold millions.
+# Longest error message that quotes the request, in characters.
 _MOST_QUOTED = 400
 
 
@@ -101,7 +101,7 @@ class Routes:
         return JSONAnswer(_taken(receipt))
 
     def _read_learn(self, body: bytes) -> tuple[RequestRows, list[bytes], RequestError | None]:
-        """Return the rows of a body, packed for the log, and their faults unless they are known."""
+        """Return the rows of a body, the same packed for the log, and an error if some cannot be read."""
         rows = parse_object(body, ("rows",)).get("rows")
         batch = read_rows(rows, self._service.columns, need_ids=True, need_labels=True, most=MOST_SENT)
         refusal = None
@@ -120,7 +120,7 @@ class Routes:
         return JSONAnswer(_taken(await self._service.write(labels)))
 
     async def predict(self, request: Request) -> Response:
-        """Predict rows; keep them for their labels if requested."""
+        """Predict rows; if requested, keep them until their labels arrive."""
         service = self._service
         body = await read_body(request)
         fields = ("rows", "top", "threshold", "objective", "keep", "min_position", "min_generation")
@@ -229,8 +229,8 @@ class Routes:
 
     async def model_file(self, request: Request) -> Response:
         """Send the model as a file that `mlca.load` reads."""
-        asked = {name: _number_or_text(text) for name, text in request.query_params.items()}
-        live = await self._live(asked)
+        minima = {name: _number_or_text(text) for name, text in request.query_params.items()}
+        live = await self._live(minima)
         if live.facts.width is None:
             raise unavailable("the model has not learned anything yet", "send some rows to learn first")
         writing = asyncio.ensure_future(asyncio.to_thread(self._export, live))
@@ -249,7 +249,7 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """Stream the state every second, and the events in between."""
-        if request.method == "HEAD":  # the stream would never end, nor would the wait
+        if request.method == "HEAD":  # a response without a body must not wait for the endless stream
             return Response(media_type="text/event-stream")
         first = await self._service.ask_log(self._service.state)
         return StreamingResponse(self._service.events.listen(first), media_type="text/event-stream")
@@ -260,7 +260,7 @@ class Routes:
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
     async def alive(self, request: Request) -> Response:
-        """Answer."""
+        """Report that the process responds."""
         return JSONAnswer({"live": True})
 
     async def ready(self, request: Request) -> Response:

@@ -8,7 +8,7 @@ Each row has a random salt, a digest of salt and content, and the checksum, whic
 and the digest. Forgetting erases content and salt and keeps the digest: the chain stays intact, and without the salt
 the digest reveals nothing about the content.
 
-The checksums detect damage. They do not stop somebody who can write to the database.
+The checksums detect damage. They do not protect against an attacker who can write to the database.
 """
 
 from __future__ import annotations

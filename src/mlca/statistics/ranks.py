@@ -1,4 +1,4 @@
-"""From a table of results to ranks."""
+"""Ranks of algorithms from a table of results."""
 
 from __future__ import annotations
 

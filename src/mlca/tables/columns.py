@@ -1,4 +1,4 @@
-"""The kind of a column, by its first cells: number, boolean, date, category, free text, or ID."""
+"""Inference of the kind of a column from its first cells: number, boolean, date, category, free text, or ID."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from mlca.tables.words import length_of, words_of
 # The number of first rows that decide the kinds.
 FIRST_ROWS = 1000
 
-# Smallest share of numbers or dates among the values of such a column; other values are then faults.
+# Smallest share of numbers or dates among the values of such a column; other values are errors.
 MOSTLY = 0.9
 
-# Columns with more values, or with more than half of the rows' values distinct, are text rather than categories.
+# Columns with more distinct values, or with more distinct values than half of the rows, are text, not categories.
 MOST_VALUES = 100
 FEW_ROWS = 10
 
 # Short codes, such as tail numbers of planes, are categories up to this share of distinct values.
 MOSTLY_DIFFERENT = 0.95
 
-# Values with this many words on average are sentences, however often they are repeated.
+# Values with this many words on average are text, even if they are often repeated.
 WORDS_OF_TEXT = 4
 
 _CALLED_ID = re.compile(r"(.*[^a-z])?(id|ids|uuid|guid|key|index|idx)", re.IGNORECASE)
@@ -53,7 +53,7 @@ _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 @dataclass(frozen=True)
 class Wishes:
-    """The user's settings about columns, by name or pattern; they override the first rows.
+    """The user's settings of column kinds, by name or pattern; they override what is inferred.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ class Wishes:
     text_features : int
         The number of features for the words of a text.
     codes : bool
-        Whether repeated short codes are categories, however many there are. Logs of the service are replayed by the
-        rule with which they began, under which many codes are text.
+        Whether repeated short codes are categories, even if there are many. False for the service, which replays old
+        logs: in its first version, many codes were text.
     """
 
     numeric: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Wishes:
         return kinds[0] if kinds else None
 
     def among(self, columns: Collection[str]) -> Wishes:
-        """Return the settings for these columns and later ones: the name of one of these is not a pattern."""
+        """Return the settings for a table with these columns; a setting that is a column's name is not a pattern."""
 
         def meant(names: Sequence[str]) -> tuple[str, ...]:
             return tuple(escape(name) if name in columns else name for name in names)
@@ -147,8 +147,8 @@ def decide_columns(
 ) -> list[Column]:
     """Decide the kind of every column.
 
-    Where free text or dates are beside numbers, the numbers are scaled: words count about 1, and numbers of another
-    magnitude would dominate or vanish.
+    If the table also has free text or dates, numbers are scaled: values of words are about 1, and numbers of another
+    magnitude would dominate the distance or have no effect on it.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def scaled(column: Column, cells: Sequence[Any]) -> Column:
     if not isinstance(column, Numeric):
         return column
     numbers = numbers_among(cells, comma=column.comma)
-    if not len(numbers):  # all out of bounds, which is reported when a row is read
+    if not len(numbers):  # all are out of bounds, which is reported when a row is encoded
         return column
     spread = float(np.std(numbers))
     return replace(column, centre=float(np.mean(numbers)), spread=spread if spread > 0 else 1.0)
@@ -218,7 +218,7 @@ _ADJECTIVE = {"numeric": "numeric", "categorical": "categorical", "text": "text"
 
 
 def _vector(name: str, present: Sequence[Any]) -> Vector | None:
-    """Return a column of vectors, if the cells are lists or arrays of numbers, most of them of one length."""
+    """Return a vector column if the cells are lists or arrays of numbers, most of them with the same length."""
     lengths = [0 if vector is None else len(vector) for vector in map(as_vector, present)]
     width = max(set(lengths), key=lengths.count)
     return Vector(name, width) if width and lengths.count(width) >= MOSTLY * len(lengths) else None
@@ -250,14 +250,14 @@ def _by_values(name: str, present: Sequence[Any], wishes: Wishes) -> Column:
 
 
 def _says_nothing(cell: Any) -> bool:
-    """Return whether a cell cannot be written as one value: several values, a complex number, or a bare object."""
+    """Return whether a cell has no meaning as text: several values, a complex number, or a plain object."""
     cell_type: Any = type(cell)
     bare = cell_type.__str__ is object.__str__ and cell_type.__repr__ is object.__repr__
     return is_several(cell) or bare or isinstance(cell, complex)
 
 
 def _says_yes_and_no(present: Sequence[Any]) -> bool:
-    """Return whether text means true and false, or yes and no; 0 and 1 are numbers."""
+    """Return whether the cells are the words true and false, or yes and no; 0 and 1 are numbers."""
     if not all(isinstance(cell, str) for cell in present):
         return False
     words = {cell.strip().lower() for cell in present}

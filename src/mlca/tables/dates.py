@@ -72,12 +72,12 @@ def cycles_of(days: Sequence[float]) -> tuple[Cycle, ...]:
     differ.
     """
     first, last = min(days), max(days)
-    told: dict[Cycle, bool] = {
+    varies: dict[Cycle, bool] = {
         "year": last - first >= 60,
         "week": len({math.floor(day) % 7 for day in days}) > 1,
         "day": len({day % 1 for day in days}) > 1,
     }
-    return tuple(cycle for cycle in CYCLES if told[cycle])
+    return tuple(cycle for cycle in CYCLES if varies[cycle])
 
 
 def phase(days: float, cycle: Cycle) -> tuple[float, float]:

@@ -308,7 +308,7 @@ class Vector:
         return f"not a list of {self.width} numbers within bounds"
 
     def encode(self, cells: Sequence[Any]) -> Encoded:
-        """Put the numbers of the vectors side by side."""
+        """Return the numbers of the vectors as one feature per position."""
         block = np.full((len(cells), self.width), np.nan)
         missing: list[int] = []
         faulty: list[int] = []

@@ -42,27 +42,27 @@ class Growth(NamedTuple):
 class Recipe(TransformerMixin, BaseEstimator):
     """Encodes columns of any kind as numbers, learned row by row.
 
-    The first 1000 rows, or fewer if a row is transformed earlier, decide the kinds of the columns: number, boolean,
-    date, category or free text. IDs and columns without a name are left out, with a warning. Later rows may bring new
-    categories, which get new codes, and new columns, which become features on the right. Columns are matched by name;
-    one that came late may be absent, and is then missing in all rows.
+    The kinds of columns (number, boolean, date, category, free text) are inferred from the first 1000 rows, or from
+    fewer if a row is transformed earlier. IDs and columns without a name are left out, with a warning. Later rows may
+    contain new categories, which get new codes, and new columns, which become features on the right. Columns are
+    matched by name. Columns that were added later may be absent; their values are then missing.
 
     A missing value becomes NaN: MLCA leaves it out of each comparison.
 
-    * A number is unchanged, unless free text or dates are beside it: then it is scaled to mean 0 and deviation 1
-      of the first rows.
+    * A number is unchanged, unless the table also has free text or dates. Then it is scaled to mean 0 and standard
+      deviation 1 over the first rows.
     * True and false, or yes and no, are 1 and 0.
     * A date becomes a number that grows with time, and a position in the year, in the week and in the day, if the
       first rows differ in it.
-    * A category becomes a code, 1, 2, ...: equal to another or not. An unknown one is -1, which equals none of
-      them (after 1000 values: all later ones). `categorical_features_` lists the features that are codes.
-    * Words and pairs of words of free text are hashed to `text_features` features, each with the value 1 + log n if
-      it occurs n times, and rows become sparse. The most frequent words of a feature are stored for its name.
+    * A category becomes a code, 1, 2, ...; codes are only tested for equality. An unknown category is -1, which
+      equals no other. After 1000 values, all new ones are unknown. `categorical_features_` lists these features.
+    * Words and pairs of words of free text are hashed to `text_features` features. The value is 1 + log n for n
+      occurrences, and rows become sparse. The most frequent words of a feature are stored to name it.
 
     Parameters
     ----------
     numeric, categorical, text, ignore : sequence of str, default=()
-        Names of columns, or patterns such as ``"note_*"``, whose kind you set.
+        Names of columns, or patterns such as ``"note_*"``, whose kinds you set.
     text_features : int, default=16384
         The number of features per text column.
 
@@ -207,12 +207,12 @@ class Recipe(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or csr_array of shape (n_rows, n_features)
-            Sparse where there is free text.
+            Sparse if there is free text.
 
         Raises
         ------
         ValueError
-            If a cell does not fit its column, or a required column is missing; the message has column and row.
+            If a cell does not fit its column, or a required column is missing; the message names column and row.
         """
         layout = self.table_layout
         X = as_table(X)
@@ -299,7 +299,7 @@ def warn_of_columns(left_out: Mapping[str, str]) -> None:
 
 
 def recipe_from_json(plain: Any, n_features: int) -> Recipe:
-    """Read a recipe that may have been tampered with.
+    """Read a recipe from an untrusted file.
 
     Parameters
     ----------
@@ -315,7 +315,7 @@ def recipe_from_json(plain: Any, n_features: int) -> Recipe:
     Raises
     ------
     ValueError
-        If it is not a recipe, or not one for a model with that many features.
+        If it is not a recipe, or is for a model with another number of features.
     """
     try:
         layout = layout_from_json(plain)

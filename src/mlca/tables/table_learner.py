@@ -1,25 +1,24 @@
 """The table learner: the first rows of a table decide the kinds of its columns; then rows are encoded and learned.
 
-Frames, the command line and the service learn through this class. The first 1000 rows decide the kinds of columns.
-Until then rows are held, and columns are decided after 1, 2, 4, ... rows; if the decision differs from the one before,
-the model is trained again on all rows so far. Deciding after each row would give the same final model, but takes time
-that grows with the square of the number of rows. Between decisions, and after the last one, a new category gets the
-next code, and new columns are added on the right.
+Frames, the command line and the service learn through this class. The kinds of columns are inferred from the first 1000
+rows. Until then rows are kept, and the kinds are inferred again after 1, 2, 4, ... rows; if they have changed, the
+model is retrained on all rows so far. Inferring them after each row would give the same final model, but takes time
+that grows with the square of the number of rows. In between, and after the last time, a new category gets the next
+code, and new columns are added on the right.
 
 The model after a number of rows does not depend on the portions in which they arrived. So with `bad_cells="missing"`, a
-late column begins at the first row that has a value in it, whose cell decides the kind. Otherwise all rows of the call
-decide: a frame has the same columns in all of its rows.
+late column begins at the first row that has a value in it, and that value decides its kind. Otherwise all rows of the
+call decide: a frame has the same columns in all of its rows.
 
 `bad_cells` sets how cells are handled that do not fit their column:
 
-* "raise": the call is rejected as a whole, and the model is unchanged. If the columns are not settled, they are first
-  decided again by the rows up to that cell.
-* "skip": rows with such a cell are skipped and counted. As with "raise", columns that are not settled are first decided
-  again by the rows up to that cell.
-* "missing": the cell is a missing value. No row fails: columns that the user would have to decide are text; if
-  all columns would be ignored as IDs, all are learned; columns beyond a limit are ignored. The service needs this,
-  since it replays the rows of its log at each start. If the cells contradict a kind that the user set, the column is
-  text.
+* "raise": the whole call is rejected, and the model is unchanged. If the columns are not settled, their kinds are first
+  inferred again from the rows up to that cell.
+* "skip": rows with such a cell are skipped and counted. As with "raise", the kinds of columns that are not settled are
+  first inferred again.
+* "missing": the cell is a missing value, and no row fails. A column whose kind is unclear becomes text. If all columns
+  would be ignored as IDs, all are learned. Columns beyond a limit are ignored. If the cells contradict a kind that the
+  user set, the column becomes text. The service needs this mode, because it replays the rows of its log at each start.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ from mlca.targets import LabelRows, LabelSet, read_targets
 
 BadCells: TypeAlias = Literal["raise", "missing", "skip"]
 
-# With `bad_cells="missing"`: largest number of learned columns, and of features per row. The latter is larger where
-# columns of text need more.
+# With `bad_cells="missing"`: largest number of learned columns, and of features per row. The latter is raised if text
+# columns need more.
 MOST_CELLS = 10_000
 MOST_NUMBERS = 100_000
 MOST_TEXTS = 24
 
-# Single rows after which columns that are left out are reported.
+# Number of rows, if they arrive one by one, after which ignored columns are reported.
 _REPORTED_FROM = 100
 
 
@@ -92,7 +91,7 @@ def recipe_for(model: LearnedModel) -> Recipe | None:
 
 
 def make_room(model: LearnedModel, layout: Layout) -> None:
-    """Widen a model by the new features of a layout, on the right, as missing values so far.
+    """Append the new features of a layout to a model; they are missing in all earlier rows.
 
     `mlca.learner.widening` describes which part of that is exact.
     """
@@ -106,7 +105,7 @@ def make_room(model: LearnedModel, layout: Layout) -> None:
 
 
 class Held(NamedTuple):
-    """The first rows and their labels, while columns are not settled, and the left-out columns that were reported."""
+    """The first rows and their labels, kept until columns are settled, and the ignored columns reported so far."""
 
     rows: FirstRows = FirstRows()
     targets: tuple[LabelRows, ...] = ()
@@ -116,9 +115,9 @@ class Held(NamedTuple):
 class _Plan(NamedTuple):
     """The effect of a call, once it is known to succeed."""
 
-    begun: tuple[TableLayout, Any] | None  # the layout and numbers of the first rows, all of which are learned again
-    parts: list[Part]  # rows of the call that are learned in addition; `start` and `stop` count rows of the call
-    first: FirstRows | None  # the rows held afterwards; None if columns are settled
+    begun: tuple[TableLayout, Any] | None  # a new layout and the first rows encoded by it, which are learned again
+    parts: list[Part]  # further rows to learn; `start` and `stop` are row numbers within the call
+    first: FirstRows | None  # the rows to keep afterwards; None if columns are settled
     warning: str | None = None
 
 
@@ -128,13 +127,13 @@ class TableLearner:
     Parameters
     ----------
     model : MLCA
-        An empty model, or one with named columns, which are then settled.
+        An empty model, or one with named columns; these count as settled.
     bad_cells : {"raise", "missing", "skip"}, default="raise"
         How cells are handled that do not fit their column.
     wishes : Wishes, optional
         The user's settings about columns (default: those of the model).
     held : Held, optional
-        The held first rows of a model whose columns are not settled.
+        The first rows of a model whose columns are not settled.
 
     Attributes
     ----------
@@ -168,7 +167,7 @@ class TableLearner:
         self.n_skipped = 0
         self._tolerant, self._skips = bad_cells == "missing", bad_cells == "skip"
         self._wishes = wishes or Wishes.of_kinds(model.columns or {}, text_features=model.text_features)
-        if self._tolerant:  # logs of the service began with this rule, and are replayed by it
+        if self._tolerant:  # replays of the service's logs must keep the rule of the first version
             self._wishes = replace(self._wishes, codes=False)
 
     @property
@@ -185,7 +184,7 @@ class TableLearner:
         return self.held is None
 
     def encode(self, cells: CellsByColumn, n_rows: int) -> Any:
-        """Return encoded rows; absent columns and unknown ones are missing values."""
+        """Return encoded rows; absent columns become missing values, and unknown ones are ignored."""
         return self._encoded(self.layout, TableRows(cells, n_rows))
 
     def learn(
@@ -201,7 +200,7 @@ class TableLearner:
             Their labels, as `MLCA.partial_fit` takes them. The labels of skipped rows are known afterwards if another
             row of the call is learned.
         settle : bool, default=False
-            Whether these rows make the columns final, however few they are.
+            Whether these rows make the columns final, even if they are few.
         """
         model = self.model
         labels, targets = read_targets(y, getattr(model, "labels_", None), classes)
@@ -217,7 +216,7 @@ class TableLearner:
         reported = frozenset(self.layout.left_out) if held is None else held.reported
         try:
             self._carry_out(plan, cells, labels, targets)
-        finally:  # after an interrupt the model has some of the rows, and these are held
+        finally:  # after an interrupt only the learned rows are kept
             self.held = _held_after(plan, held, cells, targets, self._n_seen - n_before)
         if plan.warning is not None:
             warn(plan.warning)
@@ -225,7 +224,7 @@ class TableLearner:
             self._report_left_out(reported, cells.n_rows)
 
     def _report_left_out(self, reported: frozenset[str], n_new: int) -> None:
-        """Warn once of each column that is left out; what few single rows say of columns may change."""
+        """Warn once of each ignored column, but not yet after a few single rows, which may be misleading."""
         left_out, held = self.layout.left_out, self.held
         if held is not None:
             if n_new < deciding.FEW_ROWS and held.rows.n_rows < _REPORTED_FROM:
@@ -245,7 +244,7 @@ class TableLearner:
             assert held is not None
             n_known, (layout, rows) = held.rows.n_rows, plan.begun
             learned = _joined([*held.targets, targets.between(0, rows.shape[0] - n_known)])
-            fresh = model._apart()  # after an interrupt the model is that of the rows before
+            fresh = model._apart()  # so that an interrupt leaves the old model
             seed = model._learner.parameters.seed if n_known else None  # drawn once for all portions
             fresh._start_afresh(rows, rows, labels, categories=layout.nominal, seed=seed)
             recipe = Recipe.by_layout(layout)
@@ -262,7 +261,7 @@ class TableLearner:
     def learn_part(
         self, X: Any, layout: Layout, labels: LabelSet, targets: LabelRows, cells: CellsByColumn | None = None
     ) -> None:
-        """Learn encoded rows, by the model's layout or one that has grown from it.
+        """Learn rows that were encoded by the model's layout or by an extension of it.
 
         Parameters
         ----------
@@ -271,14 +270,14 @@ class TableLearner:
         layout : Layout
             Their layout.
         labels, targets : LabelSet, LabelRows
-            All labels known with these rows, and those of each row.
+            All labels known so far, and those of each row.
         cells : mapping of str to sequence, optional
-            The cells of the rows: the words of texts are stored for display.
+            The cells of the rows, whose words are stored for display.
         """
         model = self.model
         rows = model._read_rows(X, targets)
-        # Readers in other threads must find a model with its own recipe, and with names for all labels of its learner.
-        # So if the learner stays, names are added in place.
+        # Other threads must always find a matching recipe, and names for all labels of the learner. So if the learner
+        # stays, names are added in place.
         begins = not hasattr(model, "labels_")
         fresh = model._apart() if begins or layout.n_features > model._learner.n_features else model
         if begins:
@@ -308,7 +307,7 @@ class TableLearner:
     def _plan_readable(
         self, cells: TableRows, targets: LabelRows, settle: bool
     ) -> tuple[_Plan, TableRows, LabelRows] | None:
-        """Encode the rows of a call that can be read; return these as well, or None if there are none."""
+        """Encode the valid rows of a call; return the plan with these rows, or None if there are none."""
         while cells.n_rows:
             try:
                 return self._plan(cells, settle), cells, targets
@@ -334,7 +333,7 @@ class TableLearner:
             except ValueError as error:
                 if not n_known:
                     raise
-                # Accepted rows must not cause later ones to be rejected, whatever the current decision says about them.
+                # Accepted rows must not cause later ones to be rejected, even if their kinds are unclear now.
                 parts = self._grown(self.layout, cells, 0, settled=True)
                 kept = f"the kinds of columns stay unchanged, because with all rows so far {error}"
                 return _Plan(None, parts, None, kept)
@@ -371,7 +370,7 @@ class TableLearner:
         return self.model._read_rows(X)
 
     def _grown(self, layout: TableLayout, cells: TableRows, first_row: int, *, settled: bool) -> list[Part]:
-        """Return rows encoded by a layout that grows with them."""
+        """Return rows encoded by a layout that is extended as needed."""
         if self._tolerant:
             return _grown_by_rows(layout, cells, first_row, self._wishes)
         decide = kind_by(self._wishes, layout)

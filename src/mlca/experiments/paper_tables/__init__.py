@@ -3,21 +3,22 @@
 N. Masuyama, Y. Nojima, C. K. Loo, H. Ishibuchi: Multi-label Classification via Adaptive Resonance
 Theory-based Clustering. IEEE TPAMI 45(7), 2023.
 
-- ``continual.csv``: the table of continual learning on the synthetic stream, means and standard
-  deviations of 20 seeds.
+- ``continual.csv``: the table of continual learning on the synthetic stream, means and standard deviations of 20
+  seeds.
 - ``nodes.csv``: the table of nodes, means of 2 x 10-fold cross-validation.
-- ``tuned_parameters.csv``: what grid search chose for the comparison algorithms; an empty cell is an
+- ``tuned_parameters.csv``: the parameters that grid search chose for the comparison algorithms; an empty cell is an
   algorithm that did not finish within five days.
 - ``datasets.csv``: the table of datasets.
 - ``complexity.csv``: the table of computational complexity.
-- ``ranking.csv``: who is ahead of whom by average rank. The paper prints the ranks as diagrams only and
-  their order in its text; these rows are the statements of that text.
+- ``ranking.csv``: pairs of algorithms of which the first has the better average rank. The paper shows ranks only in
+  diagrams; these rows are the statements of its text.
 
-Not the paper's, but what was expected of the rule that this package has since:
+Not from the paper, but expected results of this package's own rule:
 
-- ``simulated.csv``: what a plain program of the learned similarity and the calibrated decision reached when they were
-  worked out (5 folds, without the background score), and how far below it the package may be.
-- ``simulated_streams.csv``: micro F1 of the same program on streams in the order of the file, without and with recency.
+- ``simulated.csv``: results of an early simulation of the learned similarity and the calibrated decision (5 folds,
+  without the background score), and the accepted deviation below them.
+- ``simulated_streams.csv``: micro F1 of the same simulation on streams in the order of the file, without and with
+  recency.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def read_paper(name: str) -> tuple[dict[str, str], ...]:
     Returns
     -------
     tuple of dict
-        One a row, cells by the heads of their columns.
+        One per row, with cells by column name.
 
     Examples
     --------

@@ -1,15 +1,14 @@
-"""The report of ``mlca reproduce``: what came out, beside what the paper says.
+"""The report of ``mlca reproduce``: results beside those of the paper.
 
-An experiment hands over a `Section`: sentences, tables of plain numbers, figures as SVG text. Nothing in
-here knows where they come from, and nothing is computed here but their look:
+An experiment passes a `Section`: sentences, tables of numbers, figures as SVG text. This package only formats them:
 
 1. `names` gives every section, table and figure a name, which its link on the page and its file share.
 2. `cells` rounds the numbers of a table column by column, once for all formats.
-3. `page` writes the HTML: `page.html` is the frame, `page.css` the look (light, dark, phone, print),
-   `page.js` sorts tables, and `svg` fits pictures into the page. `markdown` writes the same for readers of
-   text; CSV files keep all digits.
-4. `write_report` puts the files into a folder. Each is replaced as a whole, the report itself last, so that
-   whoever opens it in the middle of a run sees one that is complete.
+3. `page` writes the HTML: `page.html` is the frame, `page.css` the style (light, dark, phone, print),
+   `page.js` sorts tables, and `svg` embeds pictures in the page. `markdown` writes the same as text; CSV files keep all
+   digits.
+4. `write_report` puts the files into a folder. Each is replaced atomically, the report itself last, so that
+   a report that is opened during a run is complete.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ __all__ = ["Figure", "Report", "Section", "Table", "write_report"]
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Write a report as HTML, Markdown, one CSV file a table and one SVG file a figure.
+    """Write a report as HTML, Markdown, one CSV file per table and one SVG file per figure.
 
     Parameters
     ----------
     report : Report
-        What to write.
+        The report.
     folder : Path
-        Where to; made if it is not there. Files of an earlier report with the same names are replaced.
+        The output folder; created if missing. Files of an earlier report with the same names are replaced.
 
     Returns
     -------

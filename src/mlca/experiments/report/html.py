@@ -30,8 +30,8 @@ def html_page(report: Report, sections: Sequence[NamedSection]) -> str:
     Returns
     -------
     str
-        A page whose policy forbids every request and every script but its own, so that not even a picture
-        can break the promise to be one self-contained file.
+        A self-contained page. Its content security policy forbids requests and all scripts except its own, also
+        those in pictures.
     """
     script = _part("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -78,13 +78,13 @@ def _section(named: NamedSection) -> str:
 
 
 def _paragraph(text: str, kind: str = "") -> str:
-    """Return a paragraph, or nothing where there is nothing to say."""
+    """Return a paragraph; empty for empty text."""
     if not text.strip():
         return ""
     return f"<p{_classes(kind)}>{_text(text)}</p>"
 
 
-# Names have no double hyphens, so an id of a name, two hyphens and more belongs to one part alone.
+# Names have no double hyphens, so ids of the form name--suffix are unique.
 def _table(name: str, table: Table) -> str:
     columns = columns_of(table)
     kinds = ["number" if column.is_numeric else "" for column in columns]
@@ -115,7 +115,7 @@ def _row(cells: Sequence[Cell], kinds: Sequence[str]) -> str:
 
 
 def _cell_contents(cell: Cell, kind: str) -> str:
-    """Return a cell from its attributes to its text: all but the name of its element."""
+    """Return the attributes and the text of a cell, without the name of its element."""
     value = "" if cell.number is None else f' data-value="{_javascript_number(cell.number)}"'
     return f"{_classes(kind, 'missing' if cell.missing else '')}{value}>{_text(cell.text)}"
 
@@ -150,14 +150,14 @@ _LINK = re.compile(r"""(\bhref\s*=\s*["']\s*#|\burl\(\s*["']?#)""")
 
 
 def inline_svg(svg: str, prefix: str) -> str:
-    """Return an SVG picture ready to stand inside an HTML page.
+    """Return an SVG picture that can be embedded in an HTML page.
 
     Parameters
     ----------
     svg : str
         A whole SVG document; anything before its ``<svg>`` element is left out.
     prefix : str
-        Put before every id and every link to one: pictures drawn by the same hand use the same ids.
+        Put before every id and every link to one, because pictures of the same program use the same ids.
 
     Returns
     -------

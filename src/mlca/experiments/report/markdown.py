@@ -1,4 +1,4 @@
-"""The report as Markdown: the same sentences and tables, the figures as files beside it."""
+"""The report as Markdown: the same sentences and tables, with figures as separate files."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def _escape_list_mark(mark: re.Match[str]) -> str:
 
 
 def _inline(text: str) -> str:
-    """Return a text on one line, its punctuation without any meaning to Markdown."""
+    """Return a text on one line, with the punctuation of Markdown escaped."""
     return re.sub(r"([\\`*_\[\]<>&|~$#])", r"\\\1", re.sub(r"\s+", " ", text).strip())

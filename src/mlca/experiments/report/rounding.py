@@ -1,4 +1,4 @@
-"""How numbers are shown: rounded alike within a column, signed where they are differences."""
+"""Formatting of numbers: rounded consistently within a column, with a sign for differences."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as readers see it.
+    """A formatted cell.
 
     Parameters
     ----------
     text : str
-        What is shown.
+        The text to show.
     number : float or None
         The number behind the text, unrounded.
     missing : bool
@@ -34,14 +34,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A column as readers see it.
+    """A formatted column.
 
     Parameters
     ----------
     head : str
         Its name.
     cells : tuple of Cell
-        One cell a row.
+        One cell per row.
     """
 
     head: str
@@ -49,7 +49,7 @@ class ShownColumn:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether the column has numbers, and besides them only missing cells."""
+        """Whether the column has only numbers and missing cells."""
         shown = [cell for cell in self.cells if not cell.missing]
         return bool(shown) and all(cell.number is not None for cell in shown)
 
@@ -81,18 +81,18 @@ def _cell(value: str | float | int | None, rounding: _Rounding, signed: bool) ->
 
 
 def known_or_not_available(value: str | float | int | None) -> str | float | int:
-    """Return a table's value, or "N/A" where it is ``None`` or NaN."""
+    """Return a table's value, or "N/A" if it is ``None`` or NaN."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOT_AVAILABLE
     return value
 
 
 class _Rounding:
-    """How many decimals the numbers of a column are shown with.
+    """The number of decimals in a column.
 
-    Where the largest is below a hundred times the smallest, all have as many decimals as the largest needs,
-    and the points stand below each other. Where a column mixes scales (a share of rows above a number of
-    nodes) each number has the decimals of its own scale. Never more than the numbers themselves have.
+    If the largest number is below a hundred times the smallest, all have the decimals that the largest needs, and are
+    aligned. If a column mixes scales (a share of rows above a number of nodes), each number has the decimals of its own
+    scale. No number gets more decimals than it has.
     """
 
     def __init__(self, numbers: Sequence[float]) -> None:
@@ -102,7 +102,7 @@ class _Rounding:
         self._alike = self._largest < 100 * min(sizes, default=0.0)
 
     def show(self, number: float, signed: bool) -> str:
-        """Write a number; one too small to see gets two digits of its own, unless it is a difference."""
+        """Format a number; one that would be rounded to 0 gets two significant digits, unless it is a difference."""
         if math.isinf(number):
             return "∞" if number > 0 else "−∞"
         size = abs(number)
@@ -117,7 +117,7 @@ class _Rounding:
 
 
 def _decimals_for(size: float) -> int:
-    """Return the decimals worth showing: three of a share, one of a mean number of nodes."""
+    """Return the useful number of decimals: three for a share, one for a mean number of nodes."""
     if size < 10:
         return 3
     if size < 100:
@@ -126,7 +126,7 @@ def _decimals_for(size: float) -> int:
 
 
 def _decimals_in(number: float) -> int:
-    """Return how many decimals a number has when written in full.
+    """Return the number of decimals of a number in full precision.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an experiment hands to the report: tables, figures, the sentences around them, and names for files and links.
+"""The input of the report: tables, figures, the text around them, and names for files and links.
 
 Names are plain, short, and unique within a report.
 """
@@ -21,8 +21,8 @@ class Table:
     columns : tuple of str
         Heads of the columns. Numbers below a head with the word "difference" carry their sign.
     rows : tuple of tuple of str, float, int or None
-        One cell a column, the first naming the row. ``None`` and NaN are missing and shown as "N/A"; the
-        text "not run" says that nobody tried. Both sort last.
+        One cell per column; the first names the row. ``None`` and NaN are missing and shown as "N/A"; the
+        text "not run" marks results that were not computed. Both sort last.
     note : str, default=""
         A sentence below the table.
     """
@@ -68,9 +68,9 @@ class Section:
     title : str
         Heading of the section.
     introduction : str
-        What was done; blank lines separate paragraphs.
+        The description of the experiment; blank lines separate paragraphs.
     verdict : str
-        What came out, in a sentence computed from the numbers.
+        The result, in a sentence computed from the numbers.
     tables : tuple of Table
         The section's tables, in order.
     figures : tuple of Figure
@@ -99,11 +99,11 @@ class Report:
     title : str
         Title of the report.
     sections : tuple of Section
-        One section an experiment, in order.
+        One section per experiment, in order.
     facts : tuple of tuple of (str, str)
         Names and values shown at the end: versions, machine, date, command.
     notice : str, default=""
-        What readers must know before they read anything else; shown above all sections.
+        A notice that is shown above all sections.
     """
 
     title: str
@@ -113,7 +113,7 @@ class Report:
 
     @property
     def made(self) -> str:
-        """By what, when and by which command, as far as the facts tell: shown below the title."""
+        """The version, date and command of the run, if known; shown below the title."""
         facts = dict(self.facts)
         version = f"mlca {facts['mlca']}" if "mlca" in facts else ""
         return "; ".join(text for text in (version, facts.get("date", ""), facts.get("command", "")) if text)
@@ -172,7 +172,7 @@ def name_sections(report: Report) -> list[NamedSection]:
 
 
 def _free_name(text: str, taken: set[str]) -> str:
-    """Make a name that is not taken, and take it."""
+    """Return an unused name, and mark it as used."""
     plain = _plain(text)
     name, number = plain, 1
     while name in taken:
@@ -183,6 +183,6 @@ def _free_name(text: str, taken: set[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Keep letters and digits that every file system knows; accents go, the rest becomes hyphens."""
+    """Keep ASCII letters and digits; accents are removed, other characters become hyphens."""
     ascii_text = unicodedata.normalize("NFKD", text.casefold()).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", ascii_text)[:LONGEST].strip("-") or "part"

@@ -1,7 +1,7 @@
-"""What others published on streams, as small tables: 17 online multi-label classifiers, test then train.
+"""Published results on streams, as small tables: 17 online multi-label classifiers, test-then-train.
 
 A. Esteban, A. Cano, A. Zafra, S. Ventura: Hoeffding adaptive trees for multi-label classification on data streams.
-Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. One file a measure,
+Knowledge-Based Systems 304, 2024; the figures are from the authors' repository, aestebant/mlhat. One file per measure,
 named as in `mlca.metrics.MEASURES`, and the seconds that it took on their machine; rows in the order of the file, the
 training file first, one pass. An empty cell did not finish. Of their 41 streams these are the ones whose data this
 package can load.
@@ -16,7 +16,7 @@ from importlib.resources import files
 
 @cache
 def read_published(measure: str) -> dict[str, dict[str, float | None]]:
-    """Return a measure's figures by dataset and algorithm; None where an algorithm did not finish.
+    """Return a measure's figures by dataset and algorithm; None if an algorithm did not finish.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""The experiments of the paper and those beyond it, one a module.
+"""The experiments of the paper and further ones, one per module.
 
-Each module says which tasks it needs and makes a section of the report of their outcomes:
+Each module plans the tasks that it needs and turns their outcomes into a section of the report:
 
     tasks(scope)                the tasks, dataset by dataset
     section(scope, outcomes)    tables beside the paper's, figures, and the verdict
 
-An experiment on datasets of two kinds has a second section (`beyond.large_section`). Outcomes may be incomplete: what
-is not there is shown as missing.
+An experiment on datasets of two kinds has a second section (`beyond.large_section`). Outcomes may be incomplete; the
+rest is shown as missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from mlca.experiments.tasks import Outcome, Task
 
 @dataclass(frozen=True)
 class Study:
-    """One experiment: what it needs, and what it makes of it."""
+    """One experiment: its tasks and its section of the report."""
 
     tasks: Callable[[Scope], list[Task]]
     sections: tuple[Callable[[Scope, Mapping[Task, Outcome]], Section], ...]

@@ -37,9 +37,9 @@ LINES = (
 MLKNN = next(one for one in LINES if one.key == "mlknn")
 SLOW = frozenset({"boosting", "boosting-fallback", "mlsaknn", "mlodm-scaled"})
 CALIBRATION = {"brier_score": "Brier score", "calibration_error": "Expected calibration error"}
-# Folds come in these rounds, so that all algorithms have some early.
+# Folds are run in these rounds, so that all algorithms have early results.
 ROUNDS = (3, 10, 20)
-# Differences of means that are not told apart.
+# Means that differ by less count as equal.
 TIE = 5e-4
 
 INTRODUCTION = """
@@ -73,7 +73,7 @@ def lines_of(scope: Scope) -> tuple[Configuration, ...]:
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, configuration and fold: a few folds of everything first, large datasets last."""
+    """Return one task per dataset, configuration and fold: a few folds of each first, large datasets last."""
     small = [
         task
         for begin, end in zip((0, *ROUNDS), ROUNDS, strict=False)
@@ -91,7 +91,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Rank the lines, count wins and losses, and tabulate every measure."""
+    """Rank the lines, count wins and losses, and tabulate all measures."""
     lines = lines_of(scope)
     figures = []
     tables = [_means(lines, scope, outcomes)]
@@ -133,12 +133,12 @@ def _batch(lines: Sequence[Configuration]) -> list[Configuration]:
 
 
 def large_datasets(scope: Scope) -> tuple[str, ...]:
-    """Return the datasets that are not cross-validated as the paper's small ones are, the quickest first."""
+    """Return the datasets that are not cross-validated like the paper's small ones, fastest first."""
     return (*scope.others, *(name for name in scope.datasets if name not in scope.small_datasets))
 
 
 def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[int, Outcome]:
-    """Return what came of a line on a dataset, by the number of the fold."""
+    """Return the outcomes of a line on a dataset by fold number."""
     planned = enumerate(scope.fold_tasks(line, dataset))
     return {number: outcomes[task] for number, task in planned if task in outcomes}
 
@@ -146,7 +146,7 @@ def _folds(line: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
 def _run_everywhere(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Configuration]:
-    """Return the lines that have a fold of every small dataset, or could not be tuned for it: those that are ranked."""
+    """Return the lines to rank: those with a fold of every small dataset, unless they could not be tuned for it."""
     return [
         line
         for line in lines
@@ -160,10 +160,10 @@ def _run_everywhere(
 def _shared_means(
     name: str, lines: Sequence[Configuration], dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[float]:
-    """Return the mean of each line over the folds that all of them finished; NaN where none was run by all.
+    """Return the mean of each line over the folds that all of them finished; NaN if no fold was run by all.
 
-    If they were run and none was finished by all, or the paper could not tune a line, it has the worst value. One fold
-    of several that took too long, on a busy machine perhaps, is left out instead: it would weigh more than all others.
+    If folds were run but none was finished by all, or the paper could not tune a line, the line has the worst value. If
+    only some folds took too long, perhaps on a busy machine, they are left out: they would dominate the mean.
     """
     found = [_folds(line, dataset, scope, outcomes) for line in lines]
     tuned = [scope.parameters(line, dataset) is not None for line in lines]
@@ -180,14 +180,14 @@ def _shared_means(
 def _results(
     lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return one row a small dataset and measure, one column a line, and the measure of each row."""
+    """Return one row per small dataset and measure, one column per line, and the measure of each row."""
     pairs = [(dataset, measure.name) for dataset in scope.small_datasets for measure in PAPER_MEASURES]
     rows = [_shared_means(name, lines, dataset, scope, outcomes) for dataset, name in pairs]
     return np.array(rows, dtype=np.float64).reshape(len(pairs), len(lines)), [name for _, name in pairs]
 
 
 def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], measures: Sequence[str]) -> Table:
-    """List average ranks, over all measures and by each, the best first."""
+    """List average ranks over all measures and for each measure, best first."""
 
     def average(names: Sequence[str]) -> list[float] | None:
         kept = [name in names for name in measures]
@@ -214,7 +214,7 @@ def _rank_table(lines: Sequence[Configuration], results: NDArray[np.float64], me
 
 
 def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Average each measure over the small datasets; a line that lacks one of them has none."""
+    """Average each measure over the small datasets; lines without all of them have no average."""
     names = [*(measure.name for measure in PAPER_MEASURES), *CALIBRATION]
 
     def mean(line: Configuration, name: str) -> float | None:
@@ -235,7 +235,7 @@ def _means(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task,
 
 
 def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Compare means of MLCA() with those of each rival over the same folds, which the table of means does not."""
+    """Compare means of MLCA() and each rival over the same folds, unlike the table of means."""
 
     def difference(rival: Configuration, name: str) -> float | None:
         pairs = [_shared_means(name, (OURS, rival), dataset, scope, outcomes) for dataset in scope.small_datasets]
@@ -253,7 +253,7 @@ def _differences(lines: Sequence[Configuration], scope: Scope, outcomes: Mapping
 
 
 def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> dict[str, float]:
-    """Return by how much MLCA() is better than a rival on a dataset, by each of the six measures."""
+    """Return the advantage of MLCA() over a rival on a dataset, by each of the six measures."""
     better = {}
     for measure in PAPER_MEASURES:
         ours, theirs = _shared_means(measure.name, (OURS, rival), dataset, scope, outcomes)
@@ -266,7 +266,7 @@ def duels(rival: Configuration, dataset: str, scope: Scope, outcomes: Mapping[Ta
 def wins_and_losses(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> Table:
-    """Count how often MLCA() is worse and better than each rival, over some datasets and the six measures."""
+    """Count the losses and wins of MLCA() against each rival, over some datasets and the six measures."""
     rows = []
     for rival in lines:
         if rival is OURS:
@@ -280,7 +280,7 @@ def wins_and_losses(
 
 
 def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Hold MLCA() against what the plain program reached."""
+    """Compare MLCA() with the simulated results."""
     rows = []
     for row in read_paper("simulated"):
         if row["dataset"] in scope.small_datasets:
@@ -300,7 +300,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 def measure_tables(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> list[Table]:
-    """Show each measure, and how honest the probabilities are, of some lines on some datasets."""
+    """Tabulate each measure and the calibration of some lines on some datasets."""
     measures = [(measure.name, f"{measure.label} ({measure.better} is better)") for measure in PAPER_MEASURES]
     measures += [(name, f"{label} (lower is better)") for name, label in CALIBRATION.items()]
     return [value_table(name, title, lines, datasets, scope, outcomes) for name, title in measures]
@@ -314,7 +314,7 @@ def value_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """Show a number of some lines on some datasets; those on which nothing was run are named below."""
+    """Tabulate a number of some lines on some datasets; datasets without results are listed below."""
     found = {
         dataset: [mean_of(name, scope.fold_tasks(line, dataset), outcomes) for line in lines] for dataset in datasets
     }
@@ -348,7 +348,7 @@ def _verdict(
 
 
 def calibrated(datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Say on how many datasets MLCA() is calibrated at least as well as ML-kNN, and where not."""
+    """Summarise on how many datasets MLCA() is calibrated at least as well as ML-kNN, and where it is not."""
     errors = {
         dataset: [mean_of("calibration_error", scope.fold_tasks(line, dataset), outcomes) for line in (OURS, MLKNN)]
         for dataset in datasets
@@ -393,7 +393,7 @@ def losses(
 def won_by_fallback(
     lines: Sequence[Configuration], datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]
 ) -> str:
-    """Say how many wins against each batch learner end when it has our fallback; empty if nothing is compared."""
+    """Summarise how many wins over each batch learner vanish if it gets our fallback; empty without a comparison."""
     sentences = []
     for other in (line for line in lines if "fallback" in line.parameters):
         plain = next((line for line in lines if line.estimator == other.estimator and line is not other), None)
@@ -414,7 +414,7 @@ def won_by_fallback(
 
 
 def large_section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate every measure on the larger datasets, what is worse first."""
+    """Tabulate every measure on the larger datasets, losses first."""
     datasets = large_datasets(scope)
     planned = [task for task in tasks(scope) if task.dataset in datasets]
     lines = [line for line in lines_of(scope) if _was_run(line, datasets, scope, outcomes)]
@@ -447,5 +447,5 @@ def _was_run(line: Configuration, datasets: Sequence[str], scope: Scope, outcome
 
 
 def _n_losses(rival: Configuration, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> int:
-    """Return in how many comparisons MLCA() is worse."""
+    """Return the number of comparisons in which MLCA() is worse."""
     return sum(gain < -TIE for dataset in datasets for gain in duels(rival, dataset, scope, outcomes).values())

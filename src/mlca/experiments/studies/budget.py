@@ -1,4 +1,4 @@
-"""Bounded memory: what is lost when a model may keep only a part of the rows as nodes."""
+"""Bounded memory: the loss of accuracy if only a part of the rows may become nodes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _datasets(scope: Scope) -> tuple[str, ...]:
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, order, budget and fold."""
+    """Return one task per dataset, order, budget and fold."""
     if OURS not in scope.wanted((OURS,)):
         return []
     return [

@@ -1,4 +1,4 @@
-"""The comparison: fourteen configurations on all datasets by six measures, and one of our own beside them."""
+"""The comparison: fourteen configurations on all datasets by six measures, and one of our own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ranking and takes no part in it. Ranks are over all datasets and measures togeth
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, configuration and fold."""
+    """Return one task per dataset, configuration and fold."""
     return [
         task
         for dataset in scope.datasets
@@ -41,7 +41,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate every measure, rank the configurations, and hold the order against the paper's."""
+    """Tabulate every measure, rank the configurations, and compare the order with the paper's."""
     ranked = [configuration for configuration in scope.configurations if configuration.ranked]
     titles = [configuration.title for configuration in ranked]
     averages: dict[str, dict[str, float]] = {}
@@ -81,9 +81,9 @@ def _results(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> tuple[NDArray[np.float64], list[str]]:
-    """Return one row a dataset and measure, one column a configuration, and the measure of each row.
+    """Return one row per dataset and measure, one column per configuration, and the measure of each row.
 
-    What was not run yet is NaN; what could not be computed has the worst value.
+    Results that are not available yet are NaN; those that could not be computed have the worst value.
     """
     rows, better = [], []
     for dataset in datasets:
@@ -116,7 +116,7 @@ def _rank_table(
     scope: Scope,
     outcomes: Mapping[Task, Outcome],
 ) -> Table:
-    """List average ranks, best first; the rank that ours would have among them comes last."""
+    """List average ranks, best first; the last line is the rank that ours would have among them."""
     order = sorted(ranked, key=lambda configuration: next(iter(averages.values()))[configuration.key])
     rows: list[tuple[str | float | None, ...]] = [
         (one.title, *(averages[group][one.key] if group in averages else None for group in GROUPS)) for one in order
@@ -145,7 +145,7 @@ def _place_beside(
 
 
 def _verdict(averages: Mapping[str, Mapping[str, float]], ranked: Sequence[Configuration]) -> str:
-    """Count which of the paper's statements on the order hold."""
+    """Count the paper's statements on the order that hold."""
     held, broken = [], []
     titles = {configuration.key: configuration.title for configuration in ranked}
     for statement in read_paper("ranking"):

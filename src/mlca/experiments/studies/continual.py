@@ -1,4 +1,4 @@
-"""Continual learning: three discs in three conditions, MLCA beside MCIC."""
+"""Continual learning: three discs in three conditions, MLCA and MCIC."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ clusters come out as printed; the drifting centres of its released program would
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task an algorithm, condition and seed."""
+    """Return one task per algorithm, condition and seed."""
     return [
         task for algorithm in _algorithms(scope) for condition in RADII for task in _seeds(scope, algorithm, condition)
     ]

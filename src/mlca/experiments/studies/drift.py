@@ -1,4 +1,4 @@
-"""Meaning that changes: labels that mean something else from some row on, for good, slowly, or for a while."""
+"""Concept drift: from some row on, the meaning of labels changes permanently, gradually or temporarily."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = (PUBLISHED, OURS, *STREAMING, SLIDING_WINDOW)
 GENERATED_LINES = (OURS, RECENCY, FOLLOW, SLIDING_WINDOW, RIVER_LOGISTIC)
 SHUFFLES = 3
 DRAWN_ROWS = 2000  # shorter streams have too few rows for a curve
-# What issue 14 asks of `drift="follow"`: nearness to a model of the new part, cost without change, time.
+# Goals of `drift="follow"`: distance to a model of the new part, loss without change, factor of time.
 NEAR, COST, TIMES = 0.03, 0.002, 1.6
 
 INTRODUCTION = """
@@ -56,7 +56,7 @@ def _datasets(scope: Scope) -> tuple[str, ...]:
 
 
 def _generated_lines(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners of generated streams; River's where it is installed."""
+    """Return the learners of generated streams, with River's if it is installed."""
     return tuple(one for one in scope.wanted(GENERATED_LINES) if one is not RIVER_LOGISTIC or find_spec("river"))
 
 
@@ -84,7 +84,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate what is right after a change, and draw the way there."""
+    """Tabulate the accuracy after a change, and draw it over the rows."""
     text = INTRODUCTION.format(orders=_orders_in_words(scope, outcomes), size=scope.drifting_rows).strip()
     return Section(
         "drift",
@@ -97,7 +97,7 @@ def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
 
 
 def _orders_in_words(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Say in how many orders a dataset was run at most."""
+    """Describe the largest number of orders in which a dataset was run."""
     done = [
         sum(task in outcomes for task in _of_dataset(OURS, dataset, change, scope))
         for dataset in _datasets(scope)
@@ -213,7 +213,7 @@ def _figures(planned: Sequence[tuple[str, Mapping[str, Task]]], outcomes: Mappin
 
 
 def _verdict(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Hold `drift="follow"` against its goals, what is worse first."""
+    """Compare `drift="follow"` with its goals, failures first."""
     rotated, generated = _verdict_on_datasets(scope, outcomes), _verdict_on_generated(scope, outcomes)
     return " ".join(filter(None, (rotated, generated))) or "Too few results to judge what following a change gains."
 
@@ -263,7 +263,7 @@ def _verdict_on_generated(scope: Scope, outcomes: Mapping[Task, Outcome]) -> str
     def compared(
         ours: tuple[str, Configuration, str], theirs: tuple[str, Configuration, str]
     ) -> list[tuple[str, float, float]]:
-        """Return stream by stream what two learners have, where the first is worse first."""
+        """Return the results of two learners by stream, those in which the first is worse first."""
         left, right = found(*ours), found(*theirs)
         both = [(one, left[one], right[one]) for one in left if one in right]
         return sorted(both, key=lambda known: known[1] - known[2])

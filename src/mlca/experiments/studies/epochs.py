@@ -21,7 +21,7 @@ most cases, most clearly on categorical data, except on birds.
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, configuration and fold; it measures after every epoch."""
+    """Return one task per dataset, configuration and fold; it measures after every epoch."""
     return [
         task
         for dataset in scope.small_datasets

@@ -18,7 +18,7 @@ RASTER_DPI = 110
 
 
 def draw_critical_difference(result: Nemenyi) -> str:
-    """Draw average ranks and which of them do not differ."""
+    """Draw average ranks, and mark those that do not differ."""
     return _svg(_figure_of(plot_critical_difference(result)))
 
 
@@ -42,7 +42,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
         ax.set(title=f"after {number}", xlabel="", ylabel="", xticks=[], yticks=[])
         for points in ax.collections:
             points.set(rasterized=True, sizes=[5.0], linewidths=0)
-            # One colour a label set in all stages: a stage alone would number its own sets anew.
+            # One colour per label set in all stages; a stage alone would number its sets differently.
             points.set_facecolor(_colour_of(str(points.get_label())))
             legends.setdefault(str(points.get_label()), points)
         ax.get_legend().remove()
@@ -58,7 +58,7 @@ def draw_nodes(stages: Mapping[str, Mapping[str, Any]]) -> str:
 def draw_curves(
     curves: Mapping[str, Sequence[float | None]], across: Sequence[float], measure: str, across_title: str
 ) -> str:
-    """Draw one line a name."""
+    """Draw one line per name."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
@@ -75,7 +75,7 @@ def draw_curves(
 
 
 def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str:
-    """Draw a measure over the rows of a stream, one line a learner; dotted lines mark changes."""
+    """Draw a measure over the rows of a stream, one line per learner; dotted lines mark changes."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7.4, 3.4), layout="constrained")
@@ -89,7 +89,7 @@ def draw_over_rows(curves: Mapping[str, Mapping[str, Any]], measure: str) -> str
 
 
 def note_over_rows(curves: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what is to be said below such a picture: how many rows a point is."""
+    """Return the caption of such a picture: the number of rows per point."""
     return f"Each point is over the {next(iter(curves.values()))['rows_a_point']:,} rows up to it."
 
 
@@ -110,7 +110,7 @@ def draw_growth(curves: Mapping[str, Mapping[int, float]], across_title: str) ->
     return _framed(figure, ax, "both")
 
 
-# The seven regions of three discs; whatever else a node predicts is grey.
+# The seven regions of three discs; all other predictions are grey.
 _REGIONS = ("1", "2", "3", "1 + 2", "1 + 3", "2 + 3", "1 + 2 + 3")
 
 

@@ -15,10 +15,10 @@ from mlca.experiments.studies.summaries import can_rank, mean_of, rank, troubles
 from mlca.experiments.tasks import Outcome, Task
 from mlca.statistics import Nemenyi
 
-# The paper ranks these; above them the models are a handful of nodes.
+# The paper ranks values up to this one; above it, models have only a few nodes.
 LARGEST_RANKED = 0.45
 
-# What the paper chose from its diagrams: the most accurate, and one that compresses.
+# The paper's choices from its diagrams: the most accurate V, and one with few nodes.
 CHOSEN = {"MLCA": (0.01, 0.30), "MLCA-I": (0.01, 0.15), "MLCA-C": (0.01, 0.25)}
 
 INTRODUCTION = """
@@ -31,7 +31,7 @@ _MEASURES = {"training_exact_match": "training rows", "exact_match": "test rows"
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, variant, V and fold."""
+    """Return one task per dataset, variant, V and fold."""
     return [
         task
         for dataset in scope.small_datasets
@@ -74,7 +74,7 @@ def _folds(scope: Scope, variant: str, vigilance: float, dataset: str) -> list[T
 
 
 def _matches(name: str, variant: str, scope: Scope, outcomes: Mapping[Task, Outcome]) -> NDArray[np.float64]:
-    """Return exact match, one row a dataset and one column a V; NaN where there is none."""
+    """Return exact match, one row per dataset and one column per V; NaN if missing."""
     means = [
         [mean_of(name, _folds(scope, variant, vigilance, dataset), outcomes) for vigilance in scope.vigilances]
         for dataset in scope.small_datasets

@@ -19,7 +19,7 @@ from fold to fold.
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, configuration and fold."""
+    """Return one task per dataset, configuration and fold."""
     return [
         task
         for dataset in scope.small_datasets
@@ -29,7 +29,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Put the paper's table beside ours."""
+    """Show the paper's table and ours."""
     claims: list[Claim] = []
     rows = []
     for row in read_paper("nodes"):

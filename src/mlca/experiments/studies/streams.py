@@ -1,4 +1,4 @@
-"""Streams: rows are predicted before they are learned; beside 17 published classifiers, River's, and the control."""
+"""Streams: test-then-train results beside 17 published classifiers, River's and a control."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LINES = (LAST_LABELS, PUBLISHED, OURS, *STREAMING, *RIVER)
 SLOW = frozenset({"river-tree", "river-forest"})
 # Shuffles of the rows, by their seeds, after the order of the file.
 SHUFFLES = (0,)
-# How much better repeating the last labels must be in the order of the file than shuffled to call the order telling.
+# Smallest advantage of repeating the last labels in the order of the file, over shuffled, for an informative order.
 TELLING = 0.05
-# Streams from the shortest to the longest, by what the slowest learner takes for them.
+# Streams in ascending order of the slowest learner's time.
 SHORT_FIRST = (
     *("flags", "virusgo", "emotions", "birds", "yeast", "scene", "medical", "enron", "langlog"),
     *("bibtex", "tmc2007-500", "mediamill"),
@@ -45,7 +45,7 @@ predicting and learning. Memory is the size of the pickled model.
 
 
 def lines_of(scope: Scope) -> tuple[Configuration, ...]:
-    """Return the learners that a run covers; River's where it is installed."""
+    """Return the learners that a run covers, with River's if it is installed."""
     return tuple(
         one
         for one in scope.wanted(LINES)
@@ -54,7 +54,7 @@ def lines_of(scope: Scope) -> tuple[Configuration, ...]:
 
 
 def datasets_of(scope: Scope) -> tuple[str, ...]:
-    """Return the published streams whose data are at hand, the short ones first."""
+    """Return the published streams whose data are available, the short ones first."""
     return tuple(name for name in SHORT_FIRST if name in (*scope.datasets, *scope.others))
 
 
@@ -67,7 +67,7 @@ def stream_task(line: Configuration, dataset: str, shuffle: int | None) -> Task:
 
 
 def tasks(scope: Scope) -> list[Task]:
-    """Return one task a dataset, learner and order."""
+    """Return one task per dataset, learner and order."""
     return [
         stream_task(line, dataset, shuffle)
         for dataset in datasets_of(scope)
@@ -77,7 +77,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Hold the learners against the published ones, the control and River's, measure by measure."""
+    """Compare the learners with the published ones, the control and River's, by each measure."""
     telling = _telling(scope, outcomes)
     tables = [
         _rank_table("all streams", datasets_of(scope), scope, outcomes),
@@ -111,7 +111,7 @@ def _value(
 
 
 def _telling(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, ...]:
-    """Return the datasets whose files are in an order that says much about the labels."""
+    """Return the datasets whose file order is informative about the labels."""
     told = []
     for dataset in datasets_of(scope):
         as_filed = _value("micro_f1", LAST_LABELS, dataset, None, outcomes)
@@ -122,7 +122,7 @@ def _telling(scope: Scope, outcomes: Mapping[Task, Outcome]) -> tuple[str, ...]:
 
 
 def _published(name: str, dataset: str) -> dict[str, float]:
-    """Return the published figures of a stream; what did not finish has the worst value."""
+    """Return the published figures of a stream; runs that did not finish have the worst value."""
     worst = 1.0 if MEASURES[name].better == "lower" else 0.0
     return {title: worst if value is None else value for title, value in read_published(name)[dataset].items()}
 
@@ -144,7 +144,7 @@ def _ranks_beside(
 
 
 def _rank_table(title: str, datasets: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """List the average rank that each learner has as one more among the published ones."""
+    """List the average rank of each learner when it is added to the published ones."""
     rows: list[tuple[str | float | int | None, ...]] = []
     for line in lines_of(scope):
         n_done = sum(_value("micro_f1", line, dataset, None, outcomes) is not None for dataset in datasets)
@@ -201,7 +201,7 @@ def _plain_table(title: str, name: str, unit: float, scope: Scope, outcomes: Map
 
 
 def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
-    """Hold micro F1 against what the plain program reached."""
+    """Compare micro F1 with the simulated results."""
     recency = STREAMING[0]
     rows = []
     for row in read_paper("simulated_streams"):
@@ -219,7 +219,7 @@ def _expected(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Table:
 
 
 def _rank_figure(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
-    """Draw the published, ours and the control by micro F1, over the streams that all have."""
+    """Draw published learners, ours and the control by micro F1, over the streams that all have."""
     lines = [line for line in lines_of(scope) if line.family != "river"]
     rows = []
     for dataset in datasets_of(scope):
@@ -249,7 +249,7 @@ def _curves(scope: Scope, outcomes: Mapping[Task, Outcome]) -> list[Figure]:
 
 
 def _verdict(telling: Sequence[str], scope: Scope, outcomes: Mapping[Task, Outcome]) -> str:
-    """Say first what the control does, then where ours stand."""
+    """Summarise the results of the control, then those of ours."""
     told = []
     beaten = [
         dataset

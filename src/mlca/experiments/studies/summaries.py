@@ -1,4 +1,4 @@
-"""Means over folds and seeds beside the paper's, and rank tests on tables that may have missing entries."""
+"""Means over folds and seeds with the paper's values, and rank tests on tables that may have missing entries."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ WORST = {"higher": 0.0, "lower": 1.0}
 
 
 def values_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> list[float]:
-    """Return a number of every task that was done, NaN left out."""
+    """Return a number for each finished task, without NaN."""
     found = [outcomes[task].values.get(name, np.nan) for task in tasks if task in outcomes]
     return [value for value in found if not np.isnan(value)]
 
 
 def mean_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return the mean over the tasks that were done; None if none was."""
+    """Return the mean over the finished tasks; None if there are none."""
     values = values_of(name, tasks, outcomes)
     return float(np.mean(values)) if values else None
 
 
 def deviation_of(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float | None:
-    """Return the sample standard deviation over the tasks that were done; None if fewer than two were."""
+    """Return the sample standard deviation over the finished tasks; None for fewer than two."""
     values = values_of(name, tasks, outcomes)
     return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def worst_of(name: str) -> float:
-    """Return the worst value of a measure, which the paper gives to what cannot be computed.
+    """Return the worst value of a measure, which the paper uses if a result cannot be computed.
 
     Examples
     --------
@@ -45,9 +45,9 @@ def worst_of(name: str) -> float:
 
 
 def mean_with_worst(name: str, tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> float:
-    """Return the mean of a measure where fits that took too long, or failed, count with its worst value.
+    """Return the mean of a measure, in which fits that failed or took too long count with its worst value.
 
-    Without any task, which is an algorithm that the paper could not tune, it is the worst value too.
+    Without any task (an algorithm that the paper could not tune) it is the worst value.
     """
     values = values_of(name, tasks, outcomes)
     n_without = sum(task in outcomes and outcomes[task].status != "done" for task in tasks)
@@ -65,21 +65,21 @@ class Claim:
 
 
 def difference(paper: float, measured: float | None) -> float | None:
-    """Return how much larger ours is; None where there is none."""
+    """Return our value minus the paper's; None if one is missing."""
     return None if measured is None else measured - paper
 
 
 def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative: bool = False, least: float = 0) -> str:
-    """Say how many claims agree and which differs most.
+    """Summarise how many claims agree and which differs most.
 
     Parameters
     ----------
     claims : sequence of Claim
-        What to compare.
+        The claims to compare.
     what : str
-        What the numbers are.
+        The name of the numbers.
     tolerance : float
-        How far apart numbers may be that agree; with `relative` a share of the paper's number.
+        The largest difference of numbers that agree; with `relative` a share of the paper's number.
     least : float, default=0
         With `relative`: numbers this close agree in any case.
 
@@ -107,7 +107,7 @@ def agreement(claims: Sequence[Claim], what: str, *, tolerance: float, relative:
 
 
 def troubles(tasks: Sequence[Task], outcomes: Mapping[Task, Outcome]) -> str:
-    """Say how many tasks are not done and why; empty if all are."""
+    """Summarise how many tasks are unfinished and why; empty if there are none."""
     planned = dict.fromkeys(tasks)
     counts = {
         "took too long": sum(task in outcomes and outcomes[task].status == "too long" for task in planned),
@@ -128,7 +128,7 @@ def can_rank(results: NDArray[np.float64]) -> bool:
 
 
 def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Sequence[str]) -> tuple[Friedman, Nemenyi]:
-    """Test whether columns differ, and which; rows with gaps are left out."""
+    """Test whether columns differ, and which; rows with missing values are left out."""
     complete = _complete(results)
     rows = np.round(results[complete], DIGITS)
     if not isinstance(better, str):
@@ -137,7 +137,7 @@ def rank(results: NDArray[np.float64], better: str | Sequence[str], names: Seque
 
 
 def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
-    """Tell what came of tests whose rows are datasets times measures, and how far to trust it."""
+    """Describe the result of tests whose rows are datasets times measures, with its limits."""
     k, cases = friedman.ranks.n_algorithms, friedman.ranks.n_datasets
     datasets = -(-cases // measures)
     return (
@@ -149,5 +149,5 @@ def pooled(friedman: Friedman, nemenyi: Nemenyi, measures: int) -> str:
 
 
 def _complete(results: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which rows have no gap."""
+    """Return which rows have no missing value."""
     return np.asarray(~np.isnan(results).any(axis=1))

@@ -1,4 +1,4 @@
-"""Time: what training and prediction take, and how training grows with rows and nodes."""
+"""Times of training and prediction, and the growth of training time with rows and nodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def tasks(scope: Scope) -> list[Task]:
 
 
 def section(scope: Scope, outcomes: Mapping[Task, Outcome]) -> Section:
-    """Tabulate times, and exponents of growth beside the stated complexity."""
+    """Tabulate times, and exponents of growth with the stated complexity."""
     rows = {variant: _seconds(_growing_rows(variant), outcomes) for variant in scope.variants}
     nodes = {variant: _seconds(_growing_nodes(variant), outcomes) for variant in scope.variants}
     figures = [
